@@ -1,0 +1,39 @@
+"""Everything footfall raises on purpose. Every message is one sentence that names the culprit and the choices."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class FootfallError(Exception):
+    """Base of all errors that footfall raises on purpose."""
+
+
+class ModelError(FootfallError):
+    """A robot description or a model file that cannot be a robot."""
+
+
+class InputError(FootfallError):
+    """A value, shape, name or option that the called function cannot take."""
+
+
+class MissingExtraError(FootfallError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, purpose: str, extra: str, package: str) -> None:
+        super().__init__(f"{purpose} needs {package}: install it with  pip install 'footfall[{extra}]'")
+        self.extra = extra
+
+
+class TraceError(FootfallError):
+    """Plain NumPy code did something with a traced value that a trace cannot record.
+
+    Not a TypeError or ValueError: code that catches those must not swallow it and go on with a wrong number.
+    """
+
+
+def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose") -> InputError:
+    """The error for a name that is not there; lists the known ones and offers the nearest."""
+    names = [str(k) for k in known]
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return InputError(f"unknown {what} {str(name)!r}{hint}: {owner} {', '.join(names) if names else 'none'}")
