@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+_MOST_SHOWN = 24
+
 
 class FootfallError(Exception):
     """Base of all errors that footfall raises on purpose."""
@@ -36,4 +38,5 @@ def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose"
     names = [str(k) for k in known]
     near = difflib.get_close_matches(str(name), names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return InputError(f"unknown {what} {str(name)!r}{hint}: {owner} {', '.join(names) if names else 'none'}")
+    shown = names if len(names) <= _MOST_SHOWN else [*names[:_MOST_SHOWN], f"and {len(names) - _MOST_SHOWN} more"]
+    return InputError(f"unknown {what} {str(name)!r}{hint}: {owner} {', '.join(shown) if shown else 'none'}")

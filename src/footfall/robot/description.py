@@ -1,0 +1,273 @@
+"""What a robot is: links joined into a tree, feet, actuators, poses, and where its numbers come from.
+
+``Robot`` is frozen and checked on construction; ``robot.replace(...)`` gives a changed copy. Algorithms read ``robot.tree``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import InputError, ModelError, unknown
+from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of
+from footfall.robot.tree import Tree
+
+ROTOR_MODES = ("none", "armature", "exact")
+PROVENANCE = ("published", "derived", "chosen", "imported")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a number comes from: a status (published, derived, chosen, imported) and the source in words."""
+
+    status: str
+    source: str
+
+    def __post_init__(self) -> None:
+        if self.status not in PROVENANCE:
+            raise ModelError(f"unknown provenance '{self.status}': choose {', '.join(PROVENANCE)}")
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A named posture: joint positions [rad] in the order of ``robot.joint_names`` and the height of the base [m]."""
+
+    joints: np.ndarray
+    height: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A tree of links on a floating or fixed base.
+
+    ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
+    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` also keeps
+    the gyroscopic coupling. ``provenance`` maps patterns such as ``"*.mass"`` or ``"LF_*.origin"`` to where the values come
+    from; the last pattern that fits counts.
+    """
+
+    name: str
+    links: Sequence[Link]
+    joints: Sequence[Joint] = ()
+    feet: Sequence[Foot] = ()
+    actuators: Sequence[Actuator] = ()
+    floating: bool = True
+    rotors: str = "armature"
+    poses: Mapping[str, Pose] = field(default_factory=dict)
+    provenance: Mapping[str, Provenance] = field(default_factory=dict)
+    notes: str = ""
+
+    def __post_init__(self) -> None:
+        name_of(self.name, "a robot")
+        for key in ("links", "joints", "feet", "actuators"):
+            object.__setattr__(self, key, tuple(getattr(self, key)))
+        if self.rotors not in ROTOR_MODES:
+            raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
+        if not self.links:
+            raise ModelError(f"robot '{self.name}' has no links")
+        for kind, names in (("link", [x.name for x in self.links]), ("joint", [x.name for x in self.joints]),
+                            ("foot", [x.name for x in self.feet])):  # fmt: skip
+            twice = {n for n in names if names.count(n) > 1}
+            if twice:
+                raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
+        tree = self.tree  # finds unknown names, cycles, two roots, massless leaves
+        links = [link.name for link in self.links]
+        for foot in self.feet:
+            if foot.link not in links:
+                raise ModelError(
+                    f"foot '{foot.name}' sits on the unknown link '{foot.link}': this robot has {_list(links)}"
+                )
+        for actuator in self.actuators:
+            if actuator.joint not in tree.joint_names:
+                raise ModelError(
+                    f"an actuator drives the unknown joint '{actuator.joint}': the moving joints are {_list(tree.joint_names)}"
+                )
+        poses = {k: Pose(array_of(p.joints, (self.nj,), f"pose '{k}'"), float(p.height)) for k, p in self.poses.items()}
+        object.__setattr__(self, "poses", poses)
+
+    # -- sizes and names ---------------------------------------------------------------------------------------------
+    @cached_property
+    def tree(self) -> Tree:
+        """The moving bodies, numbered root to leaves, fixed joints fused: what algorithms walk."""
+        return Tree.of(self)
+
+    @property
+    def nj(self) -> int:
+        """Number of moving joints."""
+        return len(self.tree.bodies) - 1
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom: 6 of a floating base, and the joints."""
+        return self.nj + (6 if self.floating else 0)
+
+    @property
+    def nq(self) -> int:
+        """Length of q: one more than nv with a floating base, for its quaternion."""
+        return self.nj + (7 if self.floating else 0)
+
+    @property
+    def nf(self) -> int:
+        return len(self.feet)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Moving joints in the order of q and v."""
+        return self.tree.joint_names
+
+    @property
+    def foot_names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.feet)
+
+    @property
+    def mass(self) -> float:
+        """Total mass [kg], welded rotors included when they count."""
+        return sum(body.inertia.m for body in self.tree.bodies)
+
+    def link(self, name: str) -> Link:
+        return _named(self.links, "link", name)
+
+    def joint(self, name: str) -> Joint:
+        return _named(self.joints, "joint", name)
+
+    def foot(self, name: str) -> Foot:
+        return _named(self.feet, "foot", name)
+
+    def foot_index(self, name: str) -> int:
+        self.foot(name)
+        return self.foot_names.index(name)
+
+    # -- states ------------------------------------------------------------------------------------------------------
+    def state(self, pose: str | np.ndarray | None = None, height: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) at rest: in a named pose, or with the given joint positions, or all zero; level, at the given height."""
+        if pose is None:
+            joints, z = np.zeros(self.nj), 0.0
+        elif isinstance(pose, str):
+            if pose not in self.poses:
+                raise unknown("pose", pose, self.poses, f"robot '{self.name}' has")
+            joints, z = self.poses[pose].joints, self.poses[pose].height
+        else:
+            joints, z = np.asarray(pose, dtype=float), 0.0
+            if joints.shape != (self.nj,):
+                raise InputError(f"joint positions must have shape ({self.nj},), got {joints.shape}")
+        z = z if height is None else height
+        base = [0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0] if self.floating else []
+        return np.concatenate([base, joints]), np.zeros(self.nv)
+
+    # -- changing ----------------------------------------------------------------------------------------------------
+    def replace(self, parameters: Mapping[str, Any] | None = None, /, **fields: Any) -> Robot:
+        """A changed, checked copy: ``replace(rotors="exact")``, ``replace({"trunk.mass": 4.0, "LF_knee.damping": 0.1})``."""
+        parts = self._with_parameters(parameters or {}, checked=True)
+        return dataclasses.replace(self, **{**parts, **fields})
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Robot:
+        """An *unchecked* copy with the named parameters set: values may be traced symbols (``free`` of ff.compile)."""
+        copy = object.__new__(Robot)
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values.update(self._with_parameters(parameters, checked=False))
+        for key, value in values.items():
+            object.__setattr__(copy, key, value)
+        return copy
+
+    def parameter(self, path: str) -> Any:
+        """The value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
+        _, _, part, key = self._find(path)
+        return getattr(part, key)
+
+    def parameter_names(self) -> list[str]:
+        """Every parameter that ``replace`` and ``free`` understand."""
+        return [
+            f"{part.name}.{key}" for kind, keys in _PARAMETERS.items() for part in getattr(self, kind) for key in keys
+        ]
+
+    def _find(self, path: str) -> tuple[str, int, Any, str]:
+        name, _, key = path.rpartition(".")
+        for kind, keys in _PARAMETERS.items():
+            for index, part in enumerate(getattr(self, kind)):
+                if part.name == name and key in keys:
+                    return kind, index, part, key
+        raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
+
+    def _with_parameters(self, parameters: Mapping[str, Any], checked: bool) -> dict[str, Any]:
+        changed: dict[str, list[Any]] = {}
+        for path, value in parameters.items():
+            kind, index, _, key = self._find(path)
+            parts = changed.setdefault(kind, list(getattr(self, kind)))
+            part = parts[index]
+            if checked:
+                parts[index] = dataclasses.replace(part, **{key: value})
+            else:
+                parts[index] = object.__new__(type(part))
+                for f in dataclasses.fields(part):
+                    object.__setattr__(parts[index], f.name, value if f.name == key else getattr(part, f.name))
+        return {kind: tuple(parts) for kind, parts in changed.items()}
+
+    # -- provenance and identity -------------------------------------------------------------------------------------
+    def provenance_of(self, path: str) -> Provenance:
+        """Where the value of a parameter comes from: ``robot.provenance_of("trunk.mass").status``."""
+        self._find(path)
+        found = [p for pattern, p in self.provenance.items() if fnmatch.fnmatchcase(path, pattern)]
+        if not found:
+            raise InputError(f"robot '{self.name}' does not say where '{path}' comes from")
+        return found[-1]
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of everything that enters a computation; equal robots have equal digests."""
+
+        def plain(x: Any) -> Any:
+            if isinstance(x, np.ndarray):
+                return [float(v).hex() for v in x.ravel()]
+            if dataclasses.is_dataclass(x) and not isinstance(x, type):
+                return {f.name: plain(getattr(x, f.name)) for f in dataclasses.fields(x)}
+            if isinstance(x, (tuple, list)):
+                return [plain(v) for v in x]
+            return float(x).hex() if isinstance(x, float) else x
+
+        parts = [plain(getattr(self, k)) for k in ("links", "joints", "feet", "actuators", "floating", "rotors")]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        return (
+            f"Robot('{self.name}': {self.nv} DOF, {len(self.tree.bodies)} bodies, {self.mass:.4g} kg, {self.nf} feet)"
+        )
+
+
+_PARAMETERS = {
+    "links": ("mass", "com", "inertia"),
+    "joints": (
+        "origin",
+        "rotation",
+        "axis",
+        "lower",
+        "upper",
+        "damping",
+        "dry_friction",
+        "armature",
+        "stiffness",
+        "rest",
+    ),
+    "feet": ("position", "radius"),
+}
+
+
+def _named(parts: Sequence[Any], kind: str, name: str) -> Any:
+    for part in parts:
+        if part.name == name:
+            return part
+    raise unknown(kind, name, [p.name for p in parts], "this robot has")
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) if names else "none"
+
+
+__all__ = ["Actuator", "Foot", "Joint", "Link", "Pose", "Provenance", "Robot", "Rotor"]

@@ -1,0 +1,215 @@
+"""The parts of a robot: Link, Joint, Rotor, Foot, Actuator. Frozen, and checked on construction.
+
+Each check raises ``ModelError`` with one sentence that names the part. SI units throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import ModelError
+from footfall.spatial.rotation import is_rotation, snapped
+
+JOINT_KINDS = ("revolute", "prismatic", "fixed")
+_TRIANGLE_SLACK = 1e-6  # tensors in model files are rounded
+
+
+def array_of(value: Any, shape: tuple[int, ...], what: str) -> ndarray:
+    """A read-only float array of the given shape, or a ModelError that names ``what``."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be {'x'.join(map(str, shape))} numbers, got {value!r}") from None
+    if array.shape != shape:
+        raise ModelError(f"{what} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{what} holds a value that is not finite: {array.tolist()}")
+    array.setflags(write=False)
+    return array
+
+
+def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf, infinite: bool = False) -> float:
+    """A float within [low, high], or a ModelError that names ``what``."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be a number, got {value!r}") from None
+    if math.isnan(result) or (math.isinf(result) and not infinite):
+        raise ModelError(f"{what} is not finite: {result}")
+    if not low <= result <= high:
+        raise ModelError(f"{what} must lie in [{low:g}, {high:g}], got {result:g}")
+    return result
+
+
+def name_of(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ModelError(f"{what} needs a name, got {value!r}")
+    return value
+
+
+def _set(part: Any, **values: Any) -> None:
+    for key, value in values.items():
+        object.__setattr__(part, key, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body: mass [kg], centre of mass [m] in the link frame, inertia [kg m²] about it in link axes.
+
+    ``as_published`` keeps a tensor that no mass distribution can have (the Mini Cheetah's hip): only its positive
+    definiteness is then checked. A frame without mass is ``Link.massless(name)``.
+    """
+
+    name: str
+    mass: float
+    com: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
+    inertia: Float[ndarray, "3 3"] = field(default_factory=lambda: np.zeros((3, 3)))
+    as_published: bool = False
+    box: tuple[float, float, float] | None = None  # size of a box to draw [m], centred at the centre of mass
+
+    @staticmethod
+    def massless(name: str) -> Link:
+        link = object.__new__(Link)
+        _set(link, name=name_of(name, "a link"), mass=0.0, com=array_of(np.zeros(3), (3,), name), as_published=False,
+             inertia=array_of(np.zeros((3, 3)), (3, 3), name), box=None)  # fmt: skip
+        return link
+
+    def __post_init__(self) -> None:
+        name = name_of(self.name, "a link")
+        mass = number(self.mass, f"mass of link '{name}'")
+        if mass <= 0:
+            raise ModelError(f"mass of link '{name}' must be positive, got {mass:g} (Link.massless makes a bare frame)")
+        com = array_of(self.com, (3,), f"centre of mass of link '{name}'")
+        inertia = array_of(self.inertia, (3, 3), f"inertia of link '{name}'")
+        if np.abs(inertia - inertia.T).max() > 1e-9 * max(np.abs(inertia).max(), 1e-12):
+            raise ModelError(f"inertia of link '{name}' is not symmetric: {inertia.tolist()}")
+        a, b, c = np.linalg.eigvalsh(inertia)
+        if a < -1e-12 * max(c, 1.0) or c <= 0:
+            raise ModelError(
+                f"inertia of link '{name}' is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m²"
+            )
+        if a + b < c * (1 - _TRIANGLE_SLACK) and not self.as_published:
+            raise ModelError(
+                f"inertia of link '{name}' is not realisable: principal moments {a:.4g} + {b:.4g} < {c:.4g} kg m²"
+                " (Link(..., as_published=True) keeps it as it is)"
+            )
+        _set(self, mass=mass, com=com, inertia=inertia)
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """A motor's rotor: rides on the *parent* of its joint and spins at ``gear`` times the joint's rate, same sense.
+
+    ``position`` [m] in the parent's frame; ``spin_inertia`` about the joint's axis, ``transverse_inertia`` across [kg m²].
+    """
+
+    mass: float
+    position: Float[ndarray, "3"]
+    spin_inertia: float
+    transverse_inertia: float
+    gear: float
+
+    def __post_init__(self) -> None:
+        _set(self, mass=number(self.mass, "mass of a rotor", 0), position=array_of(self.position, (3,), "a rotor's position"),
+             spin_inertia=number(self.spin_inertia, "spin inertia of a rotor", 0),
+             transverse_inertia=number(self.transverse_inertia, "transverse inertia of a rotor", 0),
+             gear=number(self.gear, "gear of a rotor"))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Joins ``child`` to ``parent``. At zero the child's frame lies at ``origin`` [m], turned by ``rotation``, in the parent.
+
+    ``axis`` is given in the child's frame. Angles in rad, forces in N m (N for a prismatic joint).
+    ``dry_friction`` opposes motion, ``damping`` [N m s/rad] too; ``stiffness`` [N m/rad] pulls towards ``rest``;
+    ``armature`` [kg m²] is reflected inertia given directly, a ``rotor`` gives it from a motor's data.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
+    rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))
+    axis: Float[ndarray, "3"] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    lower: float = -math.inf
+    upper: float = math.inf
+    damping: float = 0.0
+    dry_friction: float = 0.0
+    armature: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    rotor: Rotor | None = None
+
+    def __post_init__(self) -> None:
+        name = name_of(self.name, "a joint")
+        what = f"joint '{name}'"
+        if self.kind not in JOINT_KINDS:
+            raise ModelError(f"{what} has the kind '{self.kind}': choose {', '.join(JOINT_KINDS)}")
+        rotation = snapped(array_of(self.rotation, (3, 3), f"rotation of {what}"))
+        if not is_rotation(rotation):
+            raise ModelError(f"rotation of {what} is not a rotation matrix: {rotation.tolist()}")
+        rotation.setflags(write=False)
+        axis = array_of(self.axis, (3,), f"axis of {what}")
+        length = float(np.sqrt(axis @ axis))
+        if length < 1e-9:
+            raise ModelError(f"axis of {what} has no direction: {axis.tolist()}")
+        axis = snapped(axis / length)
+        axis.setflags(write=False)
+        lower = number(self.lower, f"lower limit of {what}", infinite=True)
+        upper = number(self.upper, f"upper limit of {what}", infinite=True)
+        if lower > upper:
+            raise ModelError(f"limits of {what} are reversed: lower {lower:g} > upper {upper:g}")
+        _set(self, origin=array_of(self.origin, (3,), f"origin of {what}"), rotation=rotation, axis=axis,
+             lower=lower, upper=upper, rest=number(self.rest, f"rest position of {what}"),
+             damping=number(self.damping, f"damping of {what}", 0),
+             dry_friction=number(self.dry_friction, f"dry friction of {what}", 0),
+             armature=number(self.armature, f"armature of {what}", 0),
+             stiffness=number(self.stiffness, f"stiffness of {what}", 0))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Foot:
+    """A sphere on a link: centre [m] in the link's frame, radius [m] (0 is a point)."""
+
+    name: str
+    link: str
+    position: Float[ndarray, "3"]
+    radius: float = 0.0
+
+    def __post_init__(self) -> None:
+        name = name_of(self.name, "a foot")
+        _set(self, position=array_of(self.position, (3,), f"position of foot '{name}'"),
+             radius=number(self.radius, f"radius of foot '{name}'", 0))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """A motor at a joint. Torque [N m] and speed [rad/s] limits at the joint; the electrical data are optional.
+
+    With ``torque_constant`` [N m/A], ``resistance`` [Ω], ``voltage`` [V] and ``gear`` the torque falls with speed as the
+    motor's back-EMF eats the voltage; with limits only, the torque-speed region is a rectangle.
+    """
+
+    joint: str
+    torque_limit: float = math.inf
+    speed_limit: float = math.inf
+    gear: float = 1.0
+    torque_constant: float | None = None
+    resistance: float | None = None
+    voltage: float | None = None
+
+    def __post_init__(self) -> None:
+        what = f"of the actuator at joint '{name_of(self.joint, 'an actuator')}'"
+        _set(self, torque_limit=number(self.torque_limit, f"torque limit {what}", 0, infinite=True),
+             speed_limit=number(self.speed_limit, f"speed limit {what}", 0, infinite=True),
+             gear=number(self.gear, f"gear {what}"))  # fmt: skip
+        for key in ("torque_constant", "resistance", "voltage"):
+            if getattr(self, key) is not None:
+                _set(self, **{key: number(getattr(self, key), f"{key.replace('_', ' ')} {what}", 0)})

@@ -1,0 +1,55 @@
+"""Rigid-body inertia as (m, h, I): mass, first moment and second moment about the frame's origin.
+
+Erratum of eq. (21) of de Paula et al. 2024: the block-diagonal matrix printed there holds only with the frame at the
+centre of mass. Link frames sit at joints, so the first moment h = m c stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.spatial.transform import Transform
+from footfall.spatial.vector import cross, skew, symmetric
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """Mass [kg], first moment [kg m] and second moment [kg m²] about the origin of a frame, in its axes."""
+
+    m: float
+    h: Float[ndarray, "3"]
+    I: Float[ndarray, "3 3"]  # noqa: E741 the letter of the papers
+
+    @staticmethod
+    def zero() -> Inertia:
+        return Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+
+    @staticmethod
+    def about_com(mass: float, com: Float[ndarray, "3"], tensor: Float[ndarray, "3 3"]) -> Inertia:
+        """From the centre of mass and the tensor about it (parallel axes)."""
+        return Inertia(mass, mass * com, tensor + mass * ((com @ com) * np.eye(3) - np.outer(com, com)))
+
+    def __add__(self, other: Inertia) -> Inertia:
+        """Two bodies rigidly joined, both given in the same frame."""
+        return Inertia(self.m + other.m, self.h + other.h, self.I + other.I)
+
+    def to_parent(self, X_AB: Transform) -> Inertia:
+        """(X_A^B)ᵀ I X_A^B: the inertia of a body given in B, about the origin of A in A's axes."""
+        R, p = X_AB.R, X_AB.p
+        h = R @ self.h
+        square = 2.0 * (p @ h) + self.m * (p @ p)
+        moved = square * np.eye(3) - np.outer(p, h) - np.outer(h, p) - self.m * np.outer(p, p)
+        return Inertia(self.m, h + self.m * p, symmetric(R @ self.I @ R.T + moved))
+
+    def times(self, twist: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
+        """I V: momentum of a twist, or wrench of a spatial acceleration."""
+        omega, v = twist[:3], twist[3:]
+        return np.concatenate([self.I @ omega + cross(self.h, v), self.m * v + cross(omega, self.h)])
+
+    def matrix(self) -> Float[ndarray, "6 6"]:
+        """The full 6x6 matrix: eq. (21) for a frame anywhere."""
+        return np.block([[self.I, skew(self.h)], [-skew(self.h), self.m * np.eye(3)]])

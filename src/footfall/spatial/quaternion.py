@@ -1,0 +1,72 @@
+"""Unit quaternions (w, x, y, z), Hamilton's convention: quat_AB turns components in B into components in A."""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.spatial.vector import cross
+
+
+def to_rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:
+    """R_AB of a unit quaternion."""
+    w, x, y, z = quat[0], quat[1], quat[2], quat[3]
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def from_rotation(R: Float[ndarray, "3 3"]) -> Float[ndarray, "4"]:
+    """The quaternion with w >= 0 of a numeric rotation matrix (Shepperd: the largest component is found first)."""
+    R = np.asarray(R, dtype=float)
+    squares = np.array([1 + R[0, 0] + R[1, 1] + R[2, 2], 1 + R[0, 0] - R[1, 1] - R[2, 2],
+                        1 - R[0, 0] + R[1, 1] - R[2, 2], 1 - R[0, 0] - R[1, 1] + R[2, 2]])  # fmt: skip
+    a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    d, e, f = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
+    rows = np.array([[squares[0], a, b, c], [a, squares[1], d, e], [b, d, squares[2], f], [c, e, f, squares[3]]])
+    quat = rows[int(np.argmax(squares))]
+    quat = quat / np.sqrt(quat @ quat)
+    return -quat if quat[0] < 0 else quat
+
+
+def multiply(a: Float[ndarray, "4"], b: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
+    """a ⊗ b: quat_AC = multiply(quat_AB, quat_BC)."""
+    real = a[0] * b[0] - a[1:] @ b[1:]
+    return np.concatenate([np.stack([real]), a[0] * b[1:] + b[0] * a[1:] + cross(a[1:], b[1:])])
+
+
+def conjugate(quat: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
+    return np.array([quat[0], -quat[1], -quat[2], -quat[3]])
+
+
+def rate(quat_WB: Float[ndarray, "4"], omega_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
+    """d quat_WB / dt of a body that turns at omega_B (its own axes)."""
+    return 0.5 * multiply(quat_WB, np.concatenate([np.zeros(1), omega_B]))
+
+
+def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
+    """quat_WB followed by the rotation vector turn_B [rad] in body axes, normalised: exact for any turn.
+
+    sin(x)/x and cos(x) are series in x² below 0.1 rad, where they are exact to rounding, so that nothing divides by zero.
+    """
+    half = 0.5 * turn_B
+    square = half @ half
+    angle = np.sqrt(np.maximum(square, 1e-6))
+    small = square < 0.01
+    sinc = np.where(
+        small, 1 - square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72))), np.sin(angle) / angle
+    )
+    cosine = np.where(small, 1 - square / 2 * (1 - square / 12 * (1 - square / 30 * (1 - square / 56))), np.cos(angle))
+    product = multiply(quat_WB, np.concatenate([np.stack([cosine]), sinc * half]))
+    return product / np.sqrt(product @ product)
+
+
+def rotation_vector(quat: Float[ndarray, "4"]) -> Float[ndarray, "3"]:
+    """The rotation vector [rad] of a numeric unit quaternion, at most π long."""
+    quat = np.asarray(quat, dtype=float)
+    quat = -quat if quat[0] < 0 else quat
+    sine = np.sqrt(quat[1:] @ quat[1:])
+    return 2 * quat[1:] if sine < 1e-12 else 2 * np.arctan2(sine, quat[0]) / sine * quat[1:]

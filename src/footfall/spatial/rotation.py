@@ -1,0 +1,84 @@
+"""Rotation matrices: about an axis, from Euler angles in the two orders of the papers, and the rate maps of those.
+
+R_AB takes components in B to components in A. Euler angles are body-fixed (intrinsic): ``zyx`` is (yaw ψ, pitch θ, roll φ)
+with R = Rz Ry Rx (seed 000, eq. 41); ``xyz`` is (φ, θ, ψ) with R = Rx Ry Rz (seed 001).
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.spatial.vector import skew
+
+EULER_ORDERS = ("zyx", "xyz")
+_SNAP = 1e-14  # entries this close to -1, 0, 1 come from rounding in a file's angles
+
+
+def about_x(angle: float) -> Float[ndarray, "3 3"]:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def about_y(angle: float) -> Float[ndarray, "3 3"]:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def about_z(angle: float) -> Float[ndarray, "3 3"]:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+_ABOUT = (about_x, about_y, about_z)
+
+
+def about_axis(axis: Float[ndarray, "3"], angle: float) -> Float[ndarray, "3 3"]:
+    """Rotation about a constant unit axis; a coordinate axis of either sign keeps its zeros (Rodrigues otherwise)."""
+    for k in range(3):
+        if abs(abs(axis[k]) - 1.0) < _SNAP:
+            return _ABOUT[k](angle if axis[k] > 0 else -angle)
+    c, s, K = np.cos(angle), np.sin(angle), skew(axis)
+    return np.eye(3) + s * K + (1.0 - c) * (K @ K)
+
+
+def from_euler(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
+    """R_WB of body-fixed Euler angles, given in the order of the rotations."""
+    a, b, c = (_ABOUT["xyz".index(letter)](angle) for letter, angle in zip(order, angles))
+    return a @ b @ c
+
+
+def to_euler(R_WB: Float[ndarray, "3 3"], order: str = "zyx") -> Float[ndarray, "3"]:
+    """Euler angles in the order of the rotations; the middle one lies in [-π/2, π/2]."""
+    if order == "zyx":
+        yaw = np.arctan2(R_WB[1, 0], R_WB[0, 0])
+        roll = np.arctan2(R_WB[2, 1], R_WB[2, 2])
+        level = np.sqrt(R_WB[0, 0] ** 2 + R_WB[1, 0] ** 2)
+        return np.array([yaw, np.arctan2(-R_WB[2, 0], level), roll])
+    first = np.arctan2(-R_WB[1, 2], R_WB[2, 2])
+    last = np.arctan2(-R_WB[0, 1], R_WB[0, 0])
+    level = np.sqrt(R_WB[0, 0] ** 2 + R_WB[0, 1] ** 2)
+    return np.array([first, np.arctan2(R_WB[0, 2], level), last])
+
+
+def euler_rates_to_world(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
+    """G with ω_W = G dξ/dt: eq. (41) of seed 000 for zyx. Erratum: the paper calls this ω_0, but it is in *world* axes."""
+    first, second, third = (np.eye(3)[:, "xyz".index(letter)] for letter in order)
+    R_1 = _ABOUT["xyz".index(order[0])](angles[0])
+    R_2 = _ABOUT["xyz".index(order[1])](angles[1])
+    return np.stack([first, R_1 @ second, R_1 @ R_2 @ third], axis=1)
+
+
+def euler_rates_to_body(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
+    """E with ω_B = E dξ/dt, the map that a base velocity in base axes needs."""
+    return from_euler(angles, order).T @ euler_rates_to_world(angles, order)
+
+
+def snapped(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
+    """R with entries within rounding of -1, 0 and 1 made exact, so that structural zeros stay zeros in a trace."""
+    whole = np.round(R)
+    return np.where(np.abs(R - whole) < _SNAP, whole, R)
+
+
+def is_rotation(R: Float[ndarray, "3 3"], tolerance: float = 1e-8) -> bool:
+    """Whether R is orthonormal and right-handed, within a tolerance."""
+    return bool(np.abs(R.T @ R - np.eye(3)).max() < tolerance and np.linalg.det(R) > 0)

@@ -1,0 +1,20 @@
+"""Three-vectors: cross product and its matrix, eq. (A1) of de Paula et al. 2024."""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+
+def cross(a: Float[ndarray, "3"], b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+    """a x b. (np.cross handles many shapes and is ten times slower on three numbers.)"""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def skew(a: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+    """The matrix ã with ã b = a x b, eq. (A1)."""
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+
+
+def symmetric(A: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
+    """A with its upper triangle mirrored: of a product known to be symmetric, half is never computed in a trace."""
+    return np.array([[A[0, 0], A[0, 1], A[0, 2]], [A[0, 1], A[1, 1], A[1, 2]], [A[0, 2], A[1, 2], A[2, 2]]])
