@@ -106,7 +106,7 @@ class Link:
 class Rotor:
     """A motor's rotor: rides on the *parent* of its joint and spins at ``gear`` times the joint's rate, same sense.
 
-    ``position`` [m] in the parent's frame; ``spin_inertia`` about the joint's axis, ``transverse_inertia`` across [kg m²].
+    ``position`` [m] in the parent's frame; ``spin_inertia`` about the joint's axis and ``transverse_inertia`` [kg m²].
     """
 
     mass: float
@@ -116,7 +116,8 @@ class Rotor:
     gear: float
 
     def __post_init__(self) -> None:
-        _set(self, mass=number(self.mass, "mass of a rotor", 0), position=array_of(self.position, (3,), "a rotor's position"),
+        _set(self, mass=number(self.mass, "mass of a rotor", 0),
+             position=array_of(self.position, (3,), "position of a rotor"),
              spin_inertia=number(self.spin_inertia, "spin inertia of a rotor", 0),
              transverse_inertia=number(self.transverse_inertia, "transverse inertia of a rotor", 0),
              gear=number(self.gear, "gear of a rotor"))  # fmt: skip
@@ -124,7 +125,7 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Joins ``child`` to ``parent``. At zero the child's frame lies at ``origin`` [m], turned by ``rotation``, in the parent.
+    """Joins ``child`` to ``parent``: at zero the child's frame lies at ``origin`` [m] in the parent, turned by ``rotation``.
 
     ``axis`` is given in the child's frame. Angles in rad, forces in N m (N for a prismatic joint).
     ``dry_friction`` opposes motion, ``damping`` [N m s/rad] too; ``stiffness`` [N m/rad] pulls towards ``rest``;
@@ -193,8 +194,8 @@ class Foot:
 class Actuator:
     """A motor at a joint. Torque [N m] and speed [rad/s] limits at the joint; the electrical data are optional.
 
-    With ``torque_constant`` [N m/A], ``resistance`` [Ω], ``voltage`` [V] and ``gear`` the torque falls with speed as the
-    motor's back-EMF eats the voltage; with limits only, the torque-speed region is a rectangle.
+    With ``torque_constant`` [N m/A], ``resistance`` [Ω], ``voltage`` [V] and ``gear`` the torque falls with speed as
+    the motor's back-EMF eats the voltage; with limits only, the torque-speed region is a rectangle.
     """
 
     joint: str

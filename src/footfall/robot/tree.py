@@ -1,7 +1,7 @@
 """The robot as algorithms see it: moving bodies numbered root to leaves, section 2.2 of de Paula et al. 2024.
 
-Body 0 is the base; body i hangs on body parent[i] < i by joint i, which has one degree of freedom. Links behind fixed joints
-and, where rotors count, rotors are welded to the body that carries them.
+Body 0 is the base; body i hangs on body parent[i] < i by joint i, which has one degree of freedom. Links behind fixed
+joints and, where they count, rotors are welded to the body that carries them.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def _indexed(robot: Robot, bodies: tuple[Body, ...], frames: dict[str, tuple[int
             feet.append(body)
             positions.append(X_BL.point(foot.position))
     tree = Tree(
-        bodies=bodies, parent=parent, pred=parent[1:], succ=tuple(range(1, n)), support=tuple(support), children=children,
-        subtree=subtree, feet=tuple(feet), foot_positions=tuple(positions), frames=frames,
+        bodies=bodies, parent=parent, pred=parent[1:], succ=tuple(range(1, n)), support=tuple(support),
+        children=children, subtree=subtree, feet=tuple(feet), foot_positions=tuple(positions), frames=frames,
         joint_names=tuple(body.joint.name for body in bodies if body.joint is not None),
         base_dof=6 if robot.floating else 0,
     )  # fmt: skip

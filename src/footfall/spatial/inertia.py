@@ -1,4 +1,7 @@
-"""Rigid-body inertia as (m, h, I): mass, first moment and second moment about the frame's origin.
+"""Rigid-body inertia as (m, h, J): the mass and its first and second moments, ∫dm, ∫r dm, ∫r rᵀ dm, in a link's frame.
+
+The usual tensor is I = tr(J) 1 - J. J moves between frames with fewer operations than I (no trace terms), and a mass
+distribution exists if and only if [[J, h], [hᵀ, m]] is positive semidefinite.
 
 Erratum of eq. (21) of de Paula et al. 2024: the block-diagonal matrix printed there holds only with the frame at the
 centre of mass. Link frames sit at joints, so the first moment h = m c stays.
@@ -22,7 +25,7 @@ class Inertia:
 
     m: float
     h: Float[ndarray, "3"]
-    I: Float[ndarray, "3 3"]  # noqa: E741 the letter of the papers
+    J: Float[ndarray, "3 3"]
 
     @staticmethod
     def zero() -> Inertia:
@@ -30,20 +33,24 @@ class Inertia:
 
     @staticmethod
     def about_com(mass: float, com: Float[ndarray, "3"], tensor: Float[ndarray, "3 3"]) -> Inertia:
-        """From the centre of mass and the tensor about it (parallel axes)."""
-        return Inertia(mass, mass * com, tensor + mass * ((com @ com) * np.eye(3) - np.outer(com, com)))
+        """From the centre of mass and the inertia tensor about it (parallel axes)."""
+        return Inertia(mass, mass * com, 0.5 * np.trace(tensor) * np.eye(3) - tensor + mass * np.outer(com, com))
+
+    @property
+    def I(self) -> Float[ndarray, "3 3"]:  # noqa: E743 the letter of the papers
+        """The inertia tensor about the origin [kg m²]."""
+        return np.trace(self.J) * np.eye(3) - self.J
 
     def __add__(self, other: Inertia) -> Inertia:
         """Two bodies rigidly joined, both given in the same frame."""
-        return Inertia(self.m + other.m, self.h + other.h, self.I + other.I)
+        return Inertia(self.m + other.m, self.h + other.h, self.J + other.J)
 
     def to_parent(self, X_AB: Transform) -> Inertia:
         """(X_A^B)ᵀ I X_A^B: the inertia of a body given in B, about the origin of A in A's axes."""
         R, p = X_AB.R, X_AB.p
         h = R @ self.h
-        square = 2.0 * (p @ h) + self.m * (p @ p)
-        moved = square * np.eye(3) - np.outer(p, h) - np.outer(h, p) - self.m * np.outer(p, p)
-        return Inertia(self.m, h + self.m * p, symmetric(R @ self.I @ R.T + moved))
+        moved = np.outer(p, h) + np.outer(h, p) + self.m * np.outer(p, p)
+        return Inertia(self.m, h + self.m * p, symmetric(R @ self.J @ R.T + moved))
 
     def times(self, twist: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
         """I V: momentum of a twist, or wrench of a spatial acceleration."""

@@ -50,7 +50,7 @@ def rate(quat_WB: Float[ndarray, "4"], omega_B: Float[ndarray, "3"]) -> Float[nd
 def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
     """quat_WB followed by the rotation vector turn_B [rad] in body axes, normalised: exact for any turn.
 
-    sin(x)/x and cos(x) are series in x² below 0.1 rad, where they are exact to rounding, so that nothing divides by zero.
+    sin(x)/x and cos(x) are series in x² below 0.1 rad, exact to rounding there, so that nothing divides by zero.
     """
     half = 0.5 * turn_B
     square = half @ half

@@ -39,7 +39,7 @@ class Transform:
         return self.p + self.R @ p_B
 
     def to_child(self, twist_A: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-        """X_A^B times a twist at the origin of A in its axes: the same motion at the origin of B, in B's axes, eq. (4)."""
+        """X_A^B times a twist at the origin of A: the same motion at the origin of B in B's axes, eq. (4)."""
         omega, v = twist_A[:3], twist_A[3:]
         return np.concatenate([self.R.T @ omega, self.R.T @ (v + cross(omega, self.p))])
 
