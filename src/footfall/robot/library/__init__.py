@@ -1,0 +1,36 @@
+"""The robots of the papers, each in its own file: the only home of their numbers.
+
+Names, for every robot: legs and feet ``LF RF LH RH`` in this order; joints ``LF_abad``, ``LF_hip``, ``LF_knee``; the
+link that joint ``X`` carries is ``X_link``; the root link is ``trunk``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from footfall.errors import unknown
+from footfall.robot.description import Robot
+from footfall.robot.library.mini_cheetah import mini_cheetah
+
+_ROBOTS: dict[str, Callable[..., Robot]] = {"mini_cheetah": mini_cheetah}
+
+
+def names() -> tuple[str, ...]:
+    """The names that ``load`` knows."""
+    return tuple(_ROBOTS)
+
+
+def load(name: str, **variant: Any) -> Robot:
+    """A library robot by name and variant: ``load("mini_cheetah", rotors="exact")``."""
+    if name not in _ROBOTS:
+        raise unknown("robot", name, names(), "the library has")
+    options = inspect.signature(_ROBOTS[name]).parameters
+    for option in variant:
+        if option not in options:
+            raise unknown(f"variant of {name}", option, options, "choose from")
+    return _ROBOTS[name](**variant)
+
+
+__all__ = ["load", "mini_cheetah", "names"]

@@ -1,0 +1,29 @@
+"""What the library's robots share: the order of the legs and the mirroring of a left fore leg's numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+# name: (+1 fore, -1 hind; +1 left, -1 right), in the order of q
+LEGS: dict[str, tuple[int, int]] = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}
+
+
+def leg_vector(leg: str, vector: Sequence[float]) -> Float[ndarray, "3"]:
+    """A left fore leg's vector for any leg: x changes sign for hind legs, y for right ones."""
+    fore, side = LEGS[leg]
+    x, y, z = vector
+    return np.array([fore * x, side * y, z]) + 0.0  # + 0.0 turns -0.0 into 0.0
+
+
+def two_link_angles(depth: float, upper: float, lower: float, bend: int) -> tuple[float, float]:
+    """Hip and knee [rad] that put the end of two hanging links [m] ``depth`` straight below the hip.
+
+    Angles are right-handed about an axis; ``bend`` = +1 or -1 is the sign of the knee's.
+    """
+    knee = bend * math.acos((depth**2 - upper**2 - lower**2) / (2 * upper * lower))
+    return -math.atan2(lower * math.sin(knee), upper + lower * math.cos(knee)), knee
