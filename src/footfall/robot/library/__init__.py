@@ -1,7 +1,8 @@
 """The robots of the papers, each in its own file: the only home of their numbers.
 
 Names, for every robot: legs and feet ``LF RF LH RH`` in this order; joints ``LF_abad``, ``LF_hip``, ``LF_knee``; the
-link that joint ``X`` carries is ``X_link``; the root link is ``trunk``.
+link that joint ``X`` carries is ``X_link``; the root link is ``trunk``. Beyond these: ``spine_pitch`` and
+``spine_roll`` of ``spined``, ``LF_ankle`` of ``dynakat``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,17 @@ from typing import Any
 
 from footfall.errors import unknown
 from footfall.robot.description import Robot
+from footfall.robot.library.dynakat import dynakat
 from footfall.robot.library.mini_cheetah import mini_cheetah
+from footfall.robot.library.spined import spined
+from footfall.robot.library.xiling import xiling
 
-_ROBOTS: dict[str, Callable[..., Robot]] = {"mini_cheetah": mini_cheetah}
+_ROBOTS: dict[str, Callable[..., Robot]] = {
+    "mini_cheetah": mini_cheetah,
+    "spined": spined,
+    "xiling": xiling,
+    "dynakat": dynakat,
+}
 
 
 def names() -> tuple[str, ...]:
@@ -33,4 +42,4 @@ def load(name: str, **variant: Any) -> Robot:
     return _ROBOTS[name](**variant)
 
 
-__all__ = ["load", "mini_cheetah", "names"]
+__all__ = ["dynakat", "load", "mini_cheetah", "names", "spined", "xiling"]

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.errors import InputError
+
 # name: (+1 fore, -1 hind; +1 left, -1 right), in the order of q
 LEGS: dict[str, tuple[int, int]] = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}
 
@@ -27,3 +29,19 @@ def two_link_angles(depth: float, upper: float, lower: float, bend: int) -> tupl
     """
     knee = bend * math.acos((depth**2 - upper**2 - lower**2) / (2 * upper * lower))
     return -math.atan2(lower * math.sin(knee), upper + lower * math.cos(knee)), knee
+
+
+KNEES = ("behind", "front")
+
+
+def knee_bend(knees: str) -> int:
+    """+1 for knees ``behind`` the hips, -1 for knees in ``front``."""
+    if knees not in KNEES:
+        raise InputError(f"unknown place of the knees '{knees}': choose {', '.join(KNEES)}")
+    return 1 if knees == "behind" else -1
+
+
+def mirrored_limits(limits: tuple[float, float], bend: int) -> tuple[float, float]:
+    """Limits [rad] given for knees behind, for knees on the side ``bend``."""
+    lower, upper = limits
+    return (lower, upper) if bend > 0 else (-upper, -lower)

@@ -86,9 +86,10 @@ def mini_cheetah(rotors: str = "armature", hip_inertia: str = "realisable") -> R
         rotors=rotors,
         provenance=_provenance(as_published),
         notes=(
-            "Numbers of MIT's Cheetah-Software (MIT licence, © 2019 MIT Biomimetic Robotics Lab). The motor model behind "
-            "the electrical data takes 1.5 kt as torque per ampere and 2 kt as back-EMF per rad/s; the no-load speed is "
-            "V / (2 kt gear). The driver boards clamp at 17, 17 and 26 N m, a little below motor limit times gear."
+            "Numbers of MIT's Cheetah-Software (MIT licence, © 2019 MIT Biomimetic Robotics Lab). The motor model "
+            "behind the electrical data takes 1.5 kt as torque per ampere and 2 kt as back-EMF per rad/s; the "
+            "no-load speed is V / (2 kt gear). The driver boards clamp at 17, 17 and 26 N m, a little below motor "
+            "limit times gear."
         ),
     )
     return robot.replace(poses={k: standing_pose(robot, p * 4) for k, p in (("stand", STAND), ("fold", FOLD))})
