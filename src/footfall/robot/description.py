@@ -1,6 +1,6 @@
 """What a robot is: links joined into a tree, feet, actuators, poses, and where its numbers come from.
 
-``Robot`` is frozen and checked on construction; ``robot.replace(...)`` gives a changed copy. Algorithms read its ``tree``.
+``Robot`` is frozen and checked when made; ``robot.replace(...)`` gives a changed copy. Algorithms read ``robot.tree``.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Robot:
     """A tree of links on a floating or fixed base.
 
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
-    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps the
-    gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` or ``"LF_*.origin"`` to where the values
-    come from; the last pattern that fits counts.
+    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
+    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the last
+    pattern that fits counts.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Robot:
 
     # -- states ------------------------------------------------------------------------------------------------------
     def state(self, pose: str | np.ndarray | None = None, height: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """(q, v) at rest and level: in a named pose, or with the given joint positions, or all zero; at the given height."""
+        """(q, v) at rest and level: in a named pose, with given joint positions, or all zero; at the given height."""
         if pose is None:
             joints, z = np.zeros(self.nj), 0.0
         elif isinstance(pose, str):
@@ -164,7 +164,7 @@ class Robot:
 
     # -- changing ----------------------------------------------------------------------------------------------------
     def replace(self, parameters: Mapping[str, Any] | None = None, /, **fields: Any) -> Robot:
-        """A changed, checked copy: ``replace(rotors="exact")``, ``replace({"trunk.mass": 4.0, "LF_knee.damping": 0})``."""
+        """A changed, checked copy: ``replace(rotors="exact")``, ``replace({"trunk.mass": 4.0})``."""
         parts = self._with_parameters(parameters or {}, checked=True)
         return dataclasses.replace(self, **{**parts, **fields})
 

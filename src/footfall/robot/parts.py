@@ -125,7 +125,8 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Joins ``child`` to ``parent``: at zero the child's frame lies at ``origin`` [m] in the parent, turned by ``rotation``.
+    """Joins ``child`` to ``parent``: at zero the child's frame lies at ``origin`` [m] in the parent's, turned by
+    ``rotation``.
 
     ``axis`` is given in the child's frame. Angles in rad, forces in N m (N for a prismatic joint).
     ``dry_friction`` opposes motion, ``damping`` [N m s/rad] too; ``stiffness`` [N m/rad] pulls towards ``rest``;

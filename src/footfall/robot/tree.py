@@ -35,11 +35,13 @@ class Spin:
 
 @dataclass(frozen=True)
 class Body:
-    """A moving body and the joint that carries it (for body 0: none)."""
+    """A moving body and the joint that carries it; body 0 is carried by none."""
 
     name: str
     parent: int
     joint: Joint | None
+    kind: str  # of the joint: revolute or prismatic; base for body 0
+    axis: Float[ndarray, "3"]  # of the joint, in the body's axes; zero for body 0
     X_PJ: Transform  # the joint's frame at zero, in the parent body's frame
     inertia: Inertia
     armature: float
@@ -104,7 +106,8 @@ class Tree:
             raise ModelError(f"link '{lost}' is part of a loop: its joints lead back to itself, and not to '{root}'")
         number = {joint.name: i for i, (_, _, joint, _) in enumerate(carried) if joint is not None}
         bodies = tuple(
-            Body(name, parent, joint, X_PJ, _total(welded[i]), armatures[i],
+            Body(name, parent, joint, "base" if joint is None else joint.kind,
+                 np.zeros(3) if joint is None else joint.axis, X_PJ, _total(welded[i]), armatures[i],
                  tuple(Spin(number[j], momentum) for j, momentum in spinning[i]))
             for i, (name, parent, joint, X_PJ) in enumerate(carried)
         )  # fmt: skip

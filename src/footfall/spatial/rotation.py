@@ -61,7 +61,7 @@ def to_euler(R_WB: Float[ndarray, "3 3"], order: str = "zyx") -> Float[ndarray, 
 
 
 def euler_rates_to_world(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
-    """G with ω_W = G dξ/dt: eq. (41) of seed 000 for zyx. Erratum: the paper takes it for ω_0; it is in *world* axes."""
+    """G with ω_W = G dξ/dt: eq. (41) of seed 000 for zyx. Erratum: called ω_0 there, it is in *world* axes."""
     first, second, third = (np.eye(3)[:, "xyz".index(letter)] for letter in order)
     R_1 = _ABOUT["xyz".index(order[0])](angles[0])
     R_2 = _ABOUT["xyz".index(order[1])](angles[1])

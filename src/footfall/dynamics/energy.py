@@ -1,0 +1,34 @@
+"""Kinetic and potential energy [J] (seed 002: T = vᵀ M v / 2)."""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.kinematics.forward import body_velocities, center_of_mass, joint_positions, joint_rates
+from footfall.robot.description import Robot
+
+
+def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:
+    """Sum over the bodies of Vᵀ I V / 2, and what rotors add."""
+    V, rates = body_velocities(robot, q, v), joint_rates(robot, v)
+    total = 0.0
+    for i, body in enumerate(robot.tree.bodies):
+        total = total + 0.5 * (V[i] @ body.inertia.times(V[i]))
+        if i:
+            total = total + 0.5 * body.armature * rates[i - 1] ** 2
+        for spin in body.spins:
+            total = total + (spin.momentum @ V[i, :3]) * rates[spin.joint - 1]
+    return total
+
+
+def potential_energy(
+    robot: Robot, q: Float[ndarray, "nq"], gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY
+) -> float:
+    """Of gravity (zero at the world's origin) and of joint springs."""
+    height = -robot.mass * (np.asarray(gravity) @ center_of_mass(robot, q))
+    springs = 0.0
+    for body, position in zip(robot.tree.bodies[1:], joint_positions(robot, q)):
+        if body.joint is not None and body.joint.stiffness:
+            springs = springs + 0.5 * body.joint.stiffness * (position - body.joint.rest) ** 2
+    return height + springs

@@ -1,0 +1,18 @@
+"""External wrenches: Algorithm 4 of de Paula et al. 2024."""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.dynamics.propagate import joint_space_forces
+from footfall.errors import InputError
+from footfall.kinematics.forward import joint_transforms
+from footfall.robot.description import Robot
+
+
+def external_terms(robot: Robot, q: Float[ndarray, "nq"], wrenches: Float[ndarray, "nb 6"]) -> Float[ndarray, "nv"]:
+    """τ_e: generalised forces of wrenches (n, f) on the bodies, each at its body's origin in its axes [N m, N]."""
+    bodies = len(robot.tree.bodies)
+    if np.shape(wrenches) != (bodies, 6):
+        raise InputError(f"wrenches on robot '{robot.name}' must have shape ({bodies}, 6), got {np.shape(wrenches)}")
+    return joint_space_forces(robot, joint_transforms(robot, q), [wrenches[i] for i in range(bodies)])

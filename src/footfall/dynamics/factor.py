@@ -1,0 +1,57 @@
+"""Branch-sparse factorisation M = Lᵀ D L, leaves first (Featherstone 2008, section 6.5).
+
+Eliminating a joint touches only its ancestors, so legs never meet before the base: no fill-in. L is unit lower
+triangular, and every division is a product with one of nv reciprocals.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.robot.description import Robot
+
+
+def above(robot: Robot) -> list[int]:
+    """For every degree of freedom the next one towards the root, or -1: the base's six form a chain of their own."""
+    tree = robot.tree
+    chain = [k - 1 for k in range(tree.base_dof)]
+    return chain + [tree.dof(j) if j > 0 else tree.base_dof - 1 for j in tree.parent[1:]]
+
+
+def ancestors(parent: list[int], k: int) -> Iterator[int]:
+    k = parent[k]
+    while k >= 0:
+        yield k
+        k = parent[k]
+
+
+def factor(robot: Robot, M: Float[ndarray, "nv nv"]) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
+    """(L, d) with M = Lᵀ diag(d) L; reads the lower triangle of M on the branches of the tree only."""
+    parent, n = above(robot), robot.nv
+    A = {(k, i): M[k, i] for k in range(n) for i in (k, *ancestors(parent, k))}
+    L = np.eye(n)
+    for k in reversed(range(n)):
+        reciprocal = 1.0 / A[k, k]
+        for i in ancestors(parent, k):
+            L[k, i] = A[k, i] * reciprocal
+            for j in (i, *ancestors(parent, i)):
+                A[i, j] = A[i, j] - L[k, i] * A[k, j]
+    return L, np.stack([A[k, k] for k in range(n)])
+
+
+def solve_factored(
+    robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv"]
+) -> Float[ndarray, "nv"]:
+    """x with Lᵀ diag(d) L x = b."""
+    parent, n = above(robot), robot.nv
+    x = [b[k] for k in range(n)]
+    for k in reversed(range(n)):
+        for i in ancestors(parent, k):
+            x[i] = x[i] - L[k, i] * x[k]
+    for k in range(n):
+        x[k] = x[k] * (1.0 / d[k])
+        for i in ancestors(parent, k):
+            x[k] = x[k] - L[k, i] * x[i]
+    return np.stack(x)

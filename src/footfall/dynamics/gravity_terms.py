@@ -1,0 +1,34 @@
+"""Gravitational terms: Algorithm 3, eqs. (24)-(25) of de Paula et al. 2024.
+
+Gravity enters as a fictitious upward acceleration of the base, a_0 = -(0, R_0W g).
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.dynamics.propagate import joint_space_forces
+from footfall.kinematics.forward import joint_transforms
+from footfall.robot.description import Robot
+from footfall.spatial import Transform, cross
+
+GRAVITY = (0.0, 0.0, -9.81)  # in world axes [m/s²]; seed 000 uses 9.807
+
+
+def gravity_terms(
+    robot: Robot, q: Float[ndarray, "nq"], gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY
+) -> Float[ndarray, "nv"]:
+    """g(q): generalised forces that hold the robot against gravity [N m, N]."""
+    X = joint_transforms(robot, q)
+    return joint_space_forces(robot, X, gravity_wrenches(robot, X, gravity))
+
+
+def gravity_wrenches(
+    robot: Robot, X: list[Transform], gravity: Float[ndarray, "3"] | tuple[float, float, float]
+) -> list[ndarray]:
+    """The outward pass: f_i = I_i a_i with a_i = X a_j. Nothing turns, so only the linear part is carried."""
+    tree = robot.tree
+    a = [-(X[0].R.T @ np.asarray(gravity))]
+    for i in range(1, len(X)):
+        a.append(X[i].R.T @ a[tree.parent[i]])
+    return [np.concatenate([cross(body.inertia.h, a[i]), body.inertia.m * a[i]]) for i, body in enumerate(tree.bodies)]

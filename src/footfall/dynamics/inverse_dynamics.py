@@ -1,0 +1,47 @@
+"""Inverse dynamics: the whole recursive Newton-Euler algorithm in spatial form, eqs. (19)-(25) of de Paula et al. 2024.
+
+Shares only the inward pass with the split terms: their sum M a + c + g is checked by an independent outward pass.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.dynamics.propagate import joint_space_forces
+from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
+from footfall.robot.description import Robot
+from footfall.spatial import cross, cross_force, cross_motion
+
+
+def inverse_dynamics(
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    a: Float[ndarray, "nv"],
+    gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
+) -> Float[ndarray, "nv"]:
+    """Generalised forces [N m, N] for the accelerations a = dv/dt (the base's is spatial)."""
+    check_shape(robot, v=(v, robot.nv), a=(a, robot.nv))
+    tree, X = robot.tree, joint_transforms(robot, q)
+    rates, accelerations = joint_rates(robot, v), joint_rates(robot, a)
+    upward = np.concatenate([np.zeros(3), -(X[0].R.T @ np.asarray(gravity))])
+    V, A = [base_twist(robot, v)], [base_twist(robot, a) + upward]
+    for i in range(1, len(X)):
+        j, across = tree.parent[i], joint_twist(robot, i, rates[i - 1])
+        V.append(X[i].to_child(V[j]) + across)
+        A.append(X[i].to_child(A[j]) + joint_twist(robot, i, accelerations[i - 1]) + cross_motion(V[i], across))
+    wrenches = [
+        body.inertia.times(A[i]) + cross_force(V[i], body.inertia.times(V[i])) for i, body in enumerate(tree.bodies)
+    ]
+    torques = np.zeros(robot.nv)
+    for i, body in enumerate(tree.bodies):
+        if i:
+            torques[tree.dof(i)] = body.armature * accelerations[i - 1]
+    for i, body in enumerate(tree.bodies):
+        for spin in body.spins:  # a rotor's angular momentum is momentum * rate, fixed in its carrier
+            k = spin.joint
+            turned = spin.momentum * accelerations[k - 1] + cross(V[i][:3], spin.momentum * rates[k - 1])
+            wrenches[i] = wrenches[i] + np.concatenate([turned, np.zeros(3)])
+            torques[tree.dof(k)] = torques[tree.dof(k)] + spin.momentum @ A[i][:3]
+    return joint_space_forces(robot, X, wrenches) + torques

@@ -1,0 +1,73 @@
+"""Joint-space inertia matrix: Algorithm 5, eqs. (26)-(28) of de Paula et al. 2024 (composite rigid bodies).
+
+Erratum of eq. (26): parent and child are swapped in X; Algorithm 5 has it right.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.kinematics.forward import joint_transforms, joint_twist
+from footfall.robot.description import Robot
+from footfall.spatial import Inertia, Transform, skew
+
+
+def mass_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"]:
+    """M(q), symmetric and positive definite [kg m², kg m, kg]."""
+    return composite_mass_matrix(robot, joint_transforms(robot, q))
+
+
+def composite_mass_matrix(robot: Robot, X: list[Transform]) -> Float[ndarray, "nv nv"]:
+    tree = robot.tree
+    M = np.zeros((robot.nv, robot.nv))
+    composite = [body.inertia for body in tree.bodies]
+    momentum: list[ndarray] = [np.zeros(6)] * len(X)
+    for i in reversed(range(1, len(X))):
+        j = tree.parent[i]
+        composite[j] = composite[j] + composite[i].to_parent(X[i])
+        momentum[i] = composite[i].times(joint_twist(robot, i, 1.0))
+        F = momentum[i]
+        M[tree.dof(i), tree.dof(i)] = _along(robot, i, F) + tree.bodies[i].armature
+        for j in reversed(tree.support[i][:-1]):
+            F = X[_child_towards(robot, j, i)].wrench_to_parent(F)
+            M[tree.dof(i), tree.dof(j)] = M[tree.dof(j), tree.dof(i)] = _along(robot, j, F)
+        if robot.floating:
+            F = X[tree.support[i][0]].wrench_to_parent(F)
+            M[tree.dof(i), :6] = M[:6, tree.dof(i)] = F
+    if robot.floating:
+        M[:6, :6] = _base_block(composite[0])
+    return _with_spins(robot, X, M)
+
+
+def _along(robot: Robot, i: int, F: Float[ndarray, "6"]) -> float:
+    """S_iᵀ F."""
+    body = robot.tree.bodies[i]
+    return body.axis @ (F[:3] if body.kind == "revolute" else F[3:])
+
+
+def _child_towards(robot: Robot, j: int, i: int) -> int:
+    """The child of body j on the way to body i."""
+    path = robot.tree.support[i]
+    return path[path.index(j) + 1]
+
+
+def _base_block(composite: Inertia) -> Float[ndarray, "6 6"]:
+    """I_c0, the inertia of the locked robot about the base's origin."""
+    top = np.concatenate([composite.I, skew(composite.h)], axis=1)
+    return np.concatenate([top, np.concatenate([-skew(composite.h), composite.m * np.eye(3)], axis=1)])
+
+
+def _with_spins(robot: Robot, X: list[Transform], M: ndarray) -> ndarray:
+    """Exact rotors: the spin of joint k couples to the rotation of the body that carries its rotor."""
+    tree = robot.tree
+    for i, body in enumerate(tree.bodies):
+        for spin in body.spins:
+            k, axis = tree.dof(spin.joint), spin.momentum  # in the axes of body i, then of its ancestors
+            for j in reversed(tree.support[i]):
+                if tree.bodies[j].kind == "revolute":
+                    coupling = M[k, tree.dof(j)] + axis @ tree.bodies[j].axis
+                    M[k, tree.dof(j)] = M[tree.dof(j), k] = coupling
+                axis = X[j].R @ axis
+            if robot.floating:
+                M[k, :3] = M[:3, k] = M[k, :3] + axis
+    return M

@@ -1,0 +1,117 @@
+"""Forward kinematics: Algorithm 1 and eqs. (9)-(18) of de Paula et al. 2024.
+
+Poses of bodies in their parents (``joint_transforms``), in the base and in the world, twists of bodies, feet.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+from footfall.spatial import Transform, cross
+from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.rotation import about_axis
+
+
+def check_shape(robot: Robot, **arrays: tuple[ndarray, int]) -> None:
+    """Refuse an array of the wrong length by name."""
+    for name, (array, size) in arrays.items():
+        if np.shape(array) != (size,):
+            raise InputError(f"{name} of robot '{robot.name}' must have shape ({size},), got {np.shape(array)}")
+
+
+def joint_positions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nj"]:
+    return q[robot.nq - robot.nj :]
+
+
+def joint_rates(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nj"]:
+    return v[robot.nv - robot.nj :]
+
+
+def base_pose(robot: Robot, q: Float[ndarray, "nq"]) -> Transform:
+    """X_WB of the base, eq. (14); a fixed base is the world."""
+    return Transform(to_rotation(q[3:7]), q[:3]) if robot.floating else Transform.identity()
+
+
+def base_twist(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:
+    """(ω, v) of the base in base axes."""
+    return v[:6] if robot.floating else np.zeros(6)
+
+
+def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
+    """X_PB of every body in its parent: first the constant offset, then the joint's motion, eqs. (9)-(11).
+
+    Entry 0 is the base in the world.
+    """
+    check_shape(robot, q=(q, robot.nq))
+    X = [base_pose(robot, q)]
+    for body, angle in zip(robot.tree.bodies[1:], joint_positions(robot, q)):
+        R_PJ, p_PJ = body.X_PJ.R, body.X_PJ.p
+        if body.kind == "revolute":
+            X.append(Transform(R_PJ @ about_axis(body.axis, angle), p_PJ))
+        else:
+            X.append(Transform(R_PJ, p_PJ + (R_PJ @ body.axis) * angle))
+    return X
+
+
+def poses_in_base(robot: Robot, X: list[Transform]) -> list[Transform]:
+    """X_0B of every body, eq. (12)."""
+    poses = [Transform.identity()]
+    for i in range(1, len(X)):
+        poses.append(poses[robot.tree.parent[i]] @ X[i])
+    return poses
+
+
+def body_poses(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
+    """X_WB of every body, eq. (15)."""
+    X = joint_transforms(robot, q)
+    return [X[0] @ X_0B for X_0B in poses_in_base(robot, X)]
+
+
+def joint_twist(robot: Robot, i: int, rate: float) -> Float[ndarray, "6"]:
+    """S_i q̇_i, the twist across joint i in the axes of body i."""
+    body = robot.tree.bodies[i]
+    along = body.axis * rate
+    return np.concatenate([along, np.zeros(3)] if body.kind == "revolute" else [np.zeros(3), along])
+
+
+def body_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nb 6"]:
+    """Twist (ω, v) of every body at its own origin in its own axes: Algorithm 1, eq. (13)."""
+    check_shape(robot, v=(v, robot.nv))
+    X, rates = joint_transforms(robot, q), joint_rates(robot, v)
+    V = [base_twist(robot, v)]
+    for i in range(1, len(X)):
+        V.append(X[i].to_child(V[robot.tree.parent[i]]) + joint_twist(robot, i, rates[i - 1]))
+    return np.stack(V)
+
+
+def foot_positions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nf 3"]:
+    """Centres of the feet in the world [m], eqs. (16)-(18)."""
+    poses = body_poses(robot, q)
+    tree = robot.tree
+    return _stacked([poses[i].point(p) for i, p in zip(tree.feet, tree.foot_positions)], (3,))
+
+
+def foot_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nf 6"]:
+    """Twists of the foot frames in *world* axes, eq. (37)."""
+    poses, V, tree = body_poses(robot, q), body_velocities(robot, q, v), robot.tree
+    return _stacked(
+        [
+            np.concatenate([poses[i].R @ V[i, :3], poses[i].R @ (V[i, 3:] + cross(V[i, :3], p))])
+            for i, p in zip(tree.feet, tree.foot_positions)
+        ],
+        (6,),
+    )
+
+
+def center_of_mass(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "3"]:
+    """Centre of mass of the whole robot in the world [m]."""
+    moment = sum(
+        body.inertia.m * X_WB.p + X_WB.R @ body.inertia.h for body, X_WB in zip(robot.tree.bodies, body_poses(robot, q))
+    )
+    return moment / robot.mass
+
+
+def _stacked(rows: list[ndarray], shape: tuple[int, ...]) -> ndarray:
+    return np.stack(rows) if rows else np.zeros((0, *shape))
