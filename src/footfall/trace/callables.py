@@ -1,0 +1,390 @@
+"""Callables with the signature of the function they were compiled from, over real arrays.
+
+Buffers are prepared once and kept a thread, since allocation and pointers cost far more than a small kernel; results
+are always fresh arrays. Machine code runs without Python's lock, so that threads run in parallel.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import InputError
+
+from . import interpret, llvm, machine, tree
+from .emit import Layout
+from .program import Program
+from .signature import Signature
+
+
+class Function:
+    """What every target shares: the signature, and the folding of flat results into the function's own nest."""
+
+    target = "interpret"
+    lanes = 1
+
+    def __init__(self, signature: Signature, dtype: np.dtype, program: Program | Callable[[], Program] | None) -> None:
+        self.signature, self.dtype = signature, dtype
+        self._program = program
+        self.statistics: dict[str, Any] = {}
+        self.__name__ = signature.function
+        self._count, self._all_plain = len(signature.names), all(signature.plain)
+
+    @property
+    def program(self) -> Program:
+        """The SSA program; one that came from the cache is traced now."""
+        if callable(self._program):
+            self._program = self._program()
+        if self._program is None:
+            raise InputError(f"{self.signature.function} was loaded from the cache without its source: no program")
+        return self._program
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(self.signature.names)
+        return f"<{self.signature.function}({arguments}) on {self.target}, {self.dtype.name} x {self.lanes}>"
+
+    def _leaves(self, arguments: Sequence, keywords: dict) -> Sequence:
+        if keywords or len(arguments) != self._count:
+            arguments = self.signature.bind(arguments, keywords)
+        return arguments if self._all_plain else self.signature.leaves(arguments)
+
+    def _fold(self, flat: np.ndarray) -> Any:
+        """The function's own nest from the outputs of one robot."""
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            if shape:
+                count = tree.size(shape)
+                parts.append(flat[at : at + count].reshape(shape))
+                at += count
+            else:
+                parts.append(flat[at])
+                at += 1
+        return self.signature.rebuild(parts)
+
+    def _check_advance(self, steps: int) -> int:
+        if not self.signature.advances:
+            given, got = self.signature.shapes[:1], self.signature.output_shapes
+            raise InputError(f"{self.__name__} cannot advance: its first argument has shapes {given}, its result {got}")
+        try:
+            steps = operator.index(steps)
+        except TypeError:
+            steps = -1
+        if steps < 0:
+            raise InputError(f"{self.__name__}.advance: steps must be a whole number, zero or more")
+        return steps
+
+
+class PlainPython(Function):
+    """The function itself, for what cannot be traced; a batch is a loop over robots."""
+
+    target = "python"
+
+    def __init__(self, function: Callable, signature: Signature, dtype: np.dtype, batched: bool) -> None:
+        super().__init__(signature, dtype, None)
+        self.function, self.batched = function, batched
+
+    @property
+    def program(self) -> Program:
+        raise InputError(f"{self.__name__} runs in Python: its trace differs from NumPy, so it has no program")
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        leaves = self._leaves(arguments, keywords)
+        arguments = tuple(self.signature.bind(arguments, keywords))
+        if not self.batched:
+            return self.function(*arguments)
+        robots, moving = _batch(self.signature, [self.signature.real(k, x) for k, x in enumerate(leaves)])
+        results, rebuild = [], None
+        for r in range(robots):
+            each, at = [], 0
+            for argument, shapes in zip(arguments, self.signature.shapes):
+                own, fold = tree.flatten(argument)
+                own = own if len(own) == len(shapes) else [argument]
+                picked = [np.asarray(x)[r] if moving[at + k] else x for k, x in enumerate(own)]
+                each.append(fold(picked) if len(own) > 1 else picked[0])
+                at += len(own)
+            found, rebuild = tree.flatten(self.function(*each))
+            results.append(found)
+        assert rebuild is not None
+        return rebuild([np.stack(column) for column in zip(*results)])
+
+    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+        steps = self._check_advance(steps)
+        state, *rest = self.signature.bind(arguments, keywords)
+        for _ in range(steps):
+            state = self(state, *rest)
+        return state
+
+
+class Interpreted(Function):
+    """The program on NumPy, with or without a batch axis."""
+
+    def __init__(self, signature: Signature, dtype: np.dtype, program: Program, batched: bool) -> None:
+        super().__init__(signature, dtype, program)
+        self.batched = batched
+        self.statistics = program.statistics()
+
+    def _columns(self, arguments: Sequence, keywords: dict) -> np.ndarray:
+        leaves = [self.signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]
+        shapes = list(itertools.chain(*self.signature.shapes))
+        batch: tuple[int, ...] = ()
+        moving = [False] * len(leaves)
+        if self.batched:
+            robots, moving = _batch(self.signature, leaves)
+            batch = (robots,)
+        parts = []
+        for k, (leaf, shape) in enumerate(zip(leaves, shapes)):
+            if not moving[k] and leaf.shape != shape:
+                raise self.signature.wrong_shape(k, leaf.shape, self.batched)
+            flat = leaf.reshape(batch[0], -1).T if moving[k] else leaf.reshape(-1, *([1] * len(batch)))
+            parts.append(np.broadcast_to(flat, (tree.size(shape), *batch)))
+        parts += [np.full((1, *batch), h) for h in self.signature.hidden]
+        return np.concatenate([np.asarray(p, self.dtype) for p in parts])
+
+    def _results(self, flat: np.ndarray) -> Any:
+        if not self.batched:
+            return self._fold(flat)
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            count = tree.size(shape)
+            parts.append(np.ascontiguousarray(flat[at : at + count].T).reshape(-1, *shape))
+            at += count
+        return self.signature.rebuild(parts)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._results(interpret.evaluate(self.program, self._columns(arguments, keywords)))
+
+    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+        steps = self._check_advance(steps)
+        columns = self._columns(arguments, keywords)
+        size = self.signature.sizes[0]
+        for _ in range(steps):
+            columns[:size] = interpret.evaluate(self.program, columns)
+        return self._results(columns[:size])
+
+
+class Blocks:
+    """Memory of some blocks of lanes, (block, scalar, lane), and the calls that run on it. Not for two threads at once."""
+
+    def __init__(self, code: Code, blocks: int) -> None:
+        layout, lanes, dtype = code.layout, code.lanes, code.dtype
+        self.count = blocks
+        self.areas = {
+            "state": aligned((blocks, layout.size("state"), lanes), dtype),
+            "rest": aligned((blocks, layout.size("rest"), lanes), dtype),
+            "shared": aligned((layout.size("shared"),), dtype),
+        }
+        self.out = aligned((blocks, code.outputs, lanes), dtype)
+        self.work = aligned((code.workspace,), dtype)
+        inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
+        work = self.work.ctypes.data
+        self.evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
+        self.advance = None if code.advance is None else functools.partial(code.advance, *inputs, work, blocks)
+
+
+class Code:
+    """Loaded machine code and how its memory is laid out."""
+
+    def __init__(
+        self, library: machine.Library, layout: Layout, outputs: int, workspace: int, dtype: np.dtype, lanes: int
+    ) -> None:
+        self.library, self.layout, self.outputs, self.workspace = library, layout, outputs, workspace
+        self.dtype, self.lanes = dtype, lanes
+        self.evaluate: Callable = library.function(llvm.EVALUATE, 5, 1)  # type: ignore[assignment]
+        self.advance = library.function(llvm.ADVANCE, 4, 2)
+
+
+class Native(Function):
+    """Machine code for one robot."""
+
+    target = "native"
+    batched = False
+
+    def __init__(self, signature: Signature, code: Code, program: Any) -> None:
+        super().__init__(signature, code.dtype, program)
+        self.code, self.lanes = code, code.lanes
+        self._local = threading.local()
+        shapes = list(itertools.chain(*signature.shapes))
+        self._slots, places, at = [], code.layout.places(), 0
+        for shape in [*shapes, *[()] * len(signature.hidden)]:
+            count = tree.size(shape)
+            area, offset = places[at] if count else ("rest", 0)
+            self._slots.append((area, offset, count, shape))
+            at += count
+        self._single = len(signature.output_shapes) == 1 and bool(signature.output_shapes[0])
+        # a single array is its own nest: nothing to fold
+        self._direct = self._single and signature.output_spec == output_is_array()
+        self._shape = signature.output_shapes[0] if self._direct else ()
+
+    def _prepare(self) -> tuple:
+        blocks = Blocks(self.code, 1)
+        views = []
+        for area, offset, count, shape in self._slots:
+            flat = blocks.areas[area].reshape(-1)[offset : offset + count]
+            views.append(flat.reshape(shape))
+        for view, number in zip(views[len(views) - len(self.signature.hidden) :], self.signature.hidden):
+            view[...] = number
+        kept = self._local.buffers = (blocks, views, blocks.out.reshape(-1), blocks.areas["state"].reshape(-1))
+        return kept
+
+    def _fill(self, arguments: Sequence, keywords: dict) -> tuple:
+        try:
+            kept = self._local.buffers
+        except AttributeError:
+            kept = self._prepare()
+        if keywords or not self._all_plain or len(arguments) != self._count:
+            arguments = self._leaves(arguments, keywords)
+        dtype = self.dtype
+        for leaf, view in zip(arguments, kept[1]):
+            if leaf.__class__ is np.ndarray and leaf.dtype is dtype and leaf.shape == view.shape:
+                view[...] = leaf
+            else:
+                self._fill_slowly(arguments, kept[1])
+                break
+        return kept
+
+    def _fill_slowly(self, leaves: Sequence, views: list) -> None:
+        for k, (leaf, view) in enumerate(zip(leaves, views)):
+            array = self.signature.real(k, leaf)
+            if array.shape != view.shape:
+                raise self.signature.wrong_shape(k, array.shape)
+            with np.errstate(over="ignore"):
+                view[...] = array
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        blocks, _, out, _ = self._fill(arguments, keywords)
+        blocks.evaluate()
+        return out.copy().reshape(self._shape) if self._direct else self._fold(out.copy())
+
+    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+        """Feed the result back into the first argument ``steps`` times; the others stay."""
+        steps = self._check_advance(steps)
+        blocks, _, _, state = self._fill(arguments, keywords)
+        if steps:
+            blocks.advance(steps)
+        return self._fold(state.copy())
+
+
+class Batch(Function):
+    """Machine code for many robots: arguments have a leading robot axis, or none if all robots share them."""
+
+    target = "batch"
+    batched = True
+
+    def __init__(self, signature: Signature, code: Code, program: Any) -> None:
+        super().__init__(signature, code.dtype, program)
+        self.code, self.lanes = code, code.lanes
+        self._local = threading.local()
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        blocks, robots = self.pack(*arguments, **keywords)
+        blocks.evaluate()
+        return self.unpack(blocks.out, robots)
+
+    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+        """Feed the result back into the first argument ``steps`` times; the others stay."""
+        steps = self._check_advance(steps)
+        blocks, robots = self.pack(*arguments, **keywords)
+        if steps:
+            blocks.advance(steps)
+        return self.unpack(blocks.areas["state"], robots)
+
+    def pack(self, *arguments: Any, **keywords: Any) -> tuple[Blocks, int]:
+        """(this thread's blocks, filled; robots). The last block repeats its last robot: no lane runs on garbage."""
+        signature = self.signature
+        leaves = [signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]
+        robots, moving = _batch(signature, leaves)
+        count = -(-robots // self.lanes)
+        blocks = getattr(self._local, "blocks", None)
+        if blocks is None or blocks.count != count:
+            blocks = self._local.blocks = Blocks(self.code, count)
+        places, at = self.code.layout.places(), 0
+        shapes = list(itertools.chain(*signature.shapes))
+        with np.errstate(over="ignore"):
+            for k, (leaf, shape) in enumerate(zip(leaves, shapes)):
+                size = tree.size(shape)
+                if size:
+                    area, offset = places[at]
+                    self._put(blocks.areas[area], offset, size, leaf, moving[k], k, robots)
+                at += size
+            for number in signature.hidden:
+                area, offset = places[at]
+                self._put(blocks.areas[area], offset, 1, np.asarray(number), False, -1, robots)
+                at += 1
+        return blocks, robots
+
+    def _put(
+        self, area: np.ndarray, offset: int, size: int, leaf: np.ndarray, moving: bool, position: int, robots: int
+    ) -> None:
+        if area.ndim == 1:
+            if moving:
+                raise InputError(
+                    f"{self.__name__}: {self.signature.where(position)} is shared by all robots and has no robot axis"
+                )
+            area[offset : offset + size] = leaf.reshape(-1)
+            return
+        target = area[:, offset : offset + size]
+        if not moving:
+            target[...] = leaf.reshape(-1, 1)
+            return
+        flat, full = leaf.reshape(robots, size), robots // self.lanes
+        whole = full * self.lanes
+        target[:full] = flat[:whole].reshape(full, self.lanes, size).transpose(0, 2, 1)
+        if whole < robots:
+            rest = robots - whole
+            target[full, :, :rest] = flat[whole:].T
+            target[full, :, rest:] = flat[-1][:, None]
+
+    def unpack(self, blocks: np.ndarray, robots: int) -> Any:
+        """The nest of results, with a robot axis, from memory laid out as (block, scalar, lane)."""
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            size = tree.size(shape)
+            part = np.empty((len(blocks) * self.lanes, size), self.dtype)
+            part.reshape(len(blocks), self.lanes, size)[...] = blocks[:, at : at + size].transpose(0, 2, 1)
+            parts.append(part[:robots].reshape(robots, *shape))
+            at += size
+        return self.signature.rebuild(parts)
+
+
+def _batch(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, list[bool]]:
+    """(robots, whether each array has a robot axis)."""
+    robots, first, moving = None, 0, []
+    for k, (leaf, shape) in enumerate(zip(leaves, itertools.chain(*signature.shapes))):
+        if leaf.shape == shape:
+            moving.append(False)
+            continue
+        if leaf.shape[1:] != shape or leaf.ndim != len(shape) + 1:
+            raise signature.wrong_shape(k, leaf.shape, batch=True)
+        moving.append(True)
+        if robots is None:
+            robots, first = len(leaf), k
+        elif len(leaf) != robots:
+            raise InputError(
+                f"{signature.function}: {signature.where(k)} has {len(leaf)} robots, {signature.where(first)} {robots}"
+            )
+    if robots is None:
+        raise InputError(f"{signature.function}: no argument has a robot axis; one of them needs shape (n, ...)")
+    if robots == 0:
+        raise InputError(f"{signature.function}: {signature.where(first)} holds no robots (its first axis is 0)")
+    return robots, moving
+
+
+@functools.cache
+def output_is_array() -> Any:
+    """How a result that is one array is described."""
+    return tree.describe(np.zeros(1)) if hasattr(tree, "describe") else None
+
+
+def aligned(shape: Sequence[int], dtype: np.dtype, boundary: int = 64) -> np.ndarray:
+    """Zeros that start on a cache line (denormal garbage would run 40 times slower)."""
+    count = math.prod(shape) * dtype.itemsize
+    raw = np.zeros(count + boundary, np.uint8)
+    start = -raw.ctypes.data % boundary
+    return raw[start : start + count].view(dtype).reshape(shape)
