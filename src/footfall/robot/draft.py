@@ -1,0 +1,80 @@
+"""A robot as a model file states it, before its feet are found and its legs put in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import ModelError
+from footfall.robot.guard import MOST_DEPTH, MOST_LINKS
+from footfall.robot.parts import Actuator, Joint, Link
+from footfall.spatial.transform import Transform
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A collision (or, failing that, visual) shape on a link; ``size`` as the file gives it, ``mesh`` for meshes."""
+
+    kind: str  # sphere, capsule, cylinder, box, mesh, other
+    X_LS: Transform
+    size: ndarray  # sphere (r), capsule and cylinder (r, half length), box half lengths; mesh: scale
+    name: str = ""
+    mesh: Path | None = None
+    visual: bool = False
+
+
+@dataclass
+class Draft:
+    """Links, joints and shapes in the order of the file."""
+
+    name: str
+    links: list[Link]
+    joints: list[Joint]
+    shapes: dict[str, list[Shape]] = field(default_factory=dict)
+    actuators: list[Actuator] = field(default_factory=list)
+    poses: dict[str, tuple[dict[str, float], float]] = field(default_factory=dict)  # joint -> position; height
+    floating: bool = True
+    remarks: list[str] = field(default_factory=list)  # for a warning
+
+    def check(self, where: str) -> None:
+        """Refuse what Robot's own checks would only find by deep recursion: too many links, too long chains."""
+        if len(self.links) > MOST_LINKS or len(self.joints) > MOST_LINKS:
+            raise ModelError(f"{where}: more than {MOST_LINKS} links")
+        parent = {joint.child: joint.parent for joint in self.joints}
+        for link in parent:
+            length, at = 0, link
+            while at in parent and length <= MOST_DEPTH:
+                at, length = parent[at], length + 1
+            if length > MOST_DEPTH:
+                raise ModelError(f"{where}: link '{link}' is part of a loop or of a chain of over {MOST_DEPTH} joints")
+
+    def root(self) -> str:
+        moved = {joint.child for joint in self.joints}
+        return next(link.name for link in self.links if link.name not in moved)
+
+    def children(self) -> dict[str, list[Joint]]:
+        children: dict[str, list[Joint]] = {link.name: [] for link in self.links}
+        for joint in self.joints:
+            children[joint.parent].append(joint)
+        return children
+
+    def placements(self) -> dict[str, Transform]:
+        """Every link's pose in the root link's frame, with all joints at zero."""
+        children, root = self.children(), self.root()
+        placed = {root: Transform.identity()}
+        waiting = [root]
+        while waiting:
+            link = waiting.pop()
+            for joint in children[link]:
+                placed[joint.child] = placed[link] @ Transform(joint.rotation, joint.origin)
+                waiting.append(joint.child)
+        return placed
+
+
+def tensor_about_com(m: float, h: ndarray, second: ndarray) -> ndarray:
+    """The tensor about the centre of mass from (m, h, I) about the frame's origin."""
+    com = h / m
+    return second - m * ((com @ com) * np.eye(3) - np.outer(com, com))

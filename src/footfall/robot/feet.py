@@ -1,0 +1,285 @@
+"""The feet of an imported robot: found by name or geometry, or given; each a sphere named LF, RF, LH or RH."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+from footfall.robot.draft import Draft, Shape
+from footfall.robot.mesh import fit_sphere, vertices
+from footfall.robot.parts import Foot, Joint
+
+LEGS = ("LF", "RF", "LH", "RH")
+STATED_RADIUS = 0.02  # [m] of a mesh that cannot be read
+_CODES = {"lf": "LF", "fl": "LF", "rf": "RF", "fr": "RF", "lh": "LH", "hl": "LH", "rl": "LH", "lr": "LH", "bl": "LH",
+          "lb": "LH", "rh": "RH", "hr": "RH", "rr": "RH", "br": "RH", "rb": "RH"}  # fmt: skip
+_ENDS = {"front": "F", "fore": "F", "hind": "H", "rear": "H", "back": "H"}
+_SIDES = {"left": "L", "right": "R"}
+_FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
+
+FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
+
+
+def leg_of(name: str) -> str | None:
+    """LF, RF, LH or RH of a name that says so: FL_foot, LF_FOOT, toeRL, front_left_foot, hind-right, ..."""
+    for word in ("foot", "toe", "paw"):
+        name = re.sub(f"(?<=[A-Za-z]){word}|{word}(?=[A-Za-z])", f" {word} ", name, flags=re.IGNORECASE)
+    tokens = [t.lower() for t in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+    for token in tokens:
+        if token in _CODES:
+            return _CODES[token]
+    text = " ".join(tokens)
+    ends = {code for word, code in _ENDS.items() if word in text}
+    sides = {code for word, code in _SIDES.items() if word in text}
+    return f"{sides.pop()}{ends.pop()}" if len(ends) == len(sides) == 1 else None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a foot is: on a link, perhaps with the one shape that is the foot."""
+
+    link: str
+    shape: Shape | None = None
+    said: str = ""  # the name that the file gives it
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(n for n in (self.said, self.shape.name if self.shape else "", self.link) if n)
+
+
+class FootFinder:
+    """Finds feet on a draft; what it assumes is collected in ``remarks``."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.remarks: list[str] = []
+        self.X_RL = draft.placements()
+        self.joint_to = {joint.child: joint for joint in draft.joints}
+        self.leaves = self._moving_leaves()
+
+    # -- the three ways ----------------------------------------------------------------------------------------------
+    def given(self, feet: Sequence[str | Foot] | Mapping[str, str]) -> list[Foot]:
+        """Feet that the user names: links or collision shapes, as a list or as {foot: link}; or whole Foot objects."""
+        if isinstance(feet, (str, bytes)) or not isinstance(feet, (Sequence, Mapping)):
+            raise InputError(f"feet must be a list of links, a dictionary or Foot objects, got {feet!r}")
+        if isinstance(feet, Mapping):
+            return [self._foot(str(name), self._place(link)) for name, link in feet.items()]
+        whole = [foot for foot in feet if isinstance(foot, Foot)]
+        if whole:
+            if len(whole) < len(feet):
+                raise InputError("feet must be all names or all Foot objects, not a mixture")
+            for foot in whole:
+                self._place(foot.link)
+            return whole
+        return self._named([self._place(link) for link in feet])
+
+    def found(self) -> list[Foot]:
+        """Feet by their names, else by geometry; none, with a remark, when neither tells."""
+        places = self._by_name() or self._by_geometry()
+        if not places:
+            self.remarks.append("no feet were found: name them with feet=[...]")
+            return []
+        return self._named(places)
+
+    def _place(self, name: object) -> _Place:
+        for link, shapes in self.draft.shapes.items():
+            for shape in shapes:
+                if shape.name and shape.name == name and link != name:
+                    return _Place(link, shape)
+        if name in self.X_RL:
+            return _Place(str(name))
+        raise unknown("foot link", name, self._candidates(), "candidates are")
+
+    def _candidates(self) -> list[str]:
+        named = [link for link in self.X_RL if _is_foot_name(link)]
+        return named or [link for links in self.leaves for link in links] or list(self.X_RL)
+
+    def _by_name(self) -> list[_Place]:
+        """One place per leg whose link or collision shape has a foot's name; spheres named just FL, ... count too."""
+        best: dict[str, tuple[tuple[bool, bool, float], _Place]] = {}
+        options = [_Place(link) for link in self.X_RL if _is_foot_name(link)]
+        for link, shapes in self.draft.shapes.items():
+            for shape in shapes:
+                bare = shape.kind == "sphere" and leg_of(shape.name) is not None
+                if shape.name and not shape.visual and (_is_foot_name(shape.name) or bare):
+                    options.append(_Place(link, shape))
+        for place in options:
+            leg = next((leg for leg in map(leg_of, place.names) if leg), None)
+            if leg is None:
+                continue
+            sphere = self._sphere_of(place)
+            height = self.X_RL[place.link].p[2] if sphere is None else self._height(place.link, sphere)
+            rank = (sphere is not None, place.shape is None, -float(height))
+            if leg not in best or rank > best[leg][0]:
+                best[leg] = (rank, place)
+        legs = [best[leg][1] for leg in LEGS if leg in best]
+        return legs if len(legs) == len(LEGS) else []
+
+    def _by_geometry(self) -> list[_Place]:
+        """The lowest sphere, else the lowest shape, of each of the four last moving bodies."""
+        limbs = [links for links in self.leaves if any(self._solids(link) for link in links)]
+        for limbs_tried in (limbs, self.leaves):
+            if len(limbs_tried) == len(LEGS):
+                return [self._lowest(links) for links in limbs_tried]
+        return []
+
+    def _lowest(self, links: list[str]) -> _Place:
+        for kinds in (("sphere",), ("capsule", "mesh", "cylinder", "box")):
+            options = [
+                (self._height(k, s), i, k, s) for i, k in enumerate(links) for s in self._solids(k) if s.kind in kinds
+            ]
+            if options:
+                _, _, link, shape = min(options, key=lambda option: option[:2])
+                return _Place(link, shape)
+        return _Place(min(links, key=lambda link: self.X_RL[link].p[2]))
+
+    # -- names -------------------------------------------------------------------------------------------------------
+    def _named(self, places: list[_Place]) -> list[Foot]:
+        """Name by what the file calls them, else by where the hips are; in the order of the legs."""
+        names = [next((leg for leg in map(leg_of, self._lineage(place)) if leg), None) for place in places]
+        if None in names or len(set(names)) < len(names):
+            names = self._by_position(places) if len(places) == len(LEGS) else [place.names[0] for place in places]
+        feet = [self._foot(str(name), place) for name, place in zip(names, places)]
+        return sorted(feet, key=lambda foot: LEGS.index(foot.name) if foot.name in LEGS else len(LEGS))
+
+    def _lineage(self, place: _Place) -> Iterable[str]:
+        yield from place.names
+        link = place.link
+        while link in self.joint_to:
+            yield self.joint_to[link].name
+            link = self.joint_to[link].parent
+            yield link
+
+    def _by_position(self, places: list[_Place]) -> list[str | None]:
+        hips = np.array([self.X_RL[self._hip(place.link)].p for place in places])
+        if np.ptp(hips[:, 0]) < 1e-9:  # one hip for all: the feet must tell
+            hips = np.array([self.X_RL[place.link].p for place in places])
+        x, y = (hips - (hips.min(axis=0) + hips.max(axis=0)) / 2)[:, :2].T
+        names = [("L" if b > 0 else "R") + ("F" if a > 0 else "H") for a, b in zip(x, y)]
+        if len(set(names)) == len(LEGS):
+            return list(names)
+        self.remarks.append("the feet are not at the corners of a rectangle and keep the names of their links")
+        return [place.names[0] for place in places]
+
+    def _hip(self, link: str) -> str:
+        """The first link of the limb: the last one, from the foot up, that leads to no other limb."""
+        shared = [set(self._ancestors(leaf[0])) for leaf in self.leaves]
+        hip = link
+        for above in self._ancestors(link):
+            if sum(above in ancestors for ancestors in shared) > 1:
+                break
+            hip = above
+        return hip
+
+    def _ancestors(self, link: str) -> list[str]:
+        chain = [link]
+        while chain[-1] in self.joint_to:
+            chain.append(self.joint_to[chain[-1]].parent)
+        return chain
+
+    # -- spheres -----------------------------------------------------------------------------------------------------
+    def _foot(self, name: str, place: _Place) -> Foot:
+        shape = self._sphere_of(place)
+        if shape is not None:
+            return Foot(name, place.link, shape.X_LS.p, float(shape.size[0]))
+        solids = [place.shape] if place.shape else self._solids(place.link)
+        if not solids:
+            near = self._near_sphere(place.link)
+            if near is not None:
+                return near if near.name == name else Foot(name, near.link, near.position, near.radius)
+            self.remarks.append(
+                f"foot {name} has no shape and is taken as a point at the origin of link '{place.link}'"
+            )
+            return Foot(name, place.link, np.zeros(3), 0.0)
+        solid = min(solids, key=lambda s: self._height(place.link, s))
+        centre, radius, how = _stated_sphere(solid)
+        self.remarks.append(f"foot {name} is a {solid.kind} and is taken as a sphere of radius {radius:.4g} m {how}")
+        return Foot(name, place.link, solid.X_LS.point(centre), radius)
+
+    def _sphere_of(self, place: _Place) -> Shape | None:
+        solids = [place.shape] if place.shape is not None else self._solids(place.link)
+        spheres = [shape for shape in solids if shape.kind == "sphere"]
+        return min(spheres, key=lambda s: self._height(place.link, s)) if spheres else None
+
+    def _near_sphere(self, link: str) -> Foot | None:
+        """A sphere on a link welded to this one, when this link's origin lies in it."""
+        welded = next((links for links in self._bodies() if link in links), [])
+        for other in welded:
+            for shape in self._solids(other):
+                centre = (self.X_RL[link].inverse() @ self.X_RL[other]).point(shape.X_LS.p)
+                if shape.kind == "sphere" and np.linalg.norm(centre) <= shape.size[0] * (1 + 1e-6):
+                    return Foot(shape.name or other, link, centre, float(shape.size[0]))
+        return None
+
+    def _solids(self, link: str) -> list[Shape]:
+        """Collision shapes; visual ones when there are none."""
+        shapes = self.draft.shapes.get(link, [])
+        return [s for s in shapes if not s.visual] or [s for s in shapes if s.visual]
+
+    def _height(self, link: str, shape: Shape) -> float:
+        """Height of a shape's lowest point, for spheres; of its centre otherwise [m]."""
+        centre = (self.X_RL[link] @ shape.X_LS).p[2]
+        return float(centre - shape.size[0]) if shape.kind == "sphere" else float(centre)
+
+    # -- bodies ------------------------------------------------------------------------------------------------------
+    def _bodies(self) -> list[list[str]]:
+        """Links welded together, in groups."""
+        group: dict[str, list[str]] = {}
+        for link in self.X_RL:  # parents come before children
+            joint = self.joint_to.get(link)
+            if joint is not None and joint.kind == "fixed":
+                group[link] = group[joint.parent]
+                group[link].append(link)
+            else:
+                group[link] = [link]
+        return list({id(links): links for links in group.values()}.values())
+
+    def _moving_leaves(self) -> list[list[str]]:
+        """The groups that carry no further moving joint, the root's apart."""
+        moving = {joint.parent for joint in self.draft.joints if joint.kind != "fixed"}
+        root = self.draft.root()
+        return [links for links in self._bodies() if root not in links and not moving & set(links)]
+
+
+def _is_foot_name(name: str) -> bool:
+    text = name.lower()
+    return any(word in text for word in _FOOT_WORDS)
+
+
+def _stated_sphere(solid: Shape) -> tuple[ndarray, float, str]:
+    """Centre in the shape's frame, radius, and how it was chosen."""
+    if solid.kind == "mesh":
+        points = vertices(solid.mesh) if solid.mesh is not None else None
+        if points is None:
+            return np.zeros(3), STATED_RADIUS, "(its mesh cannot be read)"
+        centre, radius = fit_sphere(points * solid.size)
+        return centre, radius, "(fitted to its vertices)"
+    if solid.kind == "capsule":
+        end = np.array([0.0, 0.0, solid.size[1]])
+        down = solid.X_LS.R[2, 2]
+        return -end if down >= 0 else end, float(solid.size[0]), "(its lower end)"
+    return np.zeros(3), float(solid.size.min()) if solid.size.size else STATED_RADIUS, "(its smallest half size)"
+
+
+def in_leg_order(draft: Draft, feet: Sequence[Foot]) -> list[Joint]:
+    """The joints depth first, with the branches in the order of their feet: Robot numbers its bodies in this order."""
+    children, root = draft.children(), draft.root()
+    rank: dict[str, int] = {}
+    parent = {joint.child: joint.parent for joint in draft.joints}
+    for number, foot in enumerate(feet):
+        link: str | None = foot.link
+        while link is not None and link not in rank:
+            rank[link] = number
+            link = parent.get(link)
+    ordered: list[Joint] = []
+    waiting = sorted(children[root], key=lambda j: rank.get(j.child, len(feet)), reverse=True)
+    while waiting:
+        joint = waiting.pop()
+        ordered.append(joint)
+        waiting += sorted(children[joint.child], key=lambda j: rank.get(j.child, len(feet)), reverse=True)
+    return ordered

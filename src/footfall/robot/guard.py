@@ -1,0 +1,221 @@
+"""Safe reading of model files that nobody vouches for: sizes limited, no entities, no paths out of the package.
+
+What is wrong is refused with one ``ModelError`` sentence that names the culprit, before any other parser sees it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from xml.parsers import expat
+
+import numpy as np
+
+from footfall.errors import ModelError
+
+MOST_BYTES = 10_000_000
+MOST_DEPTH = 100
+MOST_LINKS = 1000
+MOST_ELEMENTS = 100_000
+_LAYOUT_FOLDERS = frozenset({"urdf", "robots", "robot", "xml", "mjcf", "model", "models", "sdf", "xacro"})
+_SHOWN = 60  # characters of a culprit that a message quotes
+
+
+class ModelWarning(UserWarning):
+    """Something in a model file that is left out or assumed; the model still loads."""
+
+
+def shown(value: object) -> str:
+    """A culprit for a message: quoted, on one line, not too long."""
+    text = " ".join(str(value).split())
+    return f"'{text[:_SHOWN]}...'" if len(text) > _SHOWN else f"'{text}'"
+
+
+def label(element: ET.Element) -> str:
+    """What a message calls an element: ``joint 'LF_HAA'``, ``mass``."""
+    name = element.get("name")
+    return f"{element.tag} {shown(name)}" if name else f"<{shown(element.tag)[1:-1]}>"
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of an ordinary file, at most ``most`` bytes."""
+    try:
+        if not path.exists():
+            raise ModelError(f"there is no model file {shown(path)}")
+        if not path.is_file():
+            raise ModelError(f"{shown(path)} is not a file")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{shown(path)} cannot be read: {error}") from None
+    if len(data) > most:
+        raise ModelError(f"{shown(path.name)} is larger than {most / 1e6:g} MB")
+    return data
+
+
+def parse_xml(data: bytes, where: str) -> ET.Element:
+    """The element tree of an XML text without DTD and entities, at most 100 deep. ``where`` names it in messages."""
+    builder = ET.TreeBuilder()
+    depth = count = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, count
+        depth, count = depth + 1, count + 1
+        if depth > MOST_DEPTH:
+            raise ModelError(
+                f"{where}: elements are nested more than {MOST_DEPTH} deep at line {parser.CurrentLineNumber}"
+            )
+        if count > MOST_ELEMENTS:
+            raise ModelError(f"{where}: more than {MOST_ELEMENTS} elements")
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    def refuse(*_: object) -> int:
+        raise ModelError(f"{where}: document type declarations and entities are not allowed in a model file")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse
+    parser.UnparsedEntityDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+        return builder.close()
+    except expat.ExpatError as error:
+        raise ModelError(f"{where}: not well-formed XML: {error}") from None
+    except (ValueError, LookupError, UnicodeError) as error:  # an unknown or wrong encoding
+        raise ModelError(f"{where}: not readable as XML: {error}") from None
+
+
+def numbers(text: str, what: str, count: int | tuple[int, int] | None = None) -> np.ndarray:
+    """Finite numbers of a blank-separated text. ``count`` is how many are wanted, or the least and the most."""
+    parts = text.split()
+    least, most = (count if isinstance(count, tuple) else (count, count)) if count is not None else (0, math.inf)
+    if not least <= len(parts) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise ModelError(f"{what} must be {wanted} number{'' if wanted == '1' else 's'}, got {shown(text)}")
+    return np.array([_number(part, what) for part in parts])
+
+
+def number(text: str, what: str) -> float:
+    """One finite number."""
+    return float(numbers(text, what, 1)[0])
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ModelError(f"{what} holds {shown(text)}, which is not a number") from None
+    if "_" in text or not text.isascii():  # Python's float takes 1_0 and other scripts' digits
+        raise ModelError(f"{what} holds {shown(text)}, which is not a number")
+    if not math.isfinite(value):
+        raise ModelError(f"{what} is not finite: {shown(text)}")
+    return value
+
+
+def unique(names: Iterable[str], what: str, where: str) -> None:
+    """Refuse a name that comes twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ModelError(f"{where}: two of the {what} {shown(name)}")
+        seen.add(name)
+
+
+@dataclass
+class Package:
+    """The folder that a model file may point into, and what was looked for in vain.
+
+    It is the nearest folder above the model that holds a ``package.xml``; without one, the model's own folder, or the
+    one above when the model lies in a folder named as packages name them (``urdf``, ``robots``, ``mjcf``, ...).
+    """
+
+    model: Path
+    missing: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.model = self.model.resolve()
+        own = self.model.parent
+        described = next((a for a in [own, *list(own.parents)[:6]] if (a / "package.xml").is_file()), None)
+        self.folder = described or (own.parent if own.name.lower() in _LAYOUT_FOLDERS else own)
+
+    def find(self, reference: str, base: Path | None = None, what: str = "mesh") -> Path | None:
+        """The file behind a reference; None (and noted in ``missing``) when it is not there.
+
+        Absolute paths and paths that lead out of the package folder are refused.
+        """
+        text = reference.strip().replace("\\", "/")
+        place = f"{what} {shown(reference)} of {shown(self.model.name)}"
+        if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/*", text):
+            if scheme[1].lower() == "file":
+                raise ModelError(f"{place} is an absolute path: only paths inside the package are allowed")
+            if scheme[1].lower() != "package":  # never fetched
+                return self._gone(reference)
+            name, _, rest = text[scheme.end() :].partition("/")
+            self._check_relative(rest, place)
+            root = self._package(name)
+            if root is None:
+                if _climbs(PurePosixPath(rest)):
+                    raise ModelError(f"{place} leads out of its package")
+                return self._gone(reference)
+            return self._inside(root, root / rest, reference, place)
+        self._check_relative(text, place)
+        return self._inside(self.folder, (base or self.model.parent) / text, reference, place)
+
+    def _check_relative(self, text: str, place: str) -> None:
+        if "\0" in text:
+            raise ModelError(f"{place} holds a null character")
+        if text.startswith(("/", "~")) or PureWindowsPath(text).drive:
+            raise ModelError(f"{place} is an absolute path: only paths inside the package are allowed")
+
+    def _inside(self, root: Path, target: Path, reference: str, place: str) -> Path | None:
+        try:
+            resolved = target.resolve()
+            there = resolved.is_file()
+        except (OSError, ValueError, RuntimeError):
+            return self._gone(reference)
+        if not resolved.is_relative_to(root.resolve()):
+            raise ModelError(f"{place} leads out of the package folder {shown(root.name or root)}")
+        return resolved if there else self._gone(reference)
+
+    def _package(self, name: str) -> Path | None:
+        for folder in list(self.model.parents)[:8]:
+            if folder.name == name:
+                return folder
+            if folder == self.folder and (folder / "package.xml").is_file() and _package_name(folder) == name:
+                return folder
+        return None
+
+    def _gone(self, reference: str) -> Path | None:
+        if reference not in self.missing:
+            self.missing.append(reference)
+        return None
+
+
+def _climbs(path: PurePosixPath) -> bool:
+    depth = 0
+    for part in path.parts:
+        depth += -1 if part == ".." else 0 if part == "." else 1
+        if depth < 0:
+            return True
+    return False
+
+
+def _package_name(folder: Path) -> str | None:
+    try:
+        root = parse_xml(read_bytes(folder / "package.xml", 1_000_000), "package.xml")
+    except ModelError:
+        return None
+    return (root.findtext("name") or "").strip() or None

@@ -1,0 +1,66 @@
+"""Just enough of mesh files (STL, OBJ) to fit a sphere to a foot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import ModelError
+from footfall.robot.guard import read_bytes
+
+_GOOD_FIT = 0.1  # root mean square distance of the vertices from the sphere, over its radius
+
+
+def vertices(path: Path) -> ndarray | None:
+    """The different vertices of an STL or OBJ file, (n, 3); None when it cannot be read."""
+    try:
+        data = read_bytes(path)
+    except ModelError:
+        return None
+    if path.suffix.lower() == ".stl":
+        points = _stl(data)
+    elif path.suffix.lower() == ".obj":
+        points = _lines(data, b"v")
+    else:
+        return None
+    if points is None or len(points) < 4 or not np.isfinite(points).all() or np.abs(points).max() > 1e6:
+        return None
+    return np.unique(points, axis=0)
+
+
+def _stl(data: bytes) -> ndarray | None:
+    count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else 0
+    if count and len(data) >= 84 + 50 * count:
+        record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("spare", "<u2")])
+        triangles = np.frombuffer(data, record, count, 84)
+        return triangles["corners"].reshape(-1, 3).astype(float)
+    return _lines(data, b"vertex")
+
+
+def _lines(data: bytes, keyword: bytes) -> ndarray | None:
+    rows = [words[1:4] for words in map(bytes.split, data.splitlines()) if words and words[0] == keyword]
+    try:
+        return np.array([[float(x) for x in row] for row in rows]).reshape(-1, 3)
+    except ValueError:
+        return None
+
+
+def fit_sphere(points: ndarray) -> tuple[ndarray, float]:
+    """Centre and radius of a sphere for a foot: least squares when the points lie on one, else the largest that stays
+    within the bounding box around its centre.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = (low + high) / 2
+    moved = points - middle
+    system = np.column_stack([2 * moved, np.ones(len(points))])
+    solution, *_ = np.linalg.lstsq(system, (moved**2).sum(axis=1), rcond=None)
+    square = float(solution[3] + solution[:3] @ solution[:3])
+    if square > 0:
+        centre, radius = solution[:3], float(np.sqrt(square))
+        residual = np.linalg.norm(moved - centre, axis=1) - radius
+        inside = radius <= np.linalg.norm(high - low) and bool((np.abs(centre) <= (high - low)).all())
+        if inside and float(np.sqrt((residual**2).mean())) < _GOOD_FIT * radius:
+            return centre + middle, radius
+    return middle, float((high - low).min() / 2)

@@ -1,0 +1,124 @@
+"""Robots from URDF and MJCF files, and back: the front door.
+
+``load_model`` reads a file that nobody vouches for (``guard``), by its root element: ``<robot>`` is URDF (``urdf``),
+``<mujoco>`` is MJCF (``mjcf``). The feet are found (``feet``) and the legs put in the order LF, RF, LH, RH.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from footfall.errors import ModelError
+from footfall.robot.description import Pose, Provenance, Robot
+from footfall.robot.draft import Draft, tensor_about_com
+from footfall.robot.feet import FeetGiven, FootFinder, in_leg_order
+from footfall.robot.guard import ModelWarning, Package, parse_xml, read_bytes, shown
+from footfall.robot.parts import Foot
+from footfall.robot.urdf import read_urdf
+
+_TRIANGLE_SLACK = 1e-6
+
+
+def load_model(
+    path: str | os.PathLike[str], feet: FeetGiven = None, name: str | None = None, floating: bool | None = None
+) -> Robot:
+    """The robot of a URDF or MJCF file.
+
+    ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
+    objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
+    Meshes are not needed and not read, a foot's apart; whatever is assumed or left out is said in one ``ModelWarning``.
+    """
+    try:
+        file = Path(path).expanduser()
+    except (TypeError, RuntimeError):
+        raise ModelError(f"a model's path must be a path, got {path!r}") from None
+    root = parse_xml(read_bytes(file), file.name)
+    package = Package(file)
+    if root.tag == "robot":
+        draft = read_urdf(root, package)
+    elif root.tag == "mujoco":
+        from footfall.robot.mjcf import read_mjcf  # needs MuJoCo, an optional package
+
+        draft = read_mjcf(root, package, floating)
+    else:
+        raise ModelError(
+            f"{file.name}: the root element is {shown(root.tag)}: 'robot' (URDF) or 'mujoco' (MJCF) is wanted"
+        )
+    if floating is not None:
+        draft.floating = floating
+    if name is not None:
+        draft.name = name
+    robot, remarks = _assemble(draft, feet, file.name)
+    if package.missing:
+        remarks.insert(0, _missing(package.missing))
+    if remarks:
+        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
+    return robot
+
+
+def _assemble(draft: Draft, given: FeetGiven, where: str) -> tuple[Robot, list[str]]:
+    draft.check(where)
+    bare = Robot(
+        draft.name, draft.links, draft.joints, floating=draft.floating
+    )  # one root, no loops: from here on a tree
+    odd = [link.name for link in draft.links if link.as_published]
+    _check_bodies(bare, odd)
+    finder = FootFinder(draft)
+    feet = finder.found() if given is None else finder.given(given)
+    joints = in_leg_order(draft, feet)
+    notes = f"read from {where}"
+    if odd:
+        notes += f"; tensors that no single body can have, but the bodies they are welded into: {', '.join(odd)}"
+    robot = Robot(
+        draft.name, draft.links, joints, feet, draft.actuators, draft.floating,
+        provenance={"*": Provenance("imported", where), **_assumed(feet, finder)}, notes=notes,
+    )  # fmt: skip
+    if draft.poses:
+        robot = robot.replace(poses={k: _pose(robot, *pose) for k, pose in draft.poses.items()})
+    return robot, [*draft.remarks, *finder.remarks]
+
+
+def _pose(robot: Robot, positions: dict[str, float], height: float) -> Pose:
+    return Pose(np.array([positions.get(joint, 0.0) for joint in robot.joint_names]), height)
+
+
+def _assumed(feet: list[Foot], finder: FootFinder) -> dict[str, Provenance]:
+    """Feet whose sphere was fitted or stated, not read."""
+    return {
+        f"{foot.name}.{key}": Provenance("chosen", remark)
+        for foot in feet
+        for remark in finder.remarks
+        if remark.startswith(f"foot {foot.name} ")
+        for key in ("position", "radius")
+    }
+
+
+def _check_bodies(robot: Robot, odd: list[str]) -> None:
+    """Links are allowed odd tensors; the moving bodies that they are welded into are not."""
+    for body in robot.tree.bodies:
+        if body.inertia.m <= 0:
+            continue
+        members = [link for link in odd if robot.tree.bodies[robot.tree.frames[link][0]] is body]
+        if not members:
+            continue
+        a, b, c = np.linalg.eigvalsh(tensor_about_com(body.inertia.m, body.inertia.h, body.inertia.I))
+        culprit = f"inertia of link '{members[0]}'"
+        if c <= 0 or a < -1e-9 * c:
+            raise ModelError(
+                f"{culprit} is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² of its body"
+            )
+        if a + b < c * (1 - _TRIANGLE_SLACK):
+            raise ModelError(
+                f"{culprit} is not realisable: principal moments {a:.4g} + {b:.4g} < {c:.4g} kg m² of its body"
+            )
+
+
+def _missing(references: list[str]) -> str:
+    first = shown(references[0])
+    if len(references) == 1:
+        return f"{first} was not found and is left out (dynamics needs no meshes)"
+    return f"{len(references)} meshes, {first} first, were not found and are left out (dynamics needs no meshes)"
