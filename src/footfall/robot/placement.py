@@ -5,6 +5,7 @@ The algorithm proper, Algorithm 1 of de Paula et al. 2024 with velocities and Ja
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,3 +49,12 @@ def standing_pose(robot: Robot, joints: Sequence[float] | np.ndarray) -> Pose:
     joints = np.asarray(joints, dtype=float)
     bottoms = foot_centres(robot, robot.state(joints)[0])[:, 2] - np.array([foot.radius for foot in robot.feet])
     return Pose(joints, float(-bottoms.min()))
+
+
+def two_link_angles(depth: float, upper: float, lower: float, bend: int) -> tuple[float, float]:
+    """Hip and knee [rad] that put the end of two hanging links [m] ``depth`` straight below the hip.
+
+    Angles are right-handed about an axis; ``bend`` = +1 or -1 is the sign of the knee's.
+    """
+    knee = bend * math.acos((depth**2 - upper**2 - lower**2) / (2 * upper * lower))
+    return -math.atan2(lower * math.sin(knee), upper + lower * math.cos(knee)), knee

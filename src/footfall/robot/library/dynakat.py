@@ -13,8 +13,8 @@ import numpy as np
 from footfall.errors import InputError
 from footfall.robot import dh
 from footfall.robot.description import Actuator, Link, Provenance, Robot
-from footfall.robot.library.legs import LEGS, leg_vector, two_link_angles
-from footfall.robot.placement import standing_pose
+from footfall.robot.library.legs import LEGS, leg_vector
+from footfall.robot.placement import standing_pose, two_link_angles
 from footfall.robot.shapes import box_inertia
 from footfall.spatial.transform import Transform
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from footfall.errors import InputError
 
 # name: (+1 fore, -1 hind; +1 left, -1 right), in the order of q
 LEGS: dict[str, tuple[int, int]] = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}
+KNEES = ("behind", "front")
 
 
 def leg_vector(leg: str, vector: Sequence[float]) -> Float[ndarray, "3"]:
@@ -20,18 +20,6 @@ def leg_vector(leg: str, vector: Sequence[float]) -> Float[ndarray, "3"]:
     fore, side = LEGS[leg]
     x, y, z = vector
     return np.array([fore * x, side * y, z]) + 0.0  # + 0.0 turns -0.0 into 0.0
-
-
-def two_link_angles(depth: float, upper: float, lower: float, bend: int) -> tuple[float, float]:
-    """Hip and knee [rad] that put the end of two hanging links [m] ``depth`` straight below the hip.
-
-    Angles are right-handed about an axis; ``bend`` = +1 or -1 is the sign of the knee's.
-    """
-    knee = bend * math.acos((depth**2 - upper**2 - lower**2) / (2 * upper * lower))
-    return -math.atan2(lower * math.sin(knee), upper + lower * math.cos(knee)), knee
-
-
-KNEES = ("behind", "front")
 
 
 def knee_bend(knees: str) -> int:

@@ -12,8 +12,8 @@ import numpy as np
 
 from footfall.robot import dh
 from footfall.robot.description import Actuator, Foot, Joint, Link, Provenance, Robot
-from footfall.robot.library.legs import LEGS, knee_bend, leg_vector, mirrored_limits, two_link_angles
-from footfall.robot.placement import standing_pose
+from footfall.robot.library.legs import LEGS, knee_bend, leg_vector, mirrored_limits
+from footfall.robot.placement import standing_pose, two_link_angles
 from footfall.robot.shapes import box_inertia
 
 # Chosen lengths [m]: of the main body, from a spine joint to the hips, width and height of the bodies, thigh, shank
