@@ -17,6 +17,6 @@ from footfall.dynamics.velocity_terms import velocity_terms
 __all__ = [
     "GRAVITY", "articulated_body", "bias_terms", "configuration_rate", "coriolis_matrix", "damping_torques",
     "difference", "external_terms", "factor", "forward_dynamics", "friction_torques", "gravity_terms", "integrate",
-    "inverse_dynamics", "kinetic_energy", "mass_matrix", "momentum", "momentum_matrix", "potential_energy", "solve_factored",
-    "spring_torques", "velocity_terms", "with_virtual_joints",
+    "inverse_dynamics", "kinetic_energy", "mass_matrix", "momentum", "momentum_matrix", "potential_energy",
+    "solve_factored", "spring_torques", "velocity_terms", "with_virtual_joints",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Coordinates of the base: quaternion, Euler angles (seeds 000, 001), virtual joints (seed 002), and moving along them.
 
 footfall's own state is q = (p_WB, quat_WB, joints), v = (ω, v of the base in base axes, joint rates). The papers use
-Euler angles ξ; with E(ξ) of ``spatial.rotation`` the velocities are related by v = N dx/dt with N = diag(E, R_BW, 1), for
+Euler angles ξ; with E(ξ) of ``spatial.rotation`` the velocities are related by v = N dx/dt, N = diag(E, R_BW, 1), for
 x = (ξ, p_WB, joints). Near the middle angle ±90° E is singular: ``to_euler_coordinates`` refuses within 0.5°.
 """
 

@@ -66,8 +66,8 @@ def feet_bias_acceleration(
 ) -> Float[ndarray, "nf 6"]:
     """dJ/dt v: how the twist components of each foot frame change while v is held constant.
 
-    ``world`` and ``contact`` axes do not turn, ``foot`` axes do. The contact point stays below the centre while the sphere
-    rolls over it, so its centripetal term is that of the centre alone.
+    ``world`` and ``contact`` axes do not turn, ``foot`` axes do. The contact point stays below the centre while the
+    sphere rolls over it, so its centripetal term is that of the centre alone.
     """
     X = joint_transforms(robot, q)
     V, A = body_velocities(robot, q, v), bias_accelerations(robot, X, v)

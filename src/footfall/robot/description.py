@@ -49,8 +49,8 @@ class Robot:
     """A tree of links on a floating or fixed base.
 
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
-    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
-    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the last
+    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps the
+    gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the last
     pattern that fits counts.
     """
 

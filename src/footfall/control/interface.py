@@ -1,0 +1,108 @@
+"""The seam between a controller and the simulation: what it is told, and what it returns.
+
+A controller is called at its own ``rate`` with the time, the robot, what is sensed, the user's command and its own memory,
+and returns a ``JointCommand`` and the memory for next time. Plain NumPy without hidden state is traced and compiled with
+the physics; anything else (a QP solver, a network) runs in Python between compiled steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+
+
+@dataclass(frozen=True)
+class JointCommand:
+    """τ = kp (position - q) + kd (velocity - q̇) + torque, held until the next tick. One number, or one a joint.
+
+    Gains rather than a bare torque, so that the integrator can take the feedback implicitly.
+    """
+
+    position: Float[ndarray, "nj"] | float = 0.0  # [rad]
+    velocity: Float[ndarray, "nj"] | float = 0.0  # [rad/s]
+    kp: Float[ndarray, "nj"] | float = 0.0  # [N m/rad]
+    kd: Float[ndarray, "nj"] | float = 0.0  # [N m s/rad]
+    torque: Float[ndarray, "nj"] | float = 0.0  # [N m]
+
+    def spread(self, joints: int) -> JointCommand:
+        """Every field as an array of one number a joint."""
+        return JointCommand(
+            *(_spread(getattr(self, key), joints, key) for key in ("position", "velocity", "kp", "kd", "torque"))
+        )
+
+
+def _spread(value: Any, joints: int, key: str) -> ndarray:
+    if np.shape(value) == (joints,):
+        return value
+    if np.shape(value) != ():
+        raise InputError(f"{key} of a JointCommand must be one number or {joints} of them, got shape {np.shape(value)}")
+    return value * np.ones(joints)
+
+
+@dataclass(frozen=True)
+class Sensed:
+    """What a controller may look at: the state and the forces at the feet."""
+
+    q: Float[ndarray, "nq"]
+    v: Float[ndarray, "nv"]
+    forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a user asks of a controller: velocities of the trunk in its heading's axes, and its height."""
+
+    forward: float = 0.0  # [m/s]
+    sideways: float = 0.0  # [m/s], to the left
+    turn: float = 0.0  # [rad/s], to the left
+    height: float = 0.0  # [m] above the nominal height
+
+
+@runtime_checkable
+class Controller(Protocol):
+    """Anything with a rate [Hz], a first memory, and a call."""
+
+    rate: float
+
+    def start(self, robot: Robot) -> Any:
+        """The memory before the first tick: any nest of arrays."""
+        ...
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]: ...
+
+
+@dataclass(frozen=True)
+class FunctionController:
+    """A controller made of one function."""
+
+    function: Callable[..., tuple[JointCommand, Any]]
+    rate: float
+    memory: Any = field(default_factory=dict)
+
+    def start(self, robot: Robot) -> Any:
+        return self.memory(robot) if callable(self.memory) else self.memory
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        return self.function(t, robot, sensed, command, memory)
+
+
+def controller(rate: float = 1000.0, memory: Any = None) -> Callable[[Callable[..., Any]], FunctionController]:
+    """Make a controller of a function: ``@ff.controller(rate=1000)``.
+
+    ``memory`` is the first memory, a nest of arrays, or a function of the robot that makes it.
+    """
+    if not np.isfinite(rate) or rate <= 0:
+        raise InputError(f"the rate of a controller must be positive, got {rate}")
+    return lambda function: FunctionController(function, rate, {} if memory is None else memory)
