@@ -14,6 +14,7 @@ from footfall.robot.draft import Draft, Shape
 from footfall.robot.mesh import fit_sphere, vertices
 from footfall.robot.parts import Foot, Joint
 
+POINT = 1e-6  # [m] a sphere as small as this stands for a point, which files cannot say
 LEGS = ("LF", "RF", "LH", "RH")
 STATED_RADIUS = 0.02  # [m] of a mesh that cannot be read
 _CODES = {"lf": "LF", "fl": "LF", "rf": "RF", "fr": "RF", "lh": "LH", "hl": "LH", "rl": "LH", "lr": "LH", "bl": "LH",
@@ -186,7 +187,7 @@ class FootFinder:
     def _foot(self, name: str, place: _Place) -> Foot:
         shape = self._sphere_of(place)
         if shape is not None:
-            return Foot(name, place.link, shape.X_LS.p, float(shape.size[0]))
+            return Foot(name, place.link, shape.X_LS.p, _radius(shape))
         solids = [place.shape] if place.shape else self._solids(place.link)
         if not solids:
             near = self._near_sphere(place.link)
@@ -213,7 +214,7 @@ class FootFinder:
             for shape in self._solids(other):
                 centre = (self.X_RL[link].inverse() @ self.X_RL[other]).point(shape.X_LS.p)
                 if shape.kind == "sphere" and np.linalg.norm(centre) <= shape.size[0] * (1 + 1e-6):
-                    return Foot(shape.name or other, link, centre, float(shape.size[0]))
+                    return Foot(shape.name or other, link, centre, _radius(shape))
         return None
 
     def _solids(self, link: str) -> list[Shape]:
@@ -244,6 +245,10 @@ class FootFinder:
         moving = {joint.parent for joint in self.draft.joints if joint.kind != "fixed"}
         root = self.draft.root()
         return [links for links in self._bodies() if root not in links and not moving & set(links)]
+
+
+def _radius(sphere: Shape) -> float:
+    return float(sphere.size[0]) if sphere.size[0] > POINT else 0.0
 
 
 def _is_foot_name(name: str) -> bool:

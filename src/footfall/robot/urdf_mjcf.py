@@ -2,6 +2,7 @@
 
 ``load_model`` reads a file that nobody vouches for (``guard``), by its root element: ``<robot>`` is URDF (``urdf``),
 ``<mujoco>`` is MJCF (``mjcf``). The feet are found (``feet``) and the legs put in the order LF, RF, LH, RH.
+``to_urdf``, ``to_mjcf`` and ``write`` go the other way (``export``).
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import numpy as np
 from footfall.errors import ModelError
 from footfall.robot.description import Pose, Provenance, Robot
 from footfall.robot.draft import Draft, tensor_about_com
+from footfall.robot.export import to_mjcf, to_urdf, write
 from footfall.robot.feet import FeetGiven, FootFinder, in_leg_order
 from footfall.robot.guard import ModelWarning, Package, parse_xml, read_bytes, shown
 from footfall.robot.parts import Foot
 from footfall.robot.urdf import read_urdf
 
 _TRIANGLE_SLACK = 1e-6
+
+__all__ = ["ModelWarning", "load_model", "to_mjcf", "to_urdf", "write"]
 
 
 def load_model(
