@@ -1,0 +1,96 @@
+"""A robot as a list of separate parts, nothing lumped: what the outside referees are built from.
+
+``robot.tree`` welds links behind fixed joints and folds rotors into inertias. A referee built from the tree would share
+its mistakes, so this list goes back to links, joints and rotors as described; the referees do their own welding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.robot.description import Robot
+from footfall.robot.parts import Joint
+
+
+@dataclass(frozen=True)
+class Part:
+    """A link or a rotor, and how it hangs on an earlier part (``parent``; -1 is the world).
+
+    ``motion`` is free, fixed, revolute or prismatic; ``joint`` names the robot's joint that moves it, at ``gear`` times
+    that joint's rate (1 for a link, the gear of its motor for a rotor of mode ``exact``).
+    """
+
+    name: str
+    parent: int
+    motion: str
+    rotation: Float[ndarray, "3 3"]
+    origin: Float[ndarray, "3"]
+    axis: Float[ndarray, "3"]
+    mass: float
+    com: Float[ndarray, "3"]
+    inertia: Float[ndarray, "3 3"]
+    armature: float = 0.0
+    joint: str = ""
+    gear: float = 1.0
+
+
+def parts_of(robot: Robot) -> list[Part]:
+    """All links and counted rotors, every part after the one that carries it, limb by limb."""
+    hanging: dict[str, list[Joint]] = {}
+    for joint in robot.joints:
+        hanging.setdefault(joint.parent, []).append(joint)
+    moved = {joint.child for joint in robot.joints}
+    root = next(link.name for link in robot.links if link.name not in moved)
+    parts: list[Part] = []
+
+    def add_link(name: str, carrier: int, joint: Joint | None) -> None:
+        link = robot.link(name)
+        if joint is None:
+            place = (np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+            motion, armature, label = ("free" if robot.floating else "fixed"), 0.0, ""
+        else:
+            place = (joint.rotation, joint.origin, joint.axis)
+            motion, armature, label = joint.kind, joint.armature + _reflected(robot, joint), joint.name
+        if motion == "fixed":
+            label = ""
+        index = len(parts)
+        parts.append(Part(name, carrier, motion, *place, link.mass, link.com, link.inertia, armature, label))
+        for below in hanging.get(name, ()):
+            if below.kind != "fixed" and below.rotor is not None and robot.rotors != "none":
+                parts.append(_rotor(robot, below, index))
+            add_link(below.child, index, below)
+
+    add_link(root, -1, None)
+    return parts
+
+
+def _reflected(robot: Robot, joint: Joint) -> float:
+    """The inertia that a rotor adds to its joint when it is not a body of its own."""
+    if robot.rotors != "armature" or joint.rotor is None or joint.kind == "fixed":
+        return 0.0
+    return joint.rotor.gear**2 * joint.rotor.spin_inertia
+
+
+def _rotor(robot: Robot, joint: Joint, carrier: int) -> Part:
+    """A rotor on the parent of its joint: welded there, or (``exact``) turning about the joint's axis."""
+    rotor = joint.rotor
+    assert rotor is not None
+    along = np.outer(joint.axis, joint.axis)
+    tensor = rotor.spin_inertia * along + rotor.transverse_inertia * (np.eye(3) - along)
+    turning = robot.rotors == "exact"
+    return Part(
+        name=f"{joint.name} rotor", parent=carrier, motion="revolute" if turning else "fixed", rotation=joint.rotation,
+        origin=rotor.position, axis=joint.axis, mass=rotor.mass, com=np.zeros(3), inertia=tensor,
+        joint=joint.name if turning else "", gear=rotor.gear,
+    )  # fmt: skip
+
+
+def spring_energy(robot: Robot, q: Float[ndarray, "nq"]) -> float:
+    """Energy in the joints' springs [J]. The referees' models have none: springs are no part of M and bias."""
+    position = dict(zip(robot.joint_names, q[len(q) - robot.nj :]))
+    springs = [(joint.stiffness, position[joint.name] - joint.rest) for joint in robot.joints if joint.kind != "fixed"]
+    return float(sum(0.5 * stiffness * stretch**2 for stiffness, stretch in springs))

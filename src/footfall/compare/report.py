@@ -1,0 +1,106 @@
+"""What ``verify`` found: a list of checks that prints as a table or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+NOT_FINITE = sys.float_info.max  # stands for an error that is no number: JSON has no infinity
+
+
+@dataclass(frozen=True)
+class Check:
+    """One quantity from two sides: the largest and the median relative error over the samples."""
+
+    quantity: str
+    left: str
+    right: str
+    max_rel_error: float
+    median_rel_error: float
+    tolerance: float
+    samples: int
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.max_rel_error <= self.tolerance
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "quantity": self.quantity,
+            "left": self.left,
+            "right": self.right,
+            "max_rel_error": self.max_rel_error,
+            "median_rel_error": self.median_rel_error,
+            "tolerance": self.tolerance,
+            "samples": self.samples,
+            "pass": self.passed,
+            **({"note": self.note} if self.note else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """All checks of a robot, and the sides that could not take part, each with the reason."""
+
+    robot: str
+    samples: int
+    seed: int
+    backend: str
+    checks: tuple[Check, ...]
+    skipped: dict[str, str]
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    def failures(self) -> list[Check]:
+        return [check for check in self.checks if not check.passed]
+
+    def worst(self) -> Check:
+        return max(self.checks, key=lambda check: check.max_rel_error / check.tolerance)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "robot": self.robot,
+            "samples": self.samples,
+            "seed": self.seed,
+            "backend": self.backend,
+            "checks": [check.to_json() for check in self.checks],
+            "skipped": [{"side": side, "reason": reason} for side, reason in self.skipped.items()],
+            "pass": self.passed,
+        }
+
+    def table(self) -> Table:
+        """For people: one row a check."""
+        from rich.table import Table
+
+        table = Table(title=f"{self.robot}: {self.samples} random states, seed {self.seed}", title_justify="left")
+        for name in ("quantity", "left", "right"):
+            table.add_column(name)
+        for name in ("max error", "median", "tolerance"):
+            table.add_column(name, justify="right")
+        table.add_column("")
+        for check in self.checks:
+            table.add_row(
+                check.quantity.replace("_", " "), check.left, check.right, _shown(check.max_rel_error),
+                _shown(check.median_rel_error), f"{check.tolerance:.0e}",
+                "[green]holds[/]" if check.passed else f"[bold red]FAILS[/] {check.note}".rstrip(),
+            )  # fmt: skip
+        return table
+
+    def __str__(self) -> str:
+        worst = self.worst()
+        verdict = "all hold" if self.passed else f"{len(self.failures())} fail"
+        return (
+            f"{self.robot}: {len(self.checks)} checks on {self.samples} states, {verdict}; worst is {worst.quantity}"
+            f" ({worst.left}, {worst.right}) at {_shown(worst.max_rel_error)}"
+        )
+
+
+def _shown(error: float) -> str:
+    return "no number" if error >= NOT_FINITE else f"{error:.1e}"

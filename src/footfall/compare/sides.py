@@ -1,0 +1,112 @@
+"""The sides of a comparison: each answers the quantities it knows, in footfall's coordinates.
+
+A new formalism joins ``footfall verify`` by one entry in ``SIDES``: a function from a robot to {quantity: function of
+the arrays that ``QUANTITIES`` lists}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from footfall import dynamics, kinematics
+from footfall.compare.mujoco import MuJoCo
+from footfall.compare.pinocchio import Pinocchio
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+from footfall.spatial.rotation import about_axis
+
+Side = Mapping[str, Callable[..., Any]]
+
+QUANTITIES: dict[str, tuple[str, ...]] = {
+    "mass_matrix": ("q",),
+    "bias": ("q", "v"),
+    "velocity_terms": ("q", "v"),
+    "gravity": ("q",),
+    "external_terms": ("q", "wrenches"),
+    "inverse_dynamics": ("q", "v", "a"),
+    "forward_dynamics": ("q", "v", "tau"),
+    "body_velocities": ("q", "v"),
+    "foot_positions": ("q",),
+    "feet_jacobian": ("q",),
+    "feet_jacobian_foot": ("q",),
+    "feet_jacobian_contact": ("q",),
+    "jacobian_rate": ("q", "v"),
+    "jacobian_rate_foot": ("q", "v"),
+    "jacobian_rate_contact": ("q", "v"),
+    "center_of_mass": ("q",),
+    "momentum_matrix": ("q",),
+    "kinetic_energy": ("q", "v"),
+    "potential_energy": ("q",),
+}
+
+SLOPE = about_axis(np.array([0.6, -0.48, 0.64]), 0.7)  # R_WC of the ground at which contact frames are compared
+
+
+def recursive(robot: Robot) -> Side:
+    """Algorithms 1-6 of de Paula et al. 2024: the reference."""
+    return {
+        "mass_matrix": partial(dynamics.mass_matrix, robot),
+        "bias": partial(dynamics.bias_terms, robot),
+        "velocity_terms": partial(dynamics.velocity_terms, robot),
+        "gravity": partial(dynamics.gravity_terms, robot),
+        "external_terms": partial(dynamics.external_terms, robot),
+        "inverse_dynamics": partial(dynamics.inverse_dynamics, robot),
+        "forward_dynamics": partial(dynamics.forward_dynamics, robot),
+        "body_velocities": partial(kinematics.body_velocities, robot),
+        "foot_positions": partial(kinematics.foot_positions, robot),
+        "feet_jacobian": partial(kinematics.feet_jacobian, robot),
+        "feet_jacobian_foot": partial(kinematics.feet_jacobian, robot, frame="foot"),
+        "feet_jacobian_contact": partial(kinematics.feet_jacobian, robot, frame="contact", R_WC=SLOPE),
+        "jacobian_rate": partial(kinematics.feet_bias_acceleration, robot),
+        "jacobian_rate_foot": partial(kinematics.feet_bias_acceleration, robot, frame="foot"),
+        "jacobian_rate_contact": partial(kinematics.feet_bias_acceleration, robot, frame="contact", R_WC=SLOPE),
+        "center_of_mass": partial(kinematics.center_of_mass, robot),
+        "momentum_matrix": partial(dynamics.momentum_matrix, robot),
+        "kinetic_energy": partial(dynamics.kinetic_energy, robot),
+        "potential_energy": partial(dynamics.potential_energy, robot),
+    }
+
+
+def articulated(robot: Robot) -> Side:
+    """Featherstone's articulated-body algorithm, which knows no exact rotors."""
+    if any(body.spins for body in robot.tree.bodies):
+        raise InputError(f"robot '{robot.name}' has exact rotors, which articulated bodies cannot say")
+    return {"forward_dynamics": partial(dynamics.articulated_body, robot)}
+
+
+def pinocchio(robot: Robot) -> Side:
+    referee = Pinocchio(robot)
+    return {
+        **_answers(referee),
+        "body_velocities": referee.body_velocities,
+        "feet_jacobian_foot": partial(referee.feet_jacobian, frame="foot"),
+        "jacobian_rate_foot": partial(referee.jacobian_rate, frame="foot"),
+    }
+
+
+def mujoco(robot: Robot) -> Side:
+    referee = MuJoCo(robot)
+    return {
+        **_answers(referee),
+        "feet_jacobian_contact": partial(referee.feet_jacobian, R_WC=SLOPE),
+        "jacobian_rate_contact": partial(referee.jacobian_rate, R_WC=SLOPE),
+    }
+
+
+def _answers(referee: Pinocchio | MuJoCo) -> dict[str, Callable[..., Any]]:
+    """What both referees answer under the same name."""
+    shared = [name for name in QUANTITIES if not name.endswith(("_foot", "_contact")) and name != "body_velocities"]
+    return {name: getattr(referee, name) for name in shared}
+
+
+SIDES: dict[str, Callable[[Robot], Side]] = {
+    "recursive": recursive,
+    "articulated": articulated,
+    "pinocchio": pinocchio,
+    "mujoco": mujoco,
+}
+OUTSIDE = ("pinocchio", "mujoco")  # never compared with each other: that would not be about footfall

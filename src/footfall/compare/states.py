@@ -1,0 +1,61 @@
+"""Random states to compare algorithms at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+
+
+@dataclass(frozen=True)
+class States:
+    """Samples in rows: positions, velocities, accelerations, generalised forces, wrenches on the bodies."""
+
+    q: Float[ndarray, "n nq"]
+    v: Float[ndarray, "n nv"]
+    a: Float[ndarray, "n nv"]
+    tau: Float[ndarray, "n nv"]
+    wrenches: Float[ndarray, "n nb 6"]
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def arrays(self, names: tuple[str, ...]) -> list[ndarray]:
+        return [getattr(self, name) for name in names]
+
+    def first(self, count: int) -> States:
+        return States(*(getattr(self, name)[:count] for name in ("q", "v", "a", "tau", "wrenches")))
+
+
+def random_states(robot: Robot, samples: int, seed: int = 0) -> States:
+    """Joints uniform within their limits (and within ±π), any attitude, base within a metre, the rest normal.
+
+    Forces are of the size of the robot's weight, so that no part of an equation drowns in another.
+    """
+    if samples < 1:
+        raise InputError(f"samples must be at least 1, got {samples}")
+    rng = np.random.default_rng(seed)
+    lower, upper = _range_of_joints(robot)
+    q = rng.uniform(lower, upper, (samples, robot.nj))
+    if robot.floating:
+        attitude = rng.normal(size=(samples, 4))
+        attitude /= np.linalg.norm(attitude, axis=1, keepdims=True)
+        q = np.concatenate([rng.uniform(-1.0, 1.0, (samples, 3)), attitude, q], axis=1)
+    v, a, tau = (rng.normal(size=(samples, robot.nv)) for _ in range(3))
+    weight = 9.81 * robot.mass
+    wrenches = weight * rng.normal(size=(samples, len(robot.tree.bodies), 6))
+    return States(q, v, a, weight * tau, wrenches)
+
+
+def _range_of_joints(robot: Robot) -> tuple[ndarray, ndarray]:
+    joints = [body.joint for body in robot.tree.bodies if body.joint is not None]
+    lower = np.array([joint.lower for joint in joints])
+    upper = np.array([joint.upper for joint in joints])
+    low, high = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    beyond = low > high  # limits that lie wholly outside ±π stay as they are
+    return np.where(beyond, lower, low), np.where(beyond, upper, high)

@@ -1,0 +1,201 @@
+"""``verify``: every formalism against every other and against Pinocchio and MuJoCo, on random states of one robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.compare.laws import LAWS, Law
+from footfall.compare.report import NOT_FINITE, Check, Report
+from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, Side
+from footfall.compare.states import States, random_states
+from footfall.errors import InputError, MissingExtraError, unknown
+from footfall.robot.description import Robot
+
+TOLERANCE = 1e-10
+BACKENDS = ("numpy", "batch")
+_MOST_LAW_SAMPLES = 200  # laws take derivatives along the motion, ten evaluations each
+_FORCES = ("bias", "velocity_terms", "gravity")  # may vanish altogether, as gravity does about a vertical axis
+
+Progress = Callable[[str, int, int], None]
+
+
+def verify(
+    robot: Robot,
+    samples: int = 200,
+    seed: int = 0,
+    sides: Iterable[str] | None = None,
+    backend: str = "numpy",
+    progress: Progress | None = None,
+) -> Report:
+    """Compare all sides on random states; see ``Report``.
+
+    ``sides``: names from ``SIDES``; a named side that is not installed is an error, an unnamed one is skipped with the
+    reason. ``backend``: ``numpy`` evaluates footfall's own algorithms as they stand, ``batch`` traces and compiles them
+    first (laws stay with NumPy). Errors are max |x - y| / max |y| over the entries of a quantity; forward dynamics is
+    judged by the residual that one side's accelerations leave in the other side's equations.
+    """
+    if robot.nv == 0:
+        raise InputError(f"robot '{robot.name}' cannot move: it has a fixed base and no joints, nothing to verify")
+    if backend not in BACKENDS:
+        raise unknown("backend", backend, BACKENDS)
+    states = random_states(robot, samples, seed)
+    chosen, skipped = _sides(robot, sides)
+    laws = [law for law in LAWS if sides is None or "recursive" in chosen]
+    steps = sum(len(side) for side in chosen.values()) + len(laws)
+    tick = _counter(progress, steps)
+    values = _evaluate_all(robot, chosen, states, backend, tick)
+    checks = list(_compared(robot, chosen, values, states))
+    few = states.first(_MOST_LAW_SAMPLES)
+    for law in laws:
+        tick(law.__name__.replace("_", " "))
+        check = _law_check(robot, law, few)
+        if check is not None:
+            checks.append(check)
+    return Report(robot.name, samples, seed, backend, tuple(checks), skipped)
+
+
+def relative_errors(x: ndarray, y: ndarray, floor: float = 0.0) -> ndarray:
+    """max |x - y| / max |y| of every sample; ``floor`` is the least scale to divide by."""
+    x, y = x.reshape(len(x), -1), y.reshape(len(y), -1)
+    scale = np.maximum(np.abs(y).max(axis=1), max(floor, np.finfo(float).tiny))
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(x - y).max(axis=1) / scale
+    return np.where(np.isfinite(error), error, NOT_FINITE)
+
+
+# -- sides -----------------------------------------------------------------------------------------------------------
+def _sides(robot: Robot, names: Iterable[str] | None) -> tuple[dict[str, Side], dict[str, str]]:
+    asked = None if names is None else list(names)
+    for name in asked or ():
+        if name not in SIDES:
+            raise unknown("side", name, SIDES)
+    chosen: dict[str, Side] = {}
+    skipped: dict[str, str] = {}
+    for name in SIDES if asked is None else asked:
+        try:
+            chosen[name] = SIDES[name](robot)
+        except (MissingExtraError, InputError) as error:
+            if asked is not None:
+                raise
+            skipped[name] = str(error)
+    return chosen, skipped
+
+
+def _evaluate_all(
+    robot: Robot, chosen: dict[str, Side], states: States, backend: str, tick: Callable[[str], None]
+) -> dict[tuple[str, str], ndarray | str]:
+    """Values of every quantity on every side, or the words of the exception that its evaluation raised."""
+    values: dict[tuple[str, str], ndarray | str] = {}
+    for name, side in chosen.items():
+        for quantity, function in side.items():
+            tick(f"{name}: {quantity.replace('_', ' ')}")
+            arrays = states.arrays(QUANTITIES[quantity])
+            try:
+                run = _batched if backend == "batch" and name not in OUTSIDE else _looped
+                values[name, quantity] = run(function, arrays)
+            except Exception as error:  # a broken algorithm is a finding, not the end of the report
+                values[name, quantity] = f"raised {type(error).__name__}: {error}"
+    return values
+
+
+def _looped(function: Callable[..., Any], arrays: list[ndarray]) -> ndarray:
+    return np.array([function(*row) for row in zip(*arrays)], dtype=float)
+
+
+def _batched(function: Callable[..., Any], arrays: list[ndarray]) -> ndarray:
+    from footfall import trace
+
+    compiled = trace.compile(function, *(array[0] for array in arrays), target="batch")
+    return np.asarray(compiled(*arrays))
+
+
+# -- checks ----------------------------------------------------------------------------------------------------------
+def _compared(
+    robot: Robot, chosen: dict[str, Side], values: dict[tuple[str, str], ndarray | str], states: States
+) -> Iterable[Check]:
+    """One check for every quantity that two sides know, at least one of them ours."""
+    for quantity in QUANTITIES:
+        knowing = [name for name in chosen if (name, quantity) in values]
+        for i, left in enumerate(knowing):
+            for right in knowing[i + 1 :]:
+                if left in OUTSIDE and right in OUTSIDE:
+                    continue
+                x, y = values[left, quantity], values[right, quantity]
+                if isinstance(x, ndarray) and x.size == 0:
+                    continue  # a robot without feet
+                yield _side_check(robot, chosen, states, quantity, left, right, x, y)
+
+
+def _side_check(
+    robot: Robot, chosen: dict[str, Side], states: States, quantity: str, left: str, right: str,
+    x: ndarray | str, y: ndarray | str,
+) -> Check:  # fmt: skip
+    failed = [f"{side} {words}" for side, words in ((left, x), (right, y)) if isinstance(words, str)]
+    if not failed and np.shape(x) != np.shape(y):
+        failed = [f"shapes {np.shape(x)[1:]} and {np.shape(y)[1:]} differ"]
+    if failed:
+        return Check(quantity, left, right, NOT_FINITE, NOT_FINITE, TOLERANCE, len(states), "; ".join(failed))
+    assert isinstance(x, ndarray)
+    assert isinstance(y, ndarray)
+    if quantity == "forward_dynamics":
+        try:
+            x, y = _residual(chosen, states, left, right, x, y), states.tau
+        except Exception as error:  # inverse dynamics is under test too
+            note = f"raised {type(error).__name__}: {error}"
+            return Check(quantity, left, right, NOT_FINITE, NOT_FINITE, TOLERANCE, len(states), note)
+    errors = relative_errors(x, y, floor=_floor(robot, quantity))
+    return Check(quantity, left, right, float(errors.max()), float(np.median(errors)), TOLERANCE, len(states))
+
+
+def _residual(
+    chosen: dict[str, Side], states: States, left: str, right: str, left_a: ndarray, right_a: ndarray
+) -> ndarray:
+    """Forces that the accelerations of one side need by the equations of the other: they should be τ."""
+    if "inverse_dynamics" in chosen[right]:
+        judge, a = chosen[right], left_a
+    else:
+        judge, a = chosen[left], right_a
+    return _looped(judge["inverse_dynamics"], [states.q, states.v, a])
+
+
+def _floor(robot: Robot, quantity: str) -> float:
+    """Least scale of a quantity that can vanish: forces beside 1e-4 of the weight, places and motions beside 1e-4."""
+    if quantity in _FORCES:
+        return 1e-4 * 9.81 * robot.mass
+    if quantity in ("mass_matrix", "momentum_matrix"):
+        return 0.0
+    return 1e-4
+
+
+def _law_check(robot: Robot, law: Law, states: States) -> Check | None:
+    quantity = law.__name__
+    check = partial(Check, quantity, "recursive", "recursive", tolerance=TOLERANCE)
+    errors = []
+    for row in zip(states.q, states.v, states.a, states.tau):
+        try:
+            sides = law(robot, *row)
+        except Exception as error:
+            note = f"raised {type(error).__name__}: {error}"
+            return check(max_rel_error=NOT_FINITE, median_rel_error=NOT_FINITE, samples=len(states), note=note)
+        if sides is not None:
+            errors.append(float(relative_errors(np.asarray(sides[0])[None], np.asarray(sides[1])[None])[0]))
+    if not errors:
+        return None
+    return check(max_rel_error=max(errors), median_rel_error=float(np.median(errors)), samples=len(errors))
+
+
+def _counter(progress: Progress | None, total: int) -> Callable[[str], None]:
+    done = 0
+
+    def tick(what: str) -> None:
+        nonlocal done
+        if progress is not None:
+            progress(what, done, total)
+        done += 1
+
+    return tick
