@@ -174,7 +174,7 @@ class Blocks:
 
     def __init__(self, code: Code, blocks: int) -> None:
         layout, lanes, dtype = code.layout, code.lanes, code.dtype
-        self.count = blocks
+        self.code, self.count = code, blocks  # the code must outlive the pointers into it
         self.areas = {
             "state": aligned((blocks, layout.size("state"), lanes), dtype),
             "rest": aligned((blocks, layout.size("rest"), lanes), dtype),

@@ -1,0 +1,203 @@
+"""Exact derivatives of a plain-NumPy function, compiled.
+
+A Jacobian is one Jacobian-vector product, its tangent directions laid across SIMD lanes: the values are shared by all
+lanes and every block of lanes pushes as many directions. (Unrolled, the whole matrix would be twenty times the code.) A
+gradient is one reverse sweep, whatever the number of inputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from footfall.errors import InputError, unknown
+
+from . import compiled, derivative, interpret, machine, signature, tracer, tree
+from . import lanes as lane_width
+from . import program as ssa
+from .cache import opened
+from .callables import Blocks, Code, Function
+from .emit import Layout
+from .program import Program
+from .signature import Signature
+
+
+def jacobian(
+    function: Callable,
+    *examples: Any,
+    wrt: Any = 0,
+    target: str = "native",
+    dtype: DTypeLike = np.float64,
+    lanes: int | None = None,
+    cache: compiled.CacheChoice = True,
+    names: Sequence[str] | None = None,
+    host: machine.Host | None = None,
+) -> Jacobian:
+    """The derivative of every output by the arguments ``wrt`` (positions or names), as a callable.
+
+    For an array out and an array argument it returns an array of shape out.shape + argument.shape; a nest of results, or
+    of arrays in the argument, gives the same nest of such arrays; a sequence ``wrt`` gives a tuple.
+    """
+    if target not in ("native", "interpret"):
+        raise unknown("target", target, ("native", "interpret"), "a Jacobian is made for")
+    number = compiled._checked_dtype(dtype)
+    traced = tracer.trace(function, *examples)
+    words = signature.of(function, examples, traced, names)
+    where = signature.positions(wrt, words.names, "wrt")
+    first = list(itertools.accumulate(words.sizes, initial=0))
+    chosen = [i for k in where for i in range(first[k], first[k + 1])]
+    inputs = first[-1]
+    if not chosen:
+        raise InputError(f"{words.function}: the arguments to differentiate by hold no numbers")
+    graph, _, slopes = derivative.jvp(traced.graph, traced.outputs, {i: inputs + k for k, i in enumerate(chosen)})
+    labels = words.labels() + [f"d {words.labels()[i]}" for i in chosen]
+    code = ssa.build(graph, slopes, inputs + len(chosen), names=labels)
+    if target == "native" and (reason := machine.unavailable()):
+        machine.warn_interpreted(reason)
+        target = "interpret"
+    loaded = None
+    if target == "native":
+        host, store = host or machine.host(), opened(cache)
+        widest = lane_width.checked(lanes) if lanes is not None else lane_width.choose(host, number, store)
+        width = min(widest, 1 << (len(chosen) - 1).bit_length()) if lanes is None else widest
+        layout = Layout((("shared", inputs), ("rest", len(chosen))))
+        loaded = compiled.build_code(code, layout, number, width, store, host)
+    single = not isinstance(wrt, (tuple, list))
+    by = [_Argument(tree.flatten(examples[k])[1], words.shapes[k], words.plain[k]) for k in where]
+    return Jacobian(words, number, code, loaded, by, single)
+
+
+def gradient(
+    function: Callable,
+    *examples: Any,
+    wrt: Any = 0,
+    target: str = "native",
+    dtype: DTypeLike = np.float64,
+    lanes: int | None = None,
+    cache: compiled.CacheChoice = True,
+    names: Sequence[str] | None = None,
+    host: machine.Host | None = None,
+) -> Any:
+    """The derivative of one number by the arguments ``wrt``, by reverse mode: a callable that returns what is shaped like
+    the argument (a tuple of them for a sequence ``wrt``); ``target`` may be "batch" too."""
+    compiled._check_target(target)
+    traced = tracer.trace(function, *examples)
+    words = signature.of(function, examples, traced, names)
+    if len(traced.outputs) != 1:
+        raise InputError(f"{words.function} returns {len(traced.outputs)} numbers; a gradient is of one: take jacobian")
+    where = signature.positions(wrt, words.names, "wrt")
+    first = list(itertools.accumulate(words.sizes, initial=0))
+    chosen = [i for k in where for i in range(first[k], first[k + 1])]
+    graph, _, slopes = derivative.vjp(traced.graph, traced.outputs, [first[-1]], chosen)
+    rebuilds = [tree.flatten(examples[k])[1] for k in where]
+    counts = [len(words.shapes[k]) for k in where]
+    single = not isinstance(wrt, (tuple, list))
+
+    def rebuild(leaves: list) -> Any:
+        parts = iter(leaves)
+        nests = [fold(list(itertools.islice(parts, n))) for fold, n in zip(rebuilds, counts)]
+        return nests[0] if single else tuple(nests)
+
+    shapes = [shape for k in where for shape in words.shapes[k]]
+    spec = signature.output_spec(rebuild, shapes)
+    pulled = Signature(f"gradient of {words.function}", words.names, words.shapes, words.plain, shapes, rebuild, spec)
+    pulled.hidden = [1.0]  # the adjoint of the result
+
+    @dataclass
+    class Pulled:
+        graph: Any
+        outputs: list[int]
+
+    return compiled.assemble(
+        Pulled(graph, slopes), pulled, target=target, dtype=dtype, lanes=lanes, cache=cache, host=host
+    )
+
+
+@dataclass
+class _Argument:
+    """An argument that is differentiated by: how to fold one array for each of its own."""
+
+    fold: Callable[[list], Any]
+    shapes: list[tuple[int, ...]]
+    plain: bool
+
+
+class Jacobian(Function):
+    """A compiled Jacobian; see ``jacobian``."""
+
+    def __init__(
+        self, words: Signature, dtype: np.dtype, program: Program, code: Code | None, by: list[_Argument], single: bool
+    ) -> None:
+        super().__init__(words, dtype, program)
+        self.__name__ = f"jacobian of {words.function}"
+        self.code, self.by, self.single = code, by, single
+        self.directions = sum(tree.size(s) for argument in by for s in argument.shapes)
+        self.target, self.lanes = ("native", code.lanes) if code else ("interpret", 1)
+        self.statistics = program.statistics()
+        self._local = threading.local()
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.folded(self.matrix(*arguments, **keywords))
+
+    def matrix(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+        """All outputs by all directions, both flat."""
+        leaves = self._leaves(arguments, keywords)
+        blocks, flat = self._buffers()
+        at = 0
+        for k, (leaf, shape) in enumerate(zip(leaves, itertools.chain(*self.signature.shapes))):
+            array = self.signature.real(k, leaf)
+            if array.shape != shape:
+                raise self.signature.wrong_shape(k, array.shape)
+            count = tree.size(shape)
+            flat[at : at + count] = array.reshape(-1)
+            at += count
+        m = self.directions
+        if blocks is None:
+            columns = np.concatenate([np.broadcast_to(flat[:, None], (len(flat), m)), np.eye(m, dtype=self.dtype)])
+            return interpret.evaluate(self.program, columns)
+        blocks.evaluate()
+        return blocks.out.transpose(1, 0, 2).reshape(blocks.out.shape[1], -1)[:, :m].copy()
+
+    def _buffers(self) -> tuple[Blocks | None, np.ndarray]:
+        kept = getattr(self._local, "buffers", None)
+        if kept is None:
+            blocks = None
+            flat = np.zeros(sum(self.signature.sizes), self.dtype)
+            if self.code is not None:
+                blocks = Blocks(self.code, -(-self.directions // self.lanes))
+                for k in range(self.directions):  # lanes beyond the last direction push zero
+                    blocks.areas["rest"][k // self.lanes, k, k % self.lanes] = 1
+                flat = blocks.areas["shared"]
+            kept = self._local.buffers = (blocks, flat)
+        return kept
+
+    def folded(self, matrix: np.ndarray) -> Any:
+        """One nest like the results for each differentiated argument."""
+        nests, column = [], 0
+        for argument in self.by:
+            width = sum(map(tree.size, argument.shapes))
+            parts, row = [], 0
+            for out in self.signature.output_shapes:
+                rows = matrix[row : row + tree.size(out), column : column + width]
+                parts.append(self._fold_argument(argument, rows, out))
+                row += tree.size(out)
+            nests.append(self.signature.rebuild(parts))
+            column += width
+        return nests[0] if self.single else tuple(nests)
+
+    @staticmethod
+    def _fold_argument(argument: _Argument, rows: np.ndarray, out: tuple[int, ...]) -> Any:
+        arrays, at = [], 0
+        for shape in argument.shapes:
+            count = tree.size(shape)
+            arrays.append(rows[:, at : at + count].reshape(out + shape))
+            at += count
+        return arrays[0] if argument.plain else argument.fold(arrays)
+
+
