@@ -6,7 +6,8 @@ its mistakes, so this list goes back to links, joints and rotors as described; t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -66,6 +67,34 @@ def parts_of(robot: Robot) -> list[Part]:
 
     add_link(root, -1, None)
     return parts
+
+
+def welded(parts: list[Part]) -> list[Part]:
+    """The same parts with the mass of everything fixed moved to the part that carries it; what is left are bare frames.
+
+    By pseudo-inertias, the 4x4 second moments of (x, y, z, 1), which a pose T moves as T P Tᵀ.
+    """
+    moments = [_pseudo_inertia(part) for part in parts]
+    for k in reversed(range(len(parts))):
+        if parts[k].motion == "fixed" and parts[k].parent >= 0:
+            T = np.eye(4)
+            T[:3, :3], T[:3, 3] = parts[k].rotation, parts[k].origin
+            moments[parts[k].parent] = moments[parts[k].parent] + T @ moments[k] @ T.T
+            moments[k] = np.zeros((4, 4))
+    return [replace(part, **_inertia_of(P)) for part, P in zip(parts, moments)]
+
+
+def _pseudo_inertia(part: Part) -> Float[ndarray, "4 4"]:
+    second = 0.5 * np.trace(part.inertia) * np.eye(3) - part.inertia + part.mass * np.outer(part.com, part.com)
+    h = part.mass * part.com[:, None]
+    return np.block([[second, h], [h.T, np.array([[part.mass]])]])
+
+
+def _inertia_of(P: Float[ndarray, "4 4"]) -> dict[str, Any]:
+    mass = float(P[3, 3])
+    com = P[:3, 3] / mass if mass > 0 else np.zeros(3)
+    second = P[:3, :3] - mass * np.outer(com, com)
+    return {"mass": mass, "com": com, "inertia": np.trace(second) * np.eye(3) - second}
 
 
 def _reflected(robot: Robot, joint: Joint) -> float:

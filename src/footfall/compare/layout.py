@@ -6,8 +6,8 @@
 | Pinocchio | position, quaternion x y z w | velocity of the origin, ω, both in base axes |
 | MuJoCo | position, quaternion w x y z | velocity of the origin in *world* axes, ω in base axes |
 
-Joints follow in the order of ``robot.joint_names`` everywhere. Each velocity map is a matrix T with v_theirs = T v_ours,
-so generalised forces go by τ_ours = Tᵀ τ_theirs and Jacobians by J_ours = J_theirs T. Ours and Pinocchio's accelerations
+Joints follow in the order of ``robot.joint_names`` everywhere. Each velocity map is a matrix T, v_theirs = T v_ours, so
+generalised forces go by τ_ours = Tᵀ τ_theirs and Jacobians by J_ours = J_theirs T. Our accelerations and Pinocchio's
 are spatial, MuJoCo's are classical.
 """
 

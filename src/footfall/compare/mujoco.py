@@ -17,12 +17,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.compare.assembly import Part, parts_of, spring_energy
+from footfall.compare.assembly import Part, parts_of, spring_energy, welded
 from footfall.compare.layout import mujoco_map, mujoco_map_rate
 from footfall.errors import InputError, MissingExtraError
 from footfall.robot.description import Robot
 from footfall.spatial import quaternion
 
+_FLAT = 1e-12  # by how much, relatively, rounding may put a flat body beyond the triangle inequality
 LEAST_MASS = 1e-14  # [kg], and [kg m²]; MuJoCo's own bound is 1e-15
 
 
@@ -42,6 +43,8 @@ class MuJoCo:
         self.mj = library()
         self.robot = robot
         self.parts = parts_of(robot)
+        if any(_shortfall(part) > _FLAT for part in self.parts):
+            self.parts = welded(self.parts)  # an odd tensor of a link may be sound in the whole body it is part of
         self.model, self.bodies = _compile(self.mj, robot, self.parts)
         self.model.opt.gravity[:] = gravity
         self.data = self.mj.MjData(self.model)
@@ -234,15 +237,13 @@ def _compile(mj: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list
 def _set_inertia(robot: Robot, part: Part, body: Any) -> None:
     """Principal moments and axes, found here at full accuracy: MuJoCo's own search stops at 1e-12."""
     moments, axes = np.linalg.eigh(part.inertia)
-    if moments[0] + moments[1] < moments[2]:
-        short = (moments[2] - moments[0] - moments[1]) / moments[2]
-        if short > 1e-12:
-            a, b, c = moments
-            raise InputError(
-                f"MuJoCo cannot hold robot '{robot.name}': inertia of link '{part.name}' is not realisable, principal"
-                f" moments {a:.4g} + {b:.4g} < {c:.4g} kg m²"
-            )
-        moments[2] = moments[0] + moments[1]  # a flat body, off by rounding
+    if _shortfall(part) > _FLAT:
+        a, b, c = moments
+        raise InputError(
+            f"MuJoCo cannot hold robot '{robot.name}': inertia of link '{part.name}' is not realisable, principal"
+            f" moments {a:.4g} + {b:.4g} < {c:.4g} kg m²"
+        )
+    moments[2] = min(moments[2], moments[0] + moments[1])
     moments, mass = np.maximum(moments, 0.0), part.mass
     if part.motion != "fixed":
         mass = max(mass, LEAST_MASS)
@@ -251,3 +252,9 @@ def _set_inertia(robot: Robot, part: Part, body: Any) -> None:
     body.explicitinertial = True
     body.mass, body.ipos, body.inertia = mass, part.com, moments
     body.iquat = quaternion.from_rotation(axes)
+
+
+def _shortfall(part: Part) -> float:
+    """By what part of the largest principal moment the other two fail to add up to it."""
+    a, b, c = np.linalg.eigvalsh(part.inertia)
+    return (c - a - b) / c if c > 0 else 0.0

@@ -204,7 +204,7 @@ def _build(pin: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list[
             model.appendBodyToJoint(carrier, pin.Inertia(part.mass, np.array(part.com), np.array(part.inertia)), place)
         for foot in robot.feet:
             if foot.link == part.name:
-                at = place * pin.SE3(np.eye(3), np.array(foot.position))
+                at = pin.SE3(np.eye(3), place.act(np.array(foot.position)))  # foot axes are those of the moving body
                 model.addFrame(pin.Frame(f"foot {foot.name}", carrier, at, pin.FrameType.OP_FRAME))
     armature = np.zeros(model.nv)
     for joint, value in armatures:
