@@ -6,6 +6,7 @@ it. Loops, memory and the frame around the kernel belong to the target.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +14,13 @@ from typing import Any
 from . import vector_math
 from .program import Loop, Program, Statement
 
-AREAS = ("state", "rest", "shared")
-
 
 @dataclass(frozen=True)
 class Layout:
     """Where the inputs of a program lie, as runs of consecutive inputs: ``[(area, count), ...]``.
 
     "state" and "rest" hold one number a lane; what is "shared" is one for all lanes and blocks. ``advance`` feeds the
-    outputs back into the state.
+    outputs back into the state. (In C the areas are the arguments.)
     """
 
     runs: tuple[tuple[str, int], ...]
@@ -35,7 +34,8 @@ class Layout:
 
     def places(self) -> list[tuple[str, int]]:
         """(area, offset in it) of every input."""
-        used, out = dict.fromkeys(AREAS, 0), []
+        used: Counter[str] = Counter()
+        out = []
         for area, count in self.runs:
             out += [(area, used[area] + k) for k in range(count)]
             used[area] += count
