@@ -1,8 +1,8 @@
 """Robots as URDF and MJCF text, every number with all its digits.
 
-URDF keeps the links as they are; the mass of a rotor that counts is added to the link that carries it. MJCF gives every
-moving body one inertial, of all that is welded to it, since MuJoCo refuses odd tensors even of links that do not move by
-themselves; fixed links stay as frames.
+URDF keeps the links as they are; the mass of a rotor that counts is added to the link that carries it. MJCF gives
+every moving body one inertial, of all that is welded to it, since MuJoCo refuses odd tensors even of links that do not
+move by themselves; fixed links stay as frames.
 """
 
 from __future__ import annotations
@@ -232,9 +232,11 @@ class _MjcfBodies:
     def _links(self, element: ET.Element, name: str) -> None:
         """The feet and the box of a link, and the links fixed to it, as frames."""
         for foot in self.feet.get(name, ()):
-            ET.SubElement(element, "geom", {"name": foot.name, "type": "sphere", "pos": _row(foot.position),
-                          "class": "touch", "size": _text(max(foot.radius, POINT)), "contype": "1", "conaffinity": "0"})  # fmt: skip
-            ET.SubElement(element, "site", name=foot.name, pos=_row(foot.position), size="0.001")
+            size = _text(max(foot.radius, POINT))
+            place = {"name": foot.name, "pos": _row(foot.position)}
+            sphere = {"type": "sphere", "size": size, "class": "touch", "contype": "1", "conaffinity": "0"}
+            ET.SubElement(element, "geom", {**place, **sphere})
+            ET.SubElement(element, "site", {**place, "size": "0.001"})
         link = self.robot.link(name)
         if link.box is not None:
             ET.SubElement(element, "geom", type="box", pos=_row(link.com), size=_row(np.array(link.box) / 2), mass="0",
@@ -281,7 +283,7 @@ def _pose(X: Transform) -> dict[str, str]:
     said = {}
     if X.p.any():
         said["pos"] = _row(X.p)
-    if (X.R != np.eye(3)).any():
+    if (np.eye(3) != X.R).any():
         said["quat"] = _row(from_rotation(X.R))
     return said
 
