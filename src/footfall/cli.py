@@ -1,0 +1,91 @@
+"""The command line: ``footfall robots | verify | export | ...``. Each command has its own file in ``commands``.
+
+Exit status: 0 done and all checks hold, 1 a check failed, 2 bad usage or input (one line on standard error says what),
+130 Ctrl-C. Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from footfall.commands import export, robots, verify
+from footfall.errors import FootfallError
+
+app = typer.Typer(
+    name="footfall",
+    help="Model, simulate and control quadruped robots.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _module in (robots, verify, export):
+    app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of click, which typer carries inside
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(version("footfall"))
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the stack trace of an error.")] = False,
+) -> None:
+    """Model, simulate and control quadruped robots."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point of the ``footfall`` command."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit status; errors are one line on standard error."""
+    debug = "--debug" in arguments
+    rest = [argument for argument in arguments if argument != "--debug"] or ["--help"]
+    try:
+        status = typer.main.get_command(app).main(rest, prog_name="footfall", standalone_mode=False)
+        sys.stdout.flush()
+    except (typer.Abort, KeyboardInterrupt):
+        return _said("interrupted", 130)
+    except _UsageError as error:
+        return _usage(error)
+    except BrokenPipeError:  # the reader of a pipe has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (FootfallError, OSError) as error:
+        if debug:
+            raise
+        return _said(f"error: {error}", 2)
+    return status if isinstance(status, int) else 0
+
+
+def _usage(error: Exception) -> int:
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "footfall"
+    return _said(f"error: {text.rstrip('.')} (try: {path} --help)", 2)
+
+
+def _said(text: str, status: int) -> int:
+    """One line on standard error, whatever line breaks an exception's text has."""
+    typer.echo(f"footfall: {' '.join(text.split())}", err=True)
+    return status
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""What commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from footfall.robot.description import Robot
+
+RobotArgument = Annotated[
+    str, typer.Argument(metavar="ROBOT", help="A library name, or a path to a URDF or MJCF file.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+_QUIET = 2.0  # [s] before any progress is shown
+_REPEAT = 5.0  # [s] between lines of progress where there is no terminal
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help, kept line by line (click's mark for that is \\b)."""
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
+
+def load_robot(name: str) -> Robot:
+    """A robot by library name or by path; what an import assumed goes to standard error."""
+    from footfall.errors import InputError
+    from footfall.robot import library
+
+    if name in library.names():
+        return library.load(name)
+    path = Path(name)
+    if not (path.suffix or path.exists() or len(path.parts) > 1):
+        known = ", ".join(library.names())
+        raise InputError(f"unknown robot '{name}': the library has {known}; or give the path of a URDF or MJCF file")
+    from footfall.robot.urdf_mjcf import load_model
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        robot = load_model(path)
+    for warning in said:
+        note(str(warning.message))
+    return robot
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    typer.echo(f"footfall: {' '.join(text.split())}", err=True)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Exactly one JSON object on standard output."""
+    sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+
+
+def console() -> Console:
+    """For tables: as wide as the terminal, and wide enough where there is none."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=140)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Yields ``report(what, done, of)``: a bar on a terminal, else a line now and then; silent for quick work."""
+    bar = _Bar(title) if sys.stderr.isatty() else _Lines(title)
+    try:
+        yield bar.report
+    finally:
+        bar.close()
+
+
+class _Lines:
+    def __init__(self, title: str) -> None:
+        self.title, self.next = title, time.monotonic() + _QUIET
+
+    def report(self, what: str, done: int, of: int) -> None:
+        if time.monotonic() >= self.next:
+            note(f"{self.title}: {done} of {of}, {what}")
+            self.next = time.monotonic() + _REPEAT
+
+    def close(self) -> None:
+        pass
+
+
+class _Bar(_Lines):
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self.bar: Any = None
+
+    def report(self, what: str, done: int, of: int) -> None:
+        if self.bar is None and time.monotonic() >= self.next:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task(self.title)
+        if self.bar is not None:
+            self.bar.update(self.task, description=f"{self.title}: {what}", completed=done, total=of)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
