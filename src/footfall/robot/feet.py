@@ -59,6 +59,7 @@ class FootFinder:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.remarks: list[str] = []
+        self.assumed: dict[str, str] = {}  # foot -> what its sphere rests on, when it is not in the file
         self.X_RL = draft.placements()
         self.joint_to = {joint.child: joint for joint in draft.joints}
         self.leaves = self._moving_leaves()
@@ -193,13 +194,11 @@ class FootFinder:
             near = self._near_sphere(place.link)
             if near is not None:
                 return near if near.name == name else Foot(name, near.link, near.position, near.radius)
-            self.remarks.append(
-                f"foot {name} has no shape and is taken as a point at the origin of link '{place.link}'"
-            )
+            self.assumed[name] = "without a shape, taken as a point at the origin of its link"
             return Foot(name, place.link, np.zeros(3), 0.0)
         solid = min(solids, key=lambda s: self._height(place.link, s))
         centre, radius, how = _stated_sphere(solid)
-        self.remarks.append(f"foot {name} is a {solid.kind} and is taken as a sphere of radius {radius:.4g} m {how}")
+        self.assumed[name] = f"a {solid.kind}, taken as a sphere of radius {radius:.4g} m {how}"
         return Foot(name, place.link, solid.X_LS.point(centre), radius)
 
     def _sphere_of(self, place: _Place) -> Shape | None:

@@ -83,7 +83,11 @@ def _assemble(draft: Draft, given: FeetGiven, where: str) -> tuple[Robot, list[s
     )  # fmt: skip
     if draft.poses:
         robot = robot.replace(poses={k: _pose(robot, *pose) for k, pose in draft.poses.items()})
-    return robot, [*draft.remarks, *finder.remarks]
+    feet_of: dict[str, list[str]] = {}
+    for foot_name, assumption in finder.assumed.items():
+        feet_of.setdefault(assumption, []).append(foot_name)
+    assumed = [f"foot {', '.join(names)}: {assumption}" for assumption, names in feet_of.items()]
+    return robot, [*draft.remarks, *finder.remarks, *assumed]
 
 
 def _pose(robot: Robot, positions: dict[str, float], height: float) -> Pose:
@@ -93,10 +97,9 @@ def _pose(robot: Robot, positions: dict[str, float], height: float) -> Pose:
 def _assumed(feet: list[Foot], finder: FootFinder) -> dict[str, Provenance]:
     """Feet whose sphere was fitted or stated, not read."""
     return {
-        f"{foot.name}.{key}": Provenance("chosen", remark)
+        f"{foot.name}.{key}": Provenance("chosen", finder.assumed[foot.name])
         for foot in feet
-        for remark in finder.remarks
-        if remark.startswith(f"foot {foot.name} ")
+        if foot.name in finder.assumed
         for key in ("position", "radius")
     }
 
