@@ -1,0 +1,256 @@
+"""``ff.compile`` and its siblings: a function of a robot and arrays, bound to one robot, traced and compiled.
+
+The first parameter of the function is the constant: a ``Robot``, or any object with ``parameter``, ``with_parameters``
+and ``digest``. Its numbers are folded into the program, except those named in ``free``, which stay inputs. Shapes come from
+examples, or from annotations such as ``Float[ndarray, "nq"]``.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from footfall.errors import InputError, unknown
+from footfall.robot.description import Robot
+
+_PACKAGE = Path(__file__).parent
+
+
+class Bound:
+    """A function with its constant bound: positional array arguments, and the free parameters as a last argument."""
+
+    def __init__(
+        self, function: Callable, constant: Any, examples: Sequence[Any], free: Sequence[str], given: Mapping[str, Any]
+    ) -> None:
+        self.original, self.constant, self.free = function, constant, tuple(free)
+        self.__name__ = getattr(_unwrapped(function), "__name__", type(function).__name__)
+        self.__doc__ = function.__doc__
+        parameters = _parameters(function, constant)
+        for name in given:
+            if name not in parameters:
+                raise unknown("argument", name, parameters, f"{self.__name__} takes")
+        if len(examples) > len(parameters):
+            raise InputError(f"{self.__name__} takes {len(parameters)} arguments after the robot, got {len(examples)}")
+        self.names: list[str] = []
+        self.examples: list[Any] = []
+        self.constants: dict[str, Any] = {}
+        for position, (name, parameter) in enumerate(parameters.items()):
+            if position < len(examples):
+                self._input(name, examples[position])
+            elif name in given and _is_example(given[name]):
+                self._input(name, given[name])
+            elif name in given:
+                self.constants[name] = given[name]
+            elif parameter.default is inspect.Parameter.empty:
+                self._input(name, _example_of(function, name, constant, self.__name__))
+        if self.free:
+            self.names.append("parameters")
+            self.examples.append({path: constant.parameter(path) for path in self.free})
+
+    def _input(self, name: str, example: Any) -> None:
+        self.names.append(name)
+        self.examples.append(example)
+
+    def __call__(self, *arrays: Any) -> Any:
+        constant = self.constant
+        if self.free:
+            *arrays, parameters = arrays  # type: ignore[assignment]
+            constant = constant.with_parameters(parameters)
+        named = dict(zip(self.names, arrays))
+        first = () if self.constant is None else (constant,)
+        return self.original(*first, **named, **self.constants)
+
+    @property
+    def is_library(self) -> bool:
+        """Whether the function is footfall's own: it needs no replay, and its source digest can name it."""
+        inner = _unwrapped(self.original)
+        return getattr(inner, "__module__", "").startswith("footfall.") and "<" not in getattr(
+            inner, "__qualname__", "<"
+        )
+
+    def key(self) -> str | None:
+        """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
+        if not self.is_library or not hasattr(self.constant, "digest"):
+            return None
+        inner, parts = _unwrapped(self.original), []
+        if isinstance(self.original, functools.partial):
+            parts = [self.original.args, sorted(self.original.keywords.items())]
+        constants = [*parts, sorted(self.constants.items())]
+        if not _plain(constants):
+            return None
+        shapes = _shapes(self.examples)
+        words = (
+            source_digest(),
+            inner.__module__,
+            inner.__qualname__,
+            constants,
+            self.constant.digest,
+            self.free,
+            shapes,
+        )
+        return hashlib.sha256(repr(words).encode()).hexdigest()
+
+
+def compile(
+    function: Callable,
+    robot: Any = None,
+    *examples: Any,
+    target: str = "native",
+    dtype: DTypeLike = np.float64,
+    free: Sequence[str] = (),
+    lanes: int | None = None,
+    cache: Any = True,
+    **given: Any,
+) -> Any:
+    """The function as machine code, with the same signature less the robot.
+
+    >>> fd = ff.compile(ff.dynamics.forward_dynamics, robot)
+    >>> a = fd(q, v, tau)
+
+    target: ``native`` (one robot), ``batch`` (every argument with a leading robot axis), ``interpret``, or ``cuda``.
+    free: parameters that stay inputs: ``free=["trunk.mass"]``, then ``fd(q, v, tau, {"trunk.mass": 4.0})``.
+    given: keyword arguments of the function; arrays become inputs (their shape counts), anything else is a constant.
+    """
+    from footfall import trace
+
+    bound = Bound(function, robot, examples, free, given)
+    return trace.compile(
+        bound, *bound.examples, target=target, dtype=dtype, lanes=lanes, cache=cache, verify=not bound.is_library,
+        names=bound.names, key=bound.key() if cache else None,
+    )  # fmt: skip
+
+
+def jacobian(
+    function: Callable, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
+) -> Any:
+    """Exact derivatives by the arguments named in ``wrt``: arrays of shape result.shape + argument.shape.
+
+    ``wrt="parameters"`` differentiates by the free parameters. Options: target (native, interpret), dtype, lanes, cache,
+    and keyword arguments of the function as in ``compile``.
+    """
+    from footfall import trace
+
+    settings, given = _split_options(options)
+    bound = Bound(function, robot, examples, free, given)
+    return trace.jacobian(bound, *bound.examples, wrt=wrt, names=bound.names, **settings)
+
+
+def gradient(
+    function: Callable, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
+) -> Any:
+    """The gradient of a function that returns one number, by reverse mode."""
+    from footfall import trace
+
+    settings, given = _split_options(options)
+    bound = Bound(function, robot, examples, free, given)
+    return trace.gradient(bound, *bound.examples, wrt=wrt, names=bound.names, **settings)
+
+
+def program(function: Callable, robot: Any = None, *examples: Any, free: Sequence[str] = (), **given: Any) -> Any:
+    """The traced program: ``print(ff.program(f, robot))`` lists it, ``.size`` counts its operations."""
+    from footfall import trace
+
+    bound = Bound(function, robot, examples, free, given)
+    return trace.program_of(bound, *bound.examples, names=bound.names)
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+def _parameters(function: Callable, constant: Any) -> dict[str, inspect.Parameter]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise InputError(f"{function!r} has no signature that can be read: wrap it in a def") from None
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InputError(f"a function with *{parameter.name} cannot be compiled: name its arguments")
+    if constant is not None:
+        if not parameters:
+            raise InputError("the function takes no argument for the robot")
+        parameters = parameters[1:]
+    return {p.name: p for p in parameters}
+
+
+def _example_of(function: Callable, name: str, constant: Any, title: str) -> Any:
+    """An example made from the annotation of an argument: generic numbers of the right shape."""
+    inner = _unwrapped(function)
+    try:
+        annotation = typing.get_type_hints(inner, include_extras=True).get(name)
+    except Exception:  # an annotation that names something unknown here
+        annotation = None
+    shape = _annotated_shape(annotation, constant)
+    if shape is None:
+        raise InputError(f"{title}: the shape of argument '{name}' is not known; give an example, or annotate it")
+    random = np.random.default_rng(len(name))
+    if isinstance(constant, Robot) and name == "q" and shape == (constant.nq,):
+        q = random.normal(size=shape)
+        if constant.floating:
+            q[3:7] /= np.sqrt(q[3:7] @ q[3:7])
+        return q
+    return random.normal(size=shape) if shape else float(random.normal())
+
+
+def _annotated_shape(annotation: Any, constant: Any) -> tuple[int, ...] | None:
+    if annotation is float:
+        return ()
+    for choice in typing.get_args(annotation) or (annotation,):
+        words = getattr(choice, "dim_str", None)
+        if words is not None:
+            try:
+                return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
+            except (AttributeError, TypeError):
+                return None
+    return None
+
+
+def _is_example(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def _shapes(nest: Any) -> str:
+    from footfall.trace import tree
+
+    leaves, _ = tree.flatten(nest)
+    return repr(([np.shape(x) for x in leaves], _structure(nest)))
+
+
+def _structure(nest: Any) -> Any:
+    if isinstance(nest, Mapping):
+        return {k: _structure(v) for k, v in nest.items()}
+    if isinstance(nest, (tuple, list)):
+        return [_structure(v) for v in nest]
+    return type(nest).__qualname__
+
+
+def _plain(value: Any) -> bool:
+    """Whether repr names the value fully."""
+    if isinstance(value, (tuple, list)):
+        return all(map(_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _unwrapped(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    known = ("target", "dtype", "lanes", "cache")
+    return {k: v for k, v in options.items() if k in known}, {k: v for k, v in options.items() if k not in known}
+
+
+@functools.cache
+def source_digest() -> str:
+    """A digest of footfall's own source, by which compiled library functions are kept on disk."""
+    state = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        state.update(str(path.relative_to(_PACKAGE)).encode() + path.read_bytes())
+    return state.hexdigest()

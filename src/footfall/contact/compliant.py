@@ -1,0 +1,156 @@
+"""Compliant contact with stick-slip friction: eqs. (34)-(38) of de Paula et al. 2024.
+
+    f_n = max(0, K d^e + c(d) s),   c(d) = c_max smoothstep(d / w),   f_t = -μ(|u|) f_n u / |u|
+
+d is the depth, s the closing speed, u the slip of the contact point; μ rises smoothly from 0 to μ_s over v_s, and on to
+μ_d over v_d. Errata: K |δ|^e (a negative base has no power), friction opposes slip, K is read in N/mm^e (in N/m^e the
+robot would sink 62 mm), the friction region is round unless ``friction="per_axis"`` asks for the square of eq. (38).
+
+The friction slope μ f_n / v_s is so steep that explicit steps need dt near 2e-7 s. The default is *linearly implicit*:
+
+    (M + dt JᵀDJ) a = F + Jᵀ f - dt Jᵀ K_z v_n n,   D = k_t 1 + (k_n - k_t) n nᵀ,   k_n = c + dt K_z
+
+with the secant slope k_t of friction and K_z = dK d^e/dd. A foot counts only if it would push at the end of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.points import ContactPoint
+from footfall.dynamics.factor import factor, solve_factored
+from footfall.errors import InputError, unknown
+from footfall.numeric import smoothstep
+from footfall.robot.description import Robot
+
+FRICTION = ("isotropic", "per_axis")
+_TINY_SPEED = 1e-8  # [m/s], so that the direction of no slip is not 0 / 0
+
+
+@dataclass(frozen=True)
+class ForceLaw:
+    """A contact force that depends on depth and velocity: what a user's own law derives from.
+
+    Override ``law``. ``implicit`` takes its slopes at the end of the step; ``round`` says that the two tangential
+    slopes are always equal, which saves work.
+    """
+
+    implicit: bool = True
+    round: bool = field(default=False, init=False)
+
+    def law(
+        self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
+    ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
+        """(force, slopes) at a contact point of velocity v_C, both in contact axes, normal last.
+
+        The force [N] is that at the depth [m] reached after dt, and slopes [N s/m] say how it falls with each component
+        of the velocity; explicit steps use the force alone. Both must be zero where the sphere does not touch.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
+
+    def accelerate(
+        self,
+        robot: Robot,
+        M: Float[ndarray, "nv nv"],
+        force: Float[ndarray, "nv"],
+        points: Sequence[ContactPoint],
+        v: Float[ndarray, "nv"],
+        dt: float,
+    ) -> tuple[Float[ndarray, "nv"], list[ndarray]]:
+        """(accelerations, the contact forces that acted, in contact axes)."""
+        laws = []
+        for point in points:
+            v_C = point.R_BC.T @ (point.J @ v)
+            f, slopes = self.law(-point.distance, v_C, point.friction, dt if self.implicit else 0.0)
+            laws.append((f, slopes))
+            force = force + point.J.T @ (point.R_BC @ f)
+            if self.implicit:
+                M = M + _damping(point, dt * slopes, self.round)
+        L, d = factor(robot, M)
+        a = solve_factored(robot, L, d, force)
+        if not self.implicit:
+            return a, [f for f, _ in laws]
+        return a, [f - dt * slopes * (point.R_BC.T @ (point.J @ a)) for point, (f, slopes) in zip(points, laws)]
+
+
+def _damping(point: ContactPoint, slopes: Float[ndarray, "3"], round: bool) -> Float[ndarray, "nv nv"]:
+    """JᵀDJ with D = R_BC diag(slopes) R_BCᵀ, which is k_t 1 + (k_n - k_t) n nᵀ when the tangential slopes are equal."""
+    J = point.J
+    if not round:
+        J_C = point.R_BC.T @ J
+        return J_C.T @ (slopes[:, None] * J_C)
+    along = point.R_BC[:, 2] @ J
+    return slopes[0] * (J.T @ J) + (slopes[2] - slopes[0]) * np.outer(along, along)
+
+
+@dataclass(frozen=True)
+class Compliant(ForceLaw):
+    """Hertz stiffness, ramped damping and stick-slip friction. Defaults: Table I of seed 000, K read in N/mm^2.2."""
+
+    stiffness: float = 1e4 * 1e3**2.2  # K [N/m^exponent]
+    exponent: float = 2.2
+    damping: float = 10.0  # c_max [N s/m]
+    ramp: float = 1e-4  # w [m]
+    stick_speed: float = 1e-4  # v_s [m/s]
+    slip_speed: float = 2e-4  # v_d [m/s]
+    static_ratio: float = 1.0  # μ_s / μ_d; the ground gives μ_d
+    friction: str = "isotropic"
+
+    def __post_init__(self) -> None:
+        for key in ("stiffness", "ramp", "stick_speed", "slip_speed", "static_ratio"):
+            value = getattr(self, key)
+            if isinstance(value, (int, float)) and not (np.isfinite(value) and value > 0):
+                raise InputError(f"{key.replace('_', ' ')} of compliant contact must be positive, got {value}")
+        if isinstance(self.damping, (int, float)) and not (np.isfinite(self.damping) and self.damping >= 0):
+            raise InputError(f"damping of compliant contact must not be negative, got {self.damping}")
+        if not 1.0 <= self.exponent <= 4.0:
+            raise InputError(f"exponent of compliant contact must lie in [1, 4], got {self.exponent}")
+        if self.slip_speed <= self.stick_speed:
+            raise InputError(
+                f"slip speed of compliant contact must exceed its stick speed {self.stick_speed}, got {self.slip_speed}"
+            )
+        if self.friction not in FRICTION:
+            raise unknown("friction", self.friction, FRICTION)
+        object.__setattr__(self, "round", self.friction == "isotropic")
+
+    @staticmethod
+    def per_millimetre(stiffness: float = 1e4, exponent: float = 2.2, **others: float) -> Compliant:
+        """With the stiffness in N/mm^exponent, the unit that makes sense of the paper's number."""
+        return Compliant(stiffness=stiffness * 1e3**exponent, exponent=exponent, **others)  # type: ignore[arg-type]
+
+    def law(
+        self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
+    ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
+        depth = np.maximum(depth, 0.0)
+        hard = self.stiffness * depth ** (self.exponent - 1.0)
+        elastic = hard * depth
+        hardening = dt * self.exponent * hard  # dt K_z
+        c = self.damping * smoothstep(depth / self.ramp)
+        end = elastic - (c + hardening) * v_C[2]  # normal force at the end of the step, to first order
+        pushing = (end > 0) & (depth > 0)
+        normal = np.where(pushing, end, 0.0)
+        now = np.where(pushing, elastic - c * v_C[2], 0.0)  # presses the sliding foot
+        if self.friction == "isotropic":
+            speed = np.sqrt(v_C[0] * v_C[0] + v_C[1] * v_C[1] + _TINY_SPEED**2)
+            drag_x = drag_y = self._drag(speed, friction) * np.maximum(now, 0.0)
+        else:
+            drag_x, drag_y = (
+                self._drag(np.sqrt(u * u + _TINY_SPEED**2), friction) * np.maximum(now, 0.0) for u in (v_C[0], v_C[1])
+            )
+        force = np.array([-drag_x * v_C[0], -drag_y * v_C[1], normal])
+        return force, np.array([drag_x, drag_y, np.where(pushing, c + hardening, 0.0)])
+
+    def _drag(self, speed: float, friction: float) -> float:
+        """μ(speed) / speed: the secant slope of friction for a unit normal force."""
+        mu_s = self.static_ratio * friction
+        s = np.minimum(speed / self.stick_speed, 1.0)
+        mu = mu_s * s * (1.5 - 0.5 * s * s)
+        if self.static_ratio != 1.0:
+            slide = (speed - self.stick_speed) / (self.slip_speed - self.stick_speed)
+            mu = mu + (friction - mu_s) * smoothstep(slide)
+        return mu / speed

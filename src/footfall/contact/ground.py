@@ -1,0 +1,91 @@
+"""The ground: where it is under a point, which way it faces, and how rough it is to a sliding foot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+
+
+class Ground(Protocol):
+    """A surface that answers for every point near it."""
+
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        """Signed distance of a point from the surface [m], positive above it."""
+        ...
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        """R_WC: axes of the contact frame under a point, the normal last."""
+        ...
+
+    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
+        """Coefficient of sliding friction under a point."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A plane through ``point`` [m] with the given ``normal``; eq. (31) of de Paula et al. 2024 holds for any plane."""
+
+    friction: float = 0.8
+    normal: Float[ndarray, "3"] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    point: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
+    axes: Float[ndarray, "3 3"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        mu = checked_friction(self.friction)
+        normal, point = _vector(self.normal, "normal of the plane"), _vector(self.point, "point of the plane")
+        length = float(np.sqrt(normal @ normal))
+        if length < 1e-9 or normal[2] / length < 1e-3:
+            raise InputError(f"the normal of the plane must point upwards, got {normal.tolist()}")
+        normal = normal / length
+        forward = np.array([1.0, 0.0, 0.0]) - normal[0] * normal  # downhill and uphill along x
+        forward = forward / np.sqrt(forward @ forward)
+        side = np.array(
+            [
+                normal[1] * forward[2] - normal[2] * forward[1],
+                normal[2] * forward[0] - normal[0] * forward[2],
+                normal[0] * forward[1] - normal[1] * forward[0],
+            ]
+        )
+        for key, value in (("friction", mu), ("normal", normal), ("point", point),
+                           ("axes", np.stack([forward, side, normal], axis=1))):  # fmt: skip
+            object.__setattr__(self, key, value)
+
+    @staticmethod
+    def slope(degrees: float, friction: float = 0.8) -> Plane:
+        """A plane through the origin that rises along +x."""
+        if not np.isfinite(degrees) or abs(degrees) >= 80:
+            raise InputError(f"a slope must lie between -80 and 80 degrees, got {degrees}")
+        angle = np.radians(degrees)
+        return Plane(friction, np.array([-np.sin(angle), 0.0, np.cos(angle)]))
+
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.normal @ (p_W - self.point)
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        return self.axes
+
+    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.friction
+
+
+def checked_friction(value: Any) -> float:
+    """A coefficient of friction, or an InputError."""
+    if not isinstance(value, (int, float)):
+        return value  # a traced parameter
+    if not np.isfinite(value) or value < 0:
+        raise InputError(f"friction must not be negative, got {value}")
+    return float(value)
+
+
+def _vector(value: Any, what: str) -> ndarray:
+    array = np.array(value, dtype=float)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"the {what} must be three finite numbers, got {value!r}")
+    return array

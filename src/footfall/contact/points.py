@@ -1,0 +1,93 @@
+"""Where spheres of the robot meet the ground: eqs. (31)-(33), (36)-(37) of de Paula et al. 2024.
+
+Any sphere on any link may touch. Jacobians here give the velocity of the contact point, the lowest point of the sphere,
+in *base* axes: the ground's axes are applied to three numbers rather than to every column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.ground import Ground
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+from footfall.robot.parts import Foot
+from footfall.spatial import Transform, cross, skew
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A sphere that may touch: on body ``body``, centre [m] in that body's frame."""
+
+    name: str
+    body: int
+    center: Float[ndarray, "3"]
+    radius: float
+
+
+@dataclass(frozen=True)
+class ContactPoint:
+    """One sphere over the ground in one state."""
+
+    distance: float  # of the sphere's surface from the ground [m]; negative: penetration
+    J: Float[ndarray, "3 nv"]  # velocity of the contact point in base axes = J v
+    R_BC: Float[ndarray, "3 3"]  # contact axes in base axes, the normal last
+    friction: float
+    dofs: tuple[int, ...]  # the columns of J that are not zero
+
+
+def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
+    """The feet first, then any further spheres (see ``trunk_corners`` and ``knees``)."""
+    spheres = [
+        Sphere(foot.name, body, p, foot.radius)
+        for foot, body, p in zip(robot.feet, robot.tree.feet, robot.tree.foot_positions)
+    ]
+    for sphere in extra:
+        if sphere.link not in robot.tree.frames:
+            raise InputError(f"contact sphere '{sphere.name}' sits on the unknown link '{sphere.link}'")
+        body, X_BL = robot.tree.frames[sphere.link]
+        spheres.append(Sphere(sphere.name, body, X_BL.point(sphere.position), sphere.radius))
+    return tuple(spheres)
+
+
+def trunk_corners(robot: Robot, radius: float = 0.01) -> list[Foot]:
+    """A small sphere at each lower and upper corner of the base's box, so that a fallen robot lies on its trunk."""
+    link = robot.link(robot.tree.bodies[0].name)
+    if link.box is None:
+        raise InputError(f"link '{link.name}' of robot '{robot.name}' has no box: give its contact spheres yourself")
+    half = np.array(link.box) / 2
+    signs = [(x, y, z) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
+    return [Foot(f"corner_{k}", link.name, link.com + half * sign, radius) for k, sign in enumerate(signs)]
+
+
+def knees(robot: Robot, radius: float = 0.02) -> list[Foot]:
+    """A sphere at the last joint of every leg."""
+    links = [robot.tree.bodies[body].name for body in robot.tree.feet]
+    return [Foot(f"{foot.name}_knee", link, np.zeros(3), radius) for foot, link in zip(robot.feet, links)]
+
+
+def contact_points(
+    robot: Robot, X: list[Transform], poses: list[Transform], spheres: Sequence[Sphere], ground: Ground
+) -> list[ContactPoint]:
+    """Every sphere over the ground; ``poses`` are the bodies in base axes (``kinematics.poses_in_base``)."""
+    tree, X_WB, points = robot.tree, X[0], []
+    for sphere in spheres:
+        p_B = poses[sphere.body].point(sphere.center)
+        p_W = X_WB.point(p_B)
+        R_BC = X_WB.R.T @ ground.frame(p_W)
+        p_BC = p_B - sphere.radius * R_BC[:, 2]
+        J = np.zeros((3, robot.nv))
+        if robot.floating:
+            J[:, :3], J[:, 3:6] = -skew(p_BC), np.eye(3)
+        for j in tree.support[sphere.body]:
+            axis = poses[j].R @ tree.bodies[j].axis
+            J[:, tree.dof(j)] = cross(axis, p_BC - poses[j].p) if tree.bodies[j].kind == "revolute" else axis
+        dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
+        distance = ground.distance(p_W) - sphere.radius
+        points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs))
+    return points

@@ -1,0 +1,124 @@
+"""From a joint command to the torque at the joint, and how steeply it falls with speed (for implicit steps).
+
+Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
+of the voltage after back-EMF. A saturated motor has no feedback slope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import JointCommand
+from footfall.dynamics.passive import joint_values
+from footfall.robot.description import Robot
+
+
+@dataclass(frozen=True)
+class JointForces:
+    """Torques at the joints [N m] and their slope -dτ/dq̇ over one step [N m s/rad]."""
+
+    motor: Float[ndarray, "nj"]  # what the motors give
+    passive: Float[ndarray, "nj"]  # springs, damping, dry friction, end stops
+    slope: Float[ndarray, "nj"]  # of both together, to be taken implicitly
+
+    @property
+    def total(self) -> Float[ndarray, "nj"]:
+        return self.motor + self.passive
+
+
+@dataclass(frozen=True)
+class JointModel:
+    """Which joint effects a simulation includes."""
+
+    motor_limits: bool = True
+    damping: bool = True
+    dry_friction: bool = True
+    springs: bool = True
+    end_stops: bool = True
+    stop_stiffness: float = 500.0  # [N m/rad]
+    stop_damping: float = 5.0  # [N m s/rad]
+    stick_rate: float = 0.05  # [rad/s], over which dry friction reverses
+
+    @staticmethod
+    def ideal() -> JointModel:
+        """Motors that give what is asked, and joints without effects of their own: as in seed 000."""
+        return JointModel(False, False, False, False, False)
+
+
+def joint_forces(
+    robot: Robot,
+    model: JointModel,
+    q_J: Float[ndarray, "nj"],
+    rates: Float[ndarray, "nj"],
+    command: JointCommand,
+    dt: float,
+) -> JointForces:
+    """Torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
+
+    PD: τ = kp (q_d - q - dt q̇) + kd (q̇_d - q̇), slope kd + dt kp: implicit Euler to first order.
+    """
+    motor = (
+        command.kp * (command.position - q_J - dt * rates) + command.kd * (command.velocity - rates) + command.torque
+    )
+    slope = command.kd + dt * command.kp
+    if model.motor_limits:
+        low, high = torque_limits(robot, rates)
+        free = (motor > low) & (motor < high)
+        motor, slope = np.minimum(np.maximum(motor, low), high), np.where(free, slope, 0.0)
+    passive = np.zeros(robot.nj)
+    if model.springs and any(joint_values(robot, "stiffness")):
+        k = joint_values(robot, "stiffness")
+        passive, slope = passive - k * (q_J + dt * rates - joint_values(robot, "rest")), slope + dt * k
+    if model.damping:
+        b = joint_values(robot, "damping")
+        passive, slope = passive - b * rates, slope + b
+    if model.dry_friction:  # secant slope, as for sliding feet: bounded by friction / stick_rate
+        drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), model.stick_rate)
+        passive, slope = passive - drag * rates, slope + drag
+    if model.end_stops:
+        passive, slope = _with_end_stops(robot, model, q_J, rates, dt, passive, slope)
+    return JointForces(motor, passive, slope)
+
+
+def _with_end_stops(
+    robot: Robot, model: JointModel, q_J: ndarray, rates: ndarray, dt: float, passive: ndarray, slope: ndarray
+) -> tuple[ndarray, ndarray]:
+    """A stiff spring and a damper beyond each limit that only push back."""
+    lower, upper = joint_values(robot, "lower"), joint_values(robot, "upper")
+    out_torque, out_slope = [], []
+    for k in range(robot.nj):
+        torque, steep = passive[k], slope[k]
+        for limit, sign in ((lower[k], 1.0), (upper[k], -1.0)):
+            if not np.isfinite(limit):
+                continue
+            depth = sign * (limit - q_J[k])
+            gradient = model.stop_damping + dt * model.stop_stiffness
+            push = model.stop_stiffness * depth - gradient * sign * rates[k]
+            hit = (depth > 0) & (push > 0)
+            torque, steep = torque + np.where(hit, sign * push, 0.0), steep + np.where(hit, gradient, 0.0)
+        out_torque.append(torque)
+        out_slope.append(steep)
+    return np.stack(out_torque), np.stack(out_slope)
+
+
+def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
+    """(lowest, highest) torque of every motor at the given rates [N m]; joints without an actuator are not limited."""
+    by_joint = {actuator.joint: actuator for actuator in robot.actuators}
+    low, high = [], []
+    for k, name in enumerate(robot.joint_names):
+        actuator = by_joint.get(name)
+        limit = np.inf if actuator is None else actuator.torque_limit
+        least, most = -limit, limit
+        if actuator and actuator.voltage and actuator.torque_constant and actuator.resistance:
+            kt, g = actuator.torque_constant, actuator.gear
+            stall = 1.5 * kt * actuator.voltage / actuator.resistance * g  # at the joint
+            drop = 1.5 * kt * 2.0 * kt * g / actuator.resistance * g  # lost to back-EMF per joint rate
+            most = np.maximum(np.minimum(limit, stall - drop * rates[k]), -limit)
+            least = np.minimum(np.maximum(-limit, -stall - drop * rates[k]), limit)
+        low.append(least)
+        high.append(most)
+    return np.stack(low), np.stack(high)
