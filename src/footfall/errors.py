@@ -33,6 +33,10 @@ class TraceError(FootfallError):
     """
 
 
+class TraceMismatch(TraceError):
+    """A trace is not the function it was made from: hidden state, random numbers, a branch on a value."""
+
+
 def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose") -> InputError:
     """The error for a name that is not there; lists the known ones and offers the nearest."""
     names = [str(k) for k in known]

@@ -2,16 +2,27 @@
 
 Both walk the nodes once and rebuild them, so that a loop can be replaced by one that also carries tangents (forward) or
 that saves its carried values for a second loop to read backwards (reverse). Everything else is rebuilt into itself.
+
+Where a function has a kink, the slope is that of the branch it takes: |x| has +1 at 0, max(a, b) that of a at a tie.
+floor, lookup by its position and comparisons are flat. sqrt has no slope at 0 (inf, and NaN times a zero tangent): keep
+its argument off zero, as ``numeric.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1.
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from footfall.errors import TraceError
-from .graph import Graph
+
+from .graph import Graph, Node, Region
 from .scope import Scopes
 
+LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
 
-def jvp(graph, outputs, tangents):
+
+def jvp(graph: Graph, outputs: Sequence[Node], tangents: Mapping[int, int]) -> tuple[Graph, list[Node], list[Node]]:
     """(new graph, outputs, their tangents) for ``tangents``: {input position: position of its tangent as an input}.
 
     A new graph, so that a value and its tangent are born side by side: appended to the old one, every tangent would
@@ -22,37 +33,44 @@ def jvp(graph, outputs, tangents):
     return walk.new, [walk.primal[o] for o in outputs], [walk.tangent[o] for o in outputs]
 
 
-def vjp(graph, outputs, adjoints, inputs):
-    """(new graph, outputs, adjoints of ``inputs``); ``adjoints``: one input position an output, ``inputs``: positions."""
-    walk = _Reverse(graph, outputs)
-    new, primal = walk.new, {}
+def vjp(
+    graph: Graph, outputs: Sequence[Node], adjoints: Iterable[int], inputs: Iterable[int]
+) -> tuple[Graph, list[Node], list[Node]]:
+    """(new graph, outputs, adjoints of ``inputs``); ``adjoints``: an input position for every output."""
+    inputs = list(inputs)
+    walk = _Reverse(graph, outputs, inputs)
+    new, primal = walk.new, dict[Node, Any]()
     walk.visit_all(Scopes.OUTSIDE, primal)
-    total = defaultdict(lambda: new.const(0))
+    total: dict[Any, Node] = defaultdict(lambda: new.const(0))
     for output, position in zip(outputs, adjoints):
         total[output] = new.add(total[output], new.input(position))
     walk.pull_back(Scopes.OUTSIDE, primal, total)
     return new, [primal[o] for o in outputs], [total[graph.input(i)] for i in inputs]
 
 
-def rebuild(old, graph, i, new):
+def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node:
     """Node i of ``old`` in ``graph``, its operands replaced by ``new``: a mapping."""
     n = old.nodes[i]
     op, a = n[0], [new[x] for x in old.operands(i)]
-    simple = {
-        "add": graph.add, "sub": graph.sub, "mul": graph.mul, "neg": graph.neg, "inv": graph.inv, "pow": graph.power,
+    simple: dict[str, Callable[..., Node]] = {
+        "add": graph.add, "sub": graph.sub, "mul": graph.mul, "neg": graph.neg, "inv": graph.inv,
         "min": graph.minimum, "max": graph.maximum, "lt": graph.less, "le": graph.less_equal,
-        "not": graph.logical_not, "select": graph.select,
+        "not": graph.logical_not, "select": graph.select, "atan2": graph.atan2,
     }  # fmt: skip
     if op == "const":
         return graph.const(n[1])
     if op == "input":
         return graph.input(n[1])
+    if op == "pow":  # of a base that is not negative: nothing is left to decide
+        return graph.power(*a) if any(graph.value(x) is not None for x in a) else graph.node("pow", *a)
     if op in simple:
         return simple[op](*a)
     if op in ("and", "or"):
         return graph.logical(op, *a)
     if op == "lookup":
         return graph.lookup(graph.table(old.tables[n[1]]), *a)
+    if op == "lookup_input":
+        return graph.lookup_input(n[1], n[2], *a)
     if op == "item":
         return graph.item(a[0], n[2])
     if op == "saved":
@@ -60,38 +78,49 @@ def rebuild(old, graph, i, new):
     return graph.unary(op, *a)
 
 
-def partials(graph, op, a, y):
-    """[(operand position, partial derivative)] of an operation on ``a`` with value ``y``; choices are not here."""
-    g = graph
-    one = g.const(1)
-    if op == "add":
-        return [(0, one), (1, one)]
-    if op == "sub":
-        return [(0, one), (1, g.const(-1))]
+def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[bool]) -> list[tuple[int, Node]]:
+    """[(operand position, partial derivative)] of an operation on ``a`` with value ``y``; choices are not here.
+
+    Only for the operands that are ``moving``: at a constant the others may have no slope (log 0).
+    """
+    return [(k, _partial(g, op, a, y, k)) for k in range(len(a)) if moving[k] and op in _SMOOTH]
+
+
+_SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
+
+
+def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
+    one, zero = g.const(1), g.const(0)
+    if op in ("add", "sub"):
+        return g.const(-1) if op == "sub" and k else one
     if op == "mul":
-        return [(0, a[1]), (1, a[0])]
+        return a[1 - k]
     if op == "neg":
-        return [(0, g.const(-1))]
+        return g.const(-1)
     if op == "inv":
-        return [(0, g.neg(g.mul(y, y)))]
+        return g.neg(g.mul(y, y))
     if op == "sqrt":
-        return [(0, g.mul(g.const(0.5), g.inv(y)))]
+        return g.mul(g.const(0.5), g.inv(y))
     if op == "sin":
-        return [(0, g.unary("cos", a[0]))]
+        return g.unary("cos", a[0])
     if op == "cos":
-        return [(0, g.neg(g.unary("sin", a[0])))]
+        return g.neg(g.unary("sin", a[0]))
     if op == "exp":
-        return [(0, y)]
+        return y
     if op == "log":
-        return [(0, g.inv(a[0]))]
-    if op == "pow":
-        by_base = g.mul(a[1], g.power(a[0], g.sub(a[1], one)))
-        by_exponent = [] if g.value(a[1]) is not None else [(1, g.mul(y, g.unary("log", a[0])))]
-        return [(0, by_base), *by_exponent]
-    return []  # floor, lookup, comparisons, logic: flat
+        return g.inv(a[0])
+    if op == "atan2":
+        shared = g.inv(g.add(g.mul(a[0], a[0]), g.mul(a[1], a[1])))
+        return g.neg(g.mul(a[0], shared)) if k else g.mul(a[1], shared)
+    if k == 0:  # pow by its base, which is not negative
+        less_one = g.sub(a[1], one)
+        known = g.value(less_one) is not None
+        return g.mul(a[1], g.power(a[0], less_one) if known else g.node("pow", a[0], less_one))
+    # by its exponent: y log(base), and at base 0 the logarithm's infinity must not meet y = 0
+    return g.mul(y, g.unary("log", g.select(g.less(zero, a[0]), a[0], one)))
 
 
-def choice(graph, op, a):
+def choice(graph: Graph, op: str, a: Sequence[Node]) -> tuple[Node, int, int] | None:
     """(condition, position if true, position if false) of an operation that picks one operand, or None."""
     if op == "select":
         return a[0], 1, 2
@@ -105,16 +134,17 @@ def choice(graph, op, a):
 class _Forward:
     """Dual numbers: every old node gets a new value node and a tangent node."""
 
-    def __init__(self, graph, roots, tangents):
+    def __init__(self, graph: Graph, roots: Sequence[Node], tangents: Mapping[int, int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
         self.given, self.zero = tangents, self.new.const(0)
-        self.primal, self.tangent = {}, {}
+        self.primal: dict[Node, Any] = {}
+        self.tangent: dict[Node, Any] = {}
 
-    def visit_all(self, scope):
+    def visit_all(self, scope: int) -> None:
         for i in self.scopes.nodes[scope]:
             self.visit(i)
 
-    def visit(self, i):
+    def visit(self, i: Node) -> None:
         n, g = self.old.nodes[i], self.new
         if n[0] == "repeat":
             self.visit_repeat(i)
@@ -125,11 +155,29 @@ class _Forward:
             if n[0] == "input":
                 self.tangent[i] = g.input(self.given[n[1]]) if n[1] in self.given else self.zero
                 return
+            if n[0] == "lookup_input":
+                self.tangent[i] = self.tangent_of_table(n)
+                return
             a = [self.primal[x] for x in self.old.operands(i)]
             t = [self.tangent[x] for x in self.old.operands(i)]
             self.tangent[i] = self.push(n[0], a, t, y)
 
-    def push(self, op, a, t, y):
+    def tangent_of_table(self, n: tuple) -> Node:
+        """The same lookup in the table of tangents."""
+        first, shape = n[1], n[2]
+        count = int(np.prod(shape))
+        tangents = [self.given.get(first + k) for k in range(count)]
+        if all(t is None for t in tangents):
+            return self.zero
+        start = tangents[0]
+        if start is None or tangents != list(range(start, start + count)):
+            raise TraceError(
+                f"the tangents of a run-time table (inputs {first} to {first + count - 1}) must be given for all of it,"
+                " as inputs in the same order"
+            )
+        return self.new.lookup_input(start, shape, *(self.primal[x] for x in n[3:]))
+
+    def push(self, op: str, a: list[Node], t: list[Node], y: Node) -> Node:
         g = self.new
         if all(x == self.zero for x in t):
             return self.zero
@@ -139,11 +187,11 @@ class _Forward:
         if op == "abs":
             return g.select(g.less(a[0], self.zero), g.neg(t[0]), t[0])
         total = self.zero
-        for position, slope in partials(g, op, a, y):
+        for position, slope in partials(g, op, a, y, [x != self.zero for x in t]):
             total = g.add(total, g.mul(slope, t[position]))
         return total
 
-    def visit_repeat(self, i):
+    def visit_repeat(self, i: Node) -> None:
         """One loop that carries the values and the tangents that are not zero; which those are is found by trying."""
         g, old = self.new, self.old.nodes[i][1]
         region, initial = self.old.regions[old], self.old.nodes[i][2:]
@@ -164,7 +212,7 @@ class _Forward:
         self.primal[i] = [g.item(loop, k) for k in range(m)]
         self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
 
-    def enter(self, old, new, region, values, slopes):
+    def enter(self, old: int, new: int, region: Region, values: Sequence[Node], slopes: Mapping[int, Node]) -> None:
         for k, p in enumerate(region.params):
             self.primal[p], self.tangent[p] = values[k], slopes.get(k, self.zero)
         counter = self.old.counter(old)
@@ -175,10 +223,11 @@ class _Forward:
 class _Reverse:
     """Values forwards with saving loops, then adjoints backwards."""
 
-    def __init__(self, graph, roots):
+    def __init__(self, graph: Graph, roots: Sequence[Node], wanted: Iterable[int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
+        self.wanted = frozenset(wanted)
 
-    def visit_all(self, scope, primal):
+    def visit_all(self, scope: int, primal: dict[Node, Any]) -> None:
         for i in self.scopes.nodes[scope]:
             op = self.old.op(i)
             if op == "repeat":
@@ -186,7 +235,7 @@ class _Reverse:
             elif op not in ("param", "counter"):
                 primal[i] = rebuild(self.old, self.new, i, primal)
 
-    def visit_repeat(self, i, primal):
+    def visit_repeat(self, i: Node, primal: dict[Node, Any]) -> Node:
         g, old = self.new, self.old.nodes[i][1]
         region = self.old.regions[old]
         new, params = g.open_region(region.count, len(region.params))
@@ -197,7 +246,7 @@ class _Reverse:
         start = [primal[x] for x in self.old.nodes[i][2:]]
         return g.repeat(new, start, [inside[r] for r in region.results], saves=params)
 
-    def pull_back(self, scope, primal, total):
+    def pull_back(self, scope: int, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
         """Add to ``total`` (old node -> adjoint) what every node of the scope passes to its operands."""
         g, zero = self.new, self.new.const(0)
         for i in reversed(self.scopes.nodes[scope]):
@@ -205,7 +254,7 @@ class _Reverse:
             if op == "repeat":
                 self.pull_back_repeat(i, primal, total)
                 continue
-            up = total[i] if i in total else zero
+            up = total.get(i, zero)
             if up == zero or op in ("const", "input", "param", "counter"):
                 continue
             if op == "item":
@@ -218,17 +267,40 @@ class _Reverse:
                 condition, yes, no = picked
                 self.add(total, operands[yes], g.select(condition, up, zero))
                 self.add(total, operands[no], g.select(condition, zero, up))
+            elif op == "lookup_input":
+                self.pull_back_table(self.old.nodes[i], a, up, total)
             elif op == "abs":
                 self.add(total, operands[0], g.select(g.less(a[0], zero), g.neg(up), up))
             else:
-                for position, slope in partials(g, op, a, primal[i]):
+                for position, slope in partials(g, op, a, primal[i], [self.old.op(x) != "const" for x in operands]):
                     self.add(total, operands[position], g.mul(slope, up))
 
-    def add(self, total, node, amount):
+    def table_inputs(self, n: tuple) -> list[int]:
+        """The inputs of a run-time table, if an adjoint of any of them is wanted."""
+        inputs = range(n[1], n[1] + int(np.prod(n[2])))
+        return list(inputs) if not self.wanted.isdisjoint(inputs) else []
+
+    def pull_back_table(self, n: tuple, at: list[Node], up: Node, total: dict[Any, Node]) -> None:
+        """Every entry takes the adjoint if it is the one that was read."""
+        g, inputs = self.new, self.table_inputs(n)
+        if len(inputs) > LARGEST_PULLED_TABLE:
+            raise TraceError(
+                f"a gradient by a run-time table of {len(inputs)} entries: reverse mode takes tables of at most"
+                f" {LARGEST_PULLED_TABLE}; use the forward derivative (jvp), or make the table a constant"
+            )
+        place = g.const(0)
+        for axis, size in zip(at, n[2]):
+            index = g.minimum(g.maximum(g.unary("floor", axis), g.const(0)), g.const(size - 1))
+            place = g.add(g.mul(place, g.const(size)), index)
+        for k, position in enumerate(inputs):
+            here = g.logical("and", g.less(g.const(k - 0.5), place), g.less(place, g.const(k + 0.5)))
+            self.add(total, self.old.input(position), g.select(here, up, g.const(0)))
+
+    def add(self, total: dict[Any, Node], node: Node, amount: Node) -> None:
         if self.old.op(node) != "const":
             total[node] = self.new.add(total[node], amount)
 
-    def pull_back_repeat(self, i, primal, total):
+    def pull_back_repeat(self, i: Node, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
         """A second loop, backwards: recompute the body from the saved values, carry adjoints of carry and closure."""
         g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)
         region = self.old.regions[old]
@@ -236,13 +308,13 @@ class _Reverse:
         up = [total.pop(("item", i, k), zero) for k in range(m)]
         if all(u == zero for u in up):
             return
-        captured = self.scopes.captured(old)
+        captured = self.captured(old)
         new, params = g.open_region(region.count, m + len(captured), reverse=True)
         inside = dict(primal)
         inside.update((p, g.saved(primal[i], k, new)) for k, p in enumerate(region.params))
         inside[self.old.counter(old)] = g.counter(new)
         self.visit_all(old, inside)
-        inner = defaultdict(lambda: zero)
+        inner: dict[Any, Node] = defaultdict(lambda: zero)
         for result, adjoint in zip(region.results, params):
             self.add(inner, result, adjoint)
         self.pull_back(old, inside, inner)
@@ -250,3 +322,11 @@ class _Reverse:
         loop = g.repeat(new, up + [zero] * len(captured), results)
         for k, x in enumerate([*self.old.nodes[i][2:], *captured]):
             self.add(total, x, g.item(loop, k))
+
+    def captured(self, region: int) -> list[Node]:
+        """What the body of a loop reads from outside: nodes, and the inputs of run-time tables."""
+        found = set(self.scopes.captured(region))
+        for i in self.scopes.inside(region):
+            if self.old.op(i) == "lookup_input":
+                found.update(self.old.input(k) for k in self.table_inputs(self.old.nodes[i]))
+        return sorted(found)

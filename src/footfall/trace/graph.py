@@ -2,24 +2,35 @@
 
 A node is an integer; ``graph.nodes[i]`` is a tuple ``(op, *operands)``. Building the same tuple twice gives the same
 integer, so common subexpressions merge by construction, and the building methods simplify before they build (0*x, 1*x,
-x+0, constants, signs). There is no global state: every trace owns one ``Graph``.
+x+0, constants, signs). There is no global state: every trace owns one ``Graph``. Simplification is that of real
+numbers: 0*x is 0 and x - x is 0 also where x turns out to be NaN, and the sign of a zero is not kept.
 
-Two nodes are regions rather than operations. A *repeat* is a loop with carried values; its body lives in the same graph
-and refers to the loop's parameters. Whatever in the body does not depend on a parameter is therefore outside the loop by
-construction (loop-invariant code needs no pass). A *lookup* reads a constant table at a rounded-down, clamped position.
+What the operations mean, on every target: ``min`` and ``max`` give NaN if either operand is NaN; ``pow`` is for bases
+>= 0 (``power`` below builds the rest); a quotient is a product with a shared reciprocal ``inv``.
+
+Two nodes are regions rather than operations. A *repeat* is a loop with carried values; its body lives in the same
+graph and refers to the loop's parameters. Whatever in the body does not depend on a parameter is therefore outside the
+loop by construction (loop-invariant code needs no pass). A *lookup* reads a constant table at a rounded-down, clamped
+position; ``("lookup_input", first, shape, *positions)`` reads one that is given at run time, as the inputs from
+``first`` on.
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from footfall.errors import TraceError
+from .fold import fold_power, fold_unary, safe_scale
+from .refusal import refusal
+
+Node = int
 
 BOOLEAN_OPS = frozenset({"lt", "le", "and", "or", "not"})
 LEAF_OPS = frozenset({"const", "input", "param", "counter"})
 COMMUTATIVE_OPS = frozenset({"add", "mul", "and", "or"})
-LARGEST_UNROLLED_POWER = 8
+LARGEST_UNROLLED_POWER = 64
 
 
 @dataclass
@@ -40,11 +51,11 @@ class Graph:
     nodes: list[tuple] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     tables: list[np.ndarray] = field(default_factory=list)
-    _ids: dict = field(default_factory=dict)
-    _table_ids: dict = field(default_factory=dict)
+    _ids: dict[tuple, Node] = field(default_factory=dict)
+    _table_ids: dict[tuple, int] = field(default_factory=dict)
 
     # -- leaves ---------------------------------------------------------------------------------------------------
-    def node(self, op, *operands):
+    def node(self, op: str, *operands: Any) -> Node:
         """The integer of this exact tuple, made on first use. No simplification."""
         key = (op, *operands)
         found = self._ids.get(key)
@@ -53,8 +64,10 @@ class Graph:
             self.nodes.append(key)
         return found
 
-    def const(self, value):
+    def const(self, value: Any) -> Node:
         value = float(value)
+        if value != value:
+            value = math.nan  # one NaN, so that two traces can be compared
         key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are two constants
         found = self._ids.get(key)
         if found is None:
@@ -62,10 +75,10 @@ class Graph:
             self.nodes.append(("const", value))
         return found
 
-    def input(self, position):
+    def input(self, position: int) -> Node:
         return self.node("input", position)
 
-    def table(self, values):
+    def table(self, values: np.ndarray) -> int:
         values = np.ascontiguousarray(values, dtype=np.float64)
         key = (values.shape, values.tobytes())
         if key not in self._table_ids:
@@ -74,23 +87,23 @@ class Graph:
         return self._table_ids[key]
 
     # -- questions ------------------------------------------------------------------------------------------------
-    def op(self, i):
+    def op(self, i: Node) -> str:
         return self.nodes[i][0]
 
-    def operands(self, i):
+    def operands(self, i: Node) -> tuple[Node, ...]:
         """The nodes that node i reads directly (for a repeat: its initial values)."""
         return _operands(self.nodes[i])
 
-    def value(self, i):
+    def value(self, i: Node) -> float | None:
         """The number behind a constant node, or None."""
         n = self.nodes[i]
         return n[1] if n[0] == "const" else None
 
-    def is_boolean(self, i):
+    def is_boolean(self, i: Node) -> bool:
         return self.nodes[i][0] in BOOLEAN_OPS
 
     # -- arithmetic -----------------------------------------------------------------------------------------------
-    def add(self, a, b):
+    def add(self, a: Node, b: Node) -> Node:
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x + y)
@@ -104,7 +117,7 @@ class Graph:
             return self.sub(b, self.nodes[a][1])
         return self.node("add", *_sorted(a, b))
 
-    def sub(self, a, b):
+    def sub(self, a: Node, b: Node) -> Node:
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x - y)
@@ -120,7 +133,7 @@ class Graph:
             return self.neg(self.add(self.nodes[a][1], b))
         return self.node("sub", a, b)
 
-    def neg(self, a):
+    def neg(self, a: Node) -> Node:
         n = self.nodes[a]
         if n[0] == "const":
             return self.const(-n[1])
@@ -130,7 +143,7 @@ class Graph:
             return self.node("sub", n[2], n[1])
         return self.node("neg", a)
 
-    def mul(self, a, b):
+    def mul(self, a: Node, b: Node) -> Node:
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x * y)
@@ -144,10 +157,11 @@ class Graph:
             if x == -1:
                 return self.neg(b)
             inner = self.nodes[b]
-            if inner[0] == "mul" and self.value(inner[1]) is not None:
-                return self.mul(self.const(x * self.value(inner[1])), inner[2])
-            if inner[0] == "mul" and self.value(inner[2]) is not None:
-                return self.mul(self.const(x * self.value(inner[2])), inner[1])
+            if inner[0] == "mul":
+                for factor, rest in (inner[1:], inner[:0:-1]):
+                    known = self.value(factor)
+                    if known is not None and safe_scale(x * known):
+                        return self.mul(self.const(x * known), rest)
             if x < 0:  # keep one sign of every constant product, so that c*x and -c*x share work
                 return self.neg(self.mul(self.const(-x), b))
         if self.op(a) == "neg":
@@ -156,11 +170,11 @@ class Graph:
             return self.neg(self.mul(a, self.nodes[b][1]))
         return self.node("mul", *_sorted(a, b))
 
-    def inv(self, a):
+    def inv(self, a: Node) -> Node:
         n = self.nodes[a]
         if n[0] == "const":
             if n[1] == 0:
-                raise TraceError("division by the constant zero in a traced function")
+                raise refusal("division by the constant zero in a traced function")
             return self.const(1 / n[1])
         if n[0] == "inv":
             return n[1]
@@ -168,15 +182,15 @@ class Graph:
             return self.neg(self.inv(n[1]))
         return self.node("inv", a)
 
-    def div(self, a, b):
+    def div(self, a: Node, b: Node) -> Node:
         """a times the reciprocal of b: a reciprocal is shared by every quotient with the same divisor."""
-        return self.const(1) if a == b else self.mul(a, self.inv(b))
+        return self.mul(a, self.inv(b))
 
     # -- functions ------------------------------------------------------------------------------------------------
-    def unary(self, op, a):
+    def unary(self, op: str, a: Node) -> Node:
         x = self.value(a)
         if x is not None:
-            return self.const(_FOLD_UNARY[op](x))
+            return self.const(fold_unary(op, x))
         if op == "abs" and self.op(a) in ("abs", "sqrt", "exp"):
             return a
         if op in ("sin", "cos", "abs") and self.op(a) == "neg":
@@ -184,22 +198,56 @@ class Graph:
             return self.neg(inner) if op == "sin" else inner
         return self.node(op, a)
 
-    def power(self, a, b):
-        """a**b; small whole and half exponents become products and square roots."""
-        exponent = self.value(b)
+    def atan2(self, y: Node, x: Node) -> Node:
+        a, b = self.value(y), self.value(x)
+        if a is not None and b is not None:
+            return self.const(math.atan2(a, b))
+        return self.node("atan2", y, x)
+
+    def power(self, a: Node, b: Node) -> Node:
+        """a**b as NumPy has it; whole and half exponents become products and square roots."""
+        base, exponent = self.value(a), self.value(b)
+        if base is not None and exponent is not None:
+            return self.const(fold_power(base, exponent))
         if exponent is None:
-            return self.node("pow", a, b)
-        if self.value(a) is not None:
-            return self.const(self.value(a) ** exponent)
+            return self._variable_power(a, b)
         if exponent == 0.5:
             return self.unary("sqrt", a)
         if exponent == -0.5:
             return self.inv(self.unary("sqrt", a))
-        if exponent == int(exponent) and abs(exponent) <= LARGEST_UNROLLED_POWER:
-            return self._whole_power(a, int(exponent))
+        if exponent.is_integer():
+            if abs(exponent) <= LARGEST_UNROLLED_POWER:
+                return self._whole_power(a, int(exponent))
+            size = self.node("pow", self.unary("abs", a), b)
+            return size if exponent % 2 == 0 else self.select(self.less(a, self.const(0)), self.neg(size), size)
         return self.node("pow", a, b)
 
-    def _whole_power(self, a, n):
+    def _variable_power(self, a: Node, b: Node) -> Node:
+        """A negative base has powers too, where the exponent happens to be whole."""
+        if self.is_never_negative(a):
+            return self.node("pow", a, b)
+        size, zero = self.node("pow", self.unary("abs", a), b), self.const(0)
+        half = self.mul(self.const(0.5), b)
+        odd = self.less(self.unary("floor", half), half)
+        fraction = self.less(self.unary("floor", b), b)
+        signed = self.select(fraction, self.const(math.nan), self.select(odd, self.neg(size), size))
+        return self.select(self.less(a, zero), signed, size)
+
+    def is_never_negative(self, a: Node, depth: int = 4) -> bool:
+        """Whether the node is evidently >= 0 (or NaN); looks only so deep."""
+        n = self.nodes[a]
+        if n[0] == "const":
+            return n[1] >= 0
+        if n[0] in ("abs", "sqrt", "exp", "pow", "counter"):
+            return True
+        if n[0] == "mul" and n[1] == n[2]:
+            return True
+        if n[0] in ("mul", "add", "max") and depth:
+            both = (self.is_never_negative(x, depth - 1) for x in n[1:])
+            return any(both) if n[0] == "max" else all(both)
+        return False
+
+    def _whole_power(self, a: Node, n: int) -> Node:
         if n < 0:
             return self.inv(self._whole_power(a, -n))
         if n == 0:
@@ -210,37 +258,39 @@ class Graph:
         square = self.mul(half, half)
         return self.mul(square, a) if n % 2 else square
 
-    def minimum(self, a, b):
-        return self._extreme("min", min, a, b)
+    def minimum(self, a: Node, b: Node) -> Node:
+        return self._extreme("min", a, b)
 
-    def maximum(self, a, b):
-        return self._extreme("max", max, a, b)
+    def maximum(self, a: Node, b: Node) -> Node:
+        return self._extreme("max", a, b)
 
-    def _extreme(self, op, fold, a, b):
+    def _extreme(self, op: str, a: Node, b: Node) -> Node:
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
-            return self.const(fold(x, y))
-        # Of a NaN and a constant the NaN wins, as in NumPy; of two variables the first one's NaN does.
-        return a if a == b else self.node(op, *((b, a) if x is not None else (a, b)))
+            return self.const(np.minimum(x, y) if op == "min" else np.maximum(x, y))
+        if a == b:
+            return a
+        # the constant second: a target may then watch for a NaN in the first operand only
+        return self.node(op, *((b, a) if x is not None else _sorted(a, b) if y is None else (a, b)))
 
     # -- truth ----------------------------------------------------------------------------------------------------
-    def less(self, a, b):
+    def less(self, a: Node, b: Node) -> Node:
         return self._compare("lt", a, b)
 
-    def less_equal(self, a, b):
+    def less_equal(self, a: Node, b: Node) -> Node:
         return self._compare("le", a, b)
 
-    def _compare(self, op, a, b):
+    def _compare(self, op: str, a: Node, b: Node) -> Node:
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.truth(x < y if op == "lt" else x <= y)
-        return self.truth(op == "le") if a == b else self.node(op, a, b)
+        return self.truth(False) if a == b and op == "lt" else self.node(op, a, b)  # NaN <= NaN does not hold
 
-    def truth(self, flag):
+    def truth(self, flag: bool) -> Node:
         """A boolean constant, spelt as a comparison of constants so that it stays boolean."""
         return self.node("lt" if flag else "le", self.const(0 if flag else 1), self.const(1 if flag else 0))
 
-    def truth_value(self, a):
+    def truth_value(self, a: Node) -> bool | None:
         n = self.nodes[a]
         if n[0] in ("lt", "le"):
             x, y = self.value(n[1]), self.value(n[2])
@@ -248,7 +298,7 @@ class Graph:
                 return x < y if n[0] == "lt" else x <= y
         return None
 
-    def logical(self, op, a, b):
+    def logical(self, op: str, a: Node, b: Node) -> Node:
         absorbing = op == "or"
         for x, y in ((a, b), (b, a)):
             known = self.truth_value(x)
@@ -256,13 +306,13 @@ class Graph:
                 return self.truth(known) if known == absorbing else y
         return a if a == b else self.node(op, *_sorted(a, b))
 
-    def logical_not(self, a):
+    def logical_not(self, a: Node) -> Node:
         n, known = self.nodes[a], self.truth_value(a)
         if known is not None:
             return self.truth(not known)
         return n[1] if n[0] == "not" else self.node("not", a)
 
-    def select(self, condition, a, b):
+    def select(self, condition: Node, a: Node, b: Node) -> Node:
         known = self.truth_value(condition)
         if known is not None:
             return a if known else b
@@ -271,44 +321,56 @@ class Graph:
         return a if a == b else self.node("select", condition, a, b)
 
     # -- regions --------------------------------------------------------------------------------------------------
-    def lookup(self, table, *position):
-        shape = self.tables[table].shape
-        if len(shape) != len(position):
-            raise TraceError(f"lookup: a table of {len(shape)} axes needs {len(shape)} positions, got {len(position)}")
-        if all(self.value(p) is not None for p in position):
-            at = tuple(int(min(max(math.floor(self.value(p)), 0), n - 1)) for p, n in zip(position, shape))
-            return self.const(self.tables[table][at])
-        return self.node("lookup", table, *position)
+    def lookup(self, table: int, *position: Node) -> Node:
+        at = self._known_place(self.tables[table].shape, position)
+        return self.node("lookup", table, *position) if at is None else self.const(self.tables[table].flat[at])
 
-    def open_region(self, count, carried, reverse=False):
+    def lookup_input(self, first: int, shape: tuple[int, ...], *position: Node) -> Node:
+        """The same for a table that is given at run time as the inputs first, first + 1, ... in row-major order."""
+        at = self._known_place(shape, position)
+        return self.node("lookup_input", first, tuple(shape), *position) if at is None else self.input(first + at)
+
+    def _known_place(self, shape: tuple[int, ...], position: tuple[Node, ...]) -> int | None:
+        """The flat index at constant positions, or None."""
+        if len(shape) != len(position):
+            raise refusal(f"lookup: a table of {len(shape)} axes needs {len(shape)} positions, got {len(position)}")
+        if 0 in shape:
+            raise refusal(f"lookup: a table of shape {shape} has nothing to read")
+        known = [self.value(p) for p in position]
+        if any(p is None for p in known):
+            return None
+        at = [int(np.fmin(np.fmax(np.floor(float(p)), 0), n - 1)) for p, n in zip(known, shape) if p is not None]
+        return int(np.ravel_multi_index(at, shape))
+
+    def open_region(self, count: int, carried: int, reverse: bool = False) -> tuple[int, tuple[Node, ...]]:
         """A new region and the parameter nodes of its carried values; close it with ``repeat``."""
         index = len(self.regions)
         params = tuple(self.node("param", index, k) for k in range(carried))
         self.regions.append(Region(count, params, reverse=reverse))
         return index, params
 
-    def counter(self, region):
+    def counter(self, region: int) -> Node:
         """The iteration number inside a region, as a number."""
         return self.node("counter", region)
 
-    def repeat(self, region, initial, results, saves=()):
+    def repeat(self, region: int, initial: Sequence[Node], results: Iterable[Node], saves: Iterable[Node] = ()) -> Node:
         """Close a region; returns the repeat node. Read its final values with ``item``."""
         self.regions[region].results = tuple(results)
         self.regions[region].saves = tuple(saves)
         return self.node("repeat", region, *initial)
 
-    def item(self, repeat, k):
+    def item(self, repeat: Node, k: int) -> Node:
         region = self.regions[self.nodes[repeat][1]]
-        if region.results[k] == region.params[k]:  # carried through unchanged
+        if region.count == 0 or region.results[k] == region.params[k]:  # carried through unchanged
             return self.nodes[repeat][2 + k]
         return self.node("item", repeat, k)
 
-    def saved(self, repeat, slot, region):
+    def saved(self, repeat: Node, slot: int, region: int) -> Node:
         """Value ``slot`` that a repeat saved, at the current iteration of another region."""
         return self.node("saved", repeat, slot, region)
 
     # -- walking --------------------------------------------------------------------------------------------------
-    def live(self, roots):
+    def live(self, roots: Iterable[Node]) -> list[Node]:
         """Every node that roots need, operands first (loop bodies included)."""
         nodes, seen, stack = self.nodes, set(), list(roots)
         while stack:
@@ -325,37 +387,18 @@ class Graph:
         return sorted(seen)
 
 
-def _operands(n):
+def _operands(n: tuple) -> tuple[Node, ...]:
     op = n[0]
     if op in LEAF_OPS:
         return ()
     if op in ("repeat", "lookup"):
         return n[2:]
+    if op == "lookup_input":
+        return n[3:]
     if op in ("item", "saved"):
         return n[1:2]
     return n[1:]
 
 
-def _sorted(a, b):
+def _sorted(a: Node, b: Node) -> tuple[Node, Node]:
     return (a, b) if a <= b else (b, a)
-
-
-def _reject(name, rule):
-    def fold(x):
-        try:
-            return rule(x)
-        except ValueError:
-            raise TraceError(f"{name} of the constant {x} in a traced function") from None
-
-    return fold
-
-
-_FOLD_UNARY = {
-    "sqrt": _reject("sqrt", math.sqrt),
-    "log": _reject("log", math.log),
-    "sin": math.sin,
-    "cos": math.cos,
-    "exp": math.exp,
-    "abs": abs,
-    "floor": math.floor,
-}

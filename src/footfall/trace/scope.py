@@ -1,8 +1,11 @@
 """Which loop a node belongs to: the innermost region whose parameters or counter it depends on."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from footfall.errors import TraceError
+
+from .graph import Graph, Node
 
 
 class Scopes:
@@ -10,10 +13,13 @@ class Scopes:
 
     OUTSIDE = -1
 
-    def __init__(self, graph, roots):
+    def __init__(self, graph: Graph, roots: Iterable[Node]) -> None:
+        roots = list(roots)
         self.graph = graph
-        self.of, self.nodes, self.depends = {}, defaultdict(list), {}
-        nothing = frozenset()
+        self.of: dict[Node, int] = {}
+        self.nodes: dict[int, list[Node]] = defaultdict(list)
+        self.depends: dict[Node, frozenset[int]] = {}
+        nothing: frozenset[int] = frozenset()
         for i in graph.live(roots):
             n = graph.nodes[i]
             regions = nothing.union(*(self.depends[x] for x in graph.operands(i)))
@@ -32,23 +38,23 @@ class Scopes:
             if self.of[root] != self.OUTSIDE:
                 raise TraceError("a value from inside a repeat was kept and used after it: return it from the body")
 
-    def captured(self, region):
-        """The nodes outside a region that its body reads (constants excluded)."""
-        graph, found = self.graph, {}
-        nested, inside = {region}, set()
+    def inside(self, region: int) -> set[Node]:
+        """The nodes of a region and of the loops in it."""
+        nested, inside = {region}, set[Node]()
         while True:  # the body of an inner loop may not depend on the outer one except through its start
             inside = {i for i, regions in self.depends.items() if not nested.isdisjoint(regions)}
-            grown = nested | {graph.nodes[i][1] for i in inside if graph.op(i) == "repeat"}
+            grown = nested | {self.graph.nodes[i][1] for i in inside if self.graph.op(i) == "repeat"}
             if grown == nested:
-                break
+                return inside
             nested = grown
-        read = [x for i in inside for x in self._reads(i)] + list(graph.regions[region].results)
-        for x in read:
-            if x not in inside and graph.op(x) != "const":
-                found[x] = True
-        return sorted(found)
 
-    def _reads(self, i):
+    def captured(self, region: int) -> list[Node]:
+        """The nodes outside a region that its body reads (constants excluded)."""
+        inside = self.inside(region)
+        read = [x for i in inside for x in self._reads(i)] + list(self.graph.regions[region].results)
+        return sorted({x for x in read if x not in inside and self.graph.op(x) != "const"})
+
+    def _reads(self, i: Node) -> Iterable[Node]:
         n = self.graph.nodes[i]
         if n[0] == "repeat":
             return [*n[2:], *self.graph.regions[n[1]].results]

@@ -1,15 +1,23 @@
 """Run a plain-NumPy function on symbols and keep what it did."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from footfall import numeric
-from . import tree
-from .array import Scalar, node_of, plain, plain_numbers, symbols, wrap
-from .constructors import symbolic_constructors
 from footfall.errors import TraceError
-from .graph import Graph
+
+from . import tree
+from .array import elements, is_truth
+from .constructors import symbolic_constructors
+from .graph import Graph, Node
+from .refusal import place_of
+from .regions import Tracer, as_symbols
+from .scalar import node_of
+from .scope import Scopes
+from .verify import verify_trace
 
 
 @dataclass
@@ -17,109 +25,97 @@ class Trace:
     """A recorded function: flat inputs, flat outputs, and how to fold both back into nests of arrays."""
 
     graph: Graph
-    input_shapes: list[tuple]
+    input_shapes: list[tuple[int, ...]]
     argument_sizes: list[int]  # flat inputs of every positional argument
-    outputs: list[int]
-    output_shapes: list[tuple]
-    rebuild_output: object
+    outputs: list[Node]
+    output_shapes: list[tuple[int, ...]]
+    rebuild_output: Callable[[Sequence[Any]], Any]
+    result: Any = None  # the nest that the function returned, of symbols: for tree.describe
 
     @property
-    def input_size(self):
+    def input_size(self) -> int:
         return sum(self.argument_sizes)
 
 
-def trace(function, *examples):
-    """Trace ``function`` on symbols shaped like the examples."""
+def trace(function: Callable[..., Any], *examples: Any) -> Trace:
+    """Trace ``function`` on symbols shaped like the examples (nests of arrays and numbers, see tree.py).
+
+    Raises TraceError, naming the user's line, for what a trace cannot record. Truth values are given and returned as
+    the numbers 0 and 1.
+    """
     graph, arguments, argument_sizes, input_shapes, position = Graph(), [], [], [], 0
     for example in examples:
         leaves, rebuild = tree.flatten(example)
-        filled = []
-        for shape in tree.shapes(leaves):
-            count = tree.size(shape)
-            filled.append(symbols(graph, [graph.input(position + k) for k in range(count)], shape))
+        filled, start = [], position
+        for leaf, shape in zip(leaves, tree.shapes(leaves)):
+            _check_numeric(leaf)
+            nodes = [graph.input(position + k) for k in range(tree.size(shape))]
+            filled.append(as_symbols(graph, nodes, shape, is_truth(leaf)))
             input_shapes.append(shape)
-            position += count
+            position += len(nodes)
         arguments.append(rebuild(filled))
-        argument_sizes.append(sum(tree.size(s) for s in tree.shapes(leaves)))
-    token = numeric.tracer.set(Tracer(graph))
+        argument_sizes.append(position - start)
+    active = Tracer(graph)
+    token = numeric.tracer.set(active)
     try:
         with symbolic_constructors():
             result = function(*arguments)
-    except IndexError as error:  # NumPy asks an index for its number and hides the answer
-        raise TraceError(f"{error} (a traced value cannot index an array: use lookup(table, i))") from error
+            leaves, rebuild = tree.flatten(result)
+            outputs = [node_of(graph, x) for leaf in leaves for x in elements(leaf)]
+    except TraceError as error:
+        raise _first(active, error) from error.__cause__
+    except Exception as error:
+        refused = _translated(active, error)
+        if refused is None:
+            raise  # the user's own
+        raise refused from error
     finally:
         numeric.tracer.reset(token)
-    leaves, rebuild = tree.flatten(result)
-    outputs = [node_of(graph, x) for leaf in leaves for x in _elements(leaf)]
-    return Trace(graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild)
+    if active.refusals:
+        raise active.refusals[0]
+    if graph.regions:
+        Scopes(graph, outputs)  # refuses a value that was kept from inside a loop
+    return Trace(graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild, result)
 
 
-def _elements(leaf):
-    return leaf.view(np.ndarray).ravel() if isinstance(leaf, np.ndarray) else [leaf]
+def _check_numeric(leaf: Any) -> None:
+    kind = np.asarray(leaf).dtype
+    if kind.kind not in "fiub":
+        raise TraceError(f"an example holds an array of {kind}: traced values are real numbers")
 
 
-class Tracer:
-    """What ``numeric`` talks to while a trace runs: builds the region nodes."""
-
-    def __init__(self, graph):
-        self.graph = graph
-
-    def lookup(self, table, position):
-        graph = self.graph
-        index = graph.table(plain_numbers(table))
-
-        def one(*at):
-            return Scalar(graph, graph.lookup(index, *(node_of(graph, p) for p in at)))
-
-        return wrap(np.frompyfunc(one, len(position), 1)(*map(plain, position)))
-
-    def repeat(self, count, body, carry):
-        graph = self.graph
-        leaves, rebuild = tree.flatten(carry)
-        shapes = tree.shapes(leaves)
-        initial = [node_of(graph, x) for leaf in leaves for x in _elements(leaf)]
-        region, params = graph.open_region(int(count), len(initial))
-        inside = _refill(graph, params, shapes)
-        after = body(Scalar(graph, graph.counter(region)), rebuild(inside))
-        new_leaves, _ = tree.flatten(after)
-        if tree.shapes(new_leaves) != shapes:
-            raise TraceError(f"repeat: the body was given shapes {shapes} and returned {tree.shapes(new_leaves)}")
-        results = [node_of(graph, x) for leaf in new_leaves for x in _elements(leaf)]
-        loop = graph.repeat(region, initial, results)
-        return rebuild(_refill(graph, [graph.item(loop, k) for k in range(len(initial))], shapes))
+def _first(active: Tracer, error: TraceError) -> TraceError:
+    """The refusal that came first: a later one may only be its consequence."""
+    return active.refusals[0] if active.refusals else error
 
 
-def _refill(graph, nodes, shapes):
-    out, at = [], 0
-    for shape in shapes:
-        count = tree.size(shape)
-        out.append(symbols(graph, nodes[at : at + count], shape))
-        at += count
-    return out
+_NUMPY_WORDS = (
+    "loop of ufunc", "ufunc '", "Scalar", "traced", "object arrays", "dtype('O')", "object_",
+    "setting an array element", "arrays used as indices", "only integer", "only integers", "read-only", "inhomogeneous",
+)  # fmt: skip
 
 
-def verify(function, *examples, samples=3, tolerance=1e-9, seed=0):
-    """Trace twice and replay against NumPy; returns the trace, or raises TraceError that says how the function differs.
+def _translated(active: Tracer, error: Exception) -> TraceError | None:
+    """A TraceError for an exception that a traced value caused inside NumPy; None if it is the user's own."""
+    if active.refusals:
+        return active.refusals[0]
+    if isinstance(error, ZeroDivisionError):
+        return TraceError(f"division by the constant zero in a traced function{place_of(error)}")
+    if isinstance(error, (TypeError, IndexError, ValueError, AttributeError)) and any(
+        w in str(error) for w in _NUMPY_WORDS
+    ):
+        return TraceError(
+            f"NumPy cannot do this with traced values ({error}): make arrays of traced values with np.array or np.stack"
+            f" inside the traced function, choose with np.where, read tables with lookup{place_of(error)}"
+        )
+    return None
 
-    Finds what a trace cannot see: counters, random numbers, clocks, branches on the type of a value.
+
+def verify(
+    function: Callable[..., Any], *examples: Any, samples: int = 3, tolerance: float = 1e-9, seed: int = 0
+) -> Trace:
+    """Trace twice and replay against NumPy; returns the trace, or raises TraceMismatch that says how they differ.
+
+    Finds what a trace cannot see: counters, random numbers, clocks, changed arguments, branches on the type of a value.
     """
-    from . import interpret, program
-
-    first, second = trace(function, *examples), trace(function, *examples)
-    if first.graph.nodes != second.graph.nodes or first.outputs != second.outputs:
-        raise TraceError("two traces of this function differ: it keeps state or draws random numbers")
-    code = program.build(first.graph, first.outputs, first.input_size)
-    random = np.random.default_rng(seed)
-    for sample in range(samples):
-        leaves, rebuild = tree.flatten(examples)
-        # near the example: a function may be undefined elsewhere (a quaternion, a mass)
-        near = [np.asarray(x, float) * (1 + 0.1 * sample * random.normal(size=np.shape(x))) for x in leaves]
-        with np.errstate(all="ignore"):
-            expected = tree.flatten(function(*rebuild(near)))[0]
-        expected = np.concatenate([np.ravel(np.asarray(x, float)) for x in expected])
-        got = interpret.evaluate(code, np.concatenate([np.ravel(x) for x in near]))
-        scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
-        if not np.allclose(got, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
-            worst = int(np.nanargmax(np.abs(got - expected)))
-            raise TraceError(f"the trace gives {got[worst]:g} where NumPy gives {expected[worst]:g} (output {worst})")
-    return first
+    return verify_trace(trace, function, examples, samples, tolerance, seed)

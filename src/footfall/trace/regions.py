@@ -1,0 +1,101 @@
+"""What ``numeric`` talks to while a trace runs: lookups and loops as nodes of the graph."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import TraceError
+
+from . import tree
+from .array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
+from .graph import Graph, Node
+from .refusal import refusal
+from .scalar import Scalar, node_of
+
+
+class Tracer:
+    """The running trace: its graph, the loop body it is in, and what it has refused."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.refusals: list[TraceError] = []
+        self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
+        self._bodies = 0
+
+    def lookup(self, table: Any, position: tuple) -> Any:
+        graph = self.graph
+        read: Callable[..., Node]
+        if has_scalars(table):
+            first, shape = self._run_time_table(table)
+            read = lambda *at: graph.lookup_input(first, shape, *at)  # noqa: E731
+        else:
+            index = graph.table(plain_numbers(table))
+            read = lambda *at: graph.lookup(index, *at)  # noqa: E731
+        if not position:
+            raise refusal("lookup(table) needs a position for every axis of the table")
+
+        def one(*at: Any) -> Scalar:
+            return Scalar(graph, read(*(node_of(graph, p) for p in at)))
+
+        return wrap(np.frompyfunc(one, len(position), 1)(*map(plain, position)))
+
+    def _run_time_table(self, table: Any) -> tuple[int, tuple[int, ...]]:
+        """(first input, shape) of a table whose elements are inputs in a row."""
+        table = plain(table) if isinstance(table, np.ndarray) else plain_array(table)
+        at = [self.graph.nodes[x.node] if type(x) is Scalar else () for x in table.ravel()]
+        if all(n and n[0] == "input" and n[1] == at[0][1] + k for k, n in enumerate(at)):
+            return at[0][1], table.shape
+        raise refusal(
+            "lookup: a table that is computed in the traced function cannot be read by position: pass the finished"
+            " table as an argument of the function, or make it from constants"
+        )
+
+    def repeat(self, count: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
+        graph = self.graph
+        if type(count) is Scalar or int(count) != count or count < 0:
+            raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
+        leaves, rebuild = tree.flatten(carry, truths=True)
+        shapes, truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
+        initial = [node_of(graph, x) for leaf in leaves for x in elements(leaf)]
+        region, params = graph.open_region(int(count), len(initial))
+        outside, self.scope = self.scope, self._enter()
+        try:
+            after = body(Scalar(graph, graph.counter(region)), rebuild(_refill(graph, params, shapes, truths)))
+        finally:
+            self.scope = outside
+        changed = tree.difference(after, carry, "the carry", truths=True)
+        if changed:
+            raise refusal(f"repeat: the body must return what it is given, but {changed}")
+        new, _ = tree.flatten(after, truths=True)
+        if tree.shapes(new) != shapes:
+            raise refusal(f"repeat: the body was given shapes {shapes} and returned {tree.shapes(new)}")
+        if [is_truth(leaf) for leaf in new] != truths:
+            raise refusal("repeat: a truth value became a number in the carry, or the other way round")
+        loop = graph.repeat(region, initial, [node_of(graph, x) for leaf in new for x in elements(leaf)])
+        return rebuild(_refill(graph, [graph.item(loop, k) for k in range(len(initial))], shapes, truths, False))
+
+    def _enter(self) -> int:
+        self._bodies += 1
+        return self._bodies
+
+
+def as_symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...], truth: bool, frozen: bool = True) -> Any:
+    """Traced values of a shape; ``truth``: the nodes are 0 or 1 and stand for truth values."""
+    if truth:
+        nodes = [graph.less(graph.const(0.5), n) for n in nodes]
+    values = symbols(graph, nodes, shape)
+    if frozen and shape != ():
+        values.flags.writeable = False
+    return values
+
+
+def _refill(
+    graph: Graph, nodes: Sequence[Node], shapes: list[tuple[int, ...]], truths: list[bool], frozen: bool = True
+) -> list[Any]:
+    out, at = [], 0
+    for shape, truth in zip(shapes, truths):
+        count = tree.size(shape)
+        out.append(as_symbols(graph, nodes[at : at + count], shape, truth, frozen))
+        at += count
+    return out
