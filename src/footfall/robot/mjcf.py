@@ -7,6 +7,7 @@ compiler settles all of them, and what it makes of the file is what counts.
 from __future__ import annotations
 
 import math
+import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -39,7 +40,8 @@ def read_mjcf(root: ET.Element, package: Package, floating: bool | None) -> Draf
         spec = mujoco.MjSpec.from_string(ET.tostring(cleaned.root, encoding="unicode"))
         model = spec.compile()
     except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
-        raise ModelError(f"{where}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
+        said = re.sub(r"(, id -?\d+)?, line \d+", "", " ".join(str(error).split()))  # lines of the copy: no help
+        raise ModelError(f"{where}: MuJoCo refuses it: {said}") from None
     return _Reader(model, cleaned, where).draft(floating)
 
 

@@ -109,9 +109,8 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     for section in root:
         for constraint in section if section.tag == "equality" else ():
             if constraint.get("active", "true") != "false":
-                raise ModelError(
-                    f"{where}: {label(constraint)} of <equality> closes a loop or couples joints: not supported"
-                )
+                what = f"{label(constraint)} of <equality>"
+                raise ModelError(f"{where}: {what} couples bodies or joints: closed loops are not supported")
     result = CleanMjcf(ET.Element("mujoco", model=root.get("model", package.model.stem)))
     left = [words for tag, words in _REMARKED.items() if any(len(s) for s in root.findall(tag))]
     if any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body")):
@@ -187,31 +186,32 @@ def _check_size(root: ET.Element, where: str) -> None:
 
 
 # -- what is passed on -----------------------------------------------------------------------------------------------
-def _passed(element: ET.Element) -> ET.Element:
+def _passed(element: ET.Element, owner: str = "") -> ET.Element:
     """A copy with the known attributes, checked, and the known children."""
     result = ET.Element(element.tag)
+    what = label(element) + (f" in {owner}" if owner and not element.get("name") else "")
     for key, counts in _PASSED[element.tag].items():
         if key not in element.attrib:
             continue
         text = element.attrib[key]
         if counts is not None:
-            values = numbers(text, f"'{key}' of {label(element)}", counts)
+            values = numbers(text, f"'{key}' of {what}", counts)
             if key in _WHOLE and not (np.abs(values) < 2**31).all():
-                raise ModelError(f"'{key}' of {label(element)} is out of range: {shown(text)}")
+                raise ModelError(f"'{key}' of {what} is out of range: {shown(text)}")
             if element.tag == "inertial" and key == "mass" and values[0] < 0:
-                raise ModelError(f"mass of an <inertial> must be positive, got {shown(text)}")
+                raise ModelError(f"mass of {what} must be positive, got {shown(text)}")
         result.set(key, text)
     if element.tag == "inertial" and "mass" not in element.attrib:
-        raise ModelError("an <inertial> lacks the attribute 'mass'")
+        raise ModelError(f"{what} lacks the attribute 'mass'")
     for child in element:
         if child.tag in _REFUSED:
-            raise ModelError(f"{label(element)} holds <{child.tag}>, which {_REFUSED[child.tag]}: not supported")
+            raise ModelError(f"{what} holds <{child.tag}>, which {_REFUSED[child.tag]}: not supported")
         if child.tag == "body" and child.get("mocap") == "true":
             continue
         if child.tag in _INSIDE.get(element.tag, ()):
             if element.tag == "actuator" and not {"joint", "jointinparent"} & set(child.attrib):
                 continue  # drives a tendon or a site
-            result.append(_passed(child))
+            result.append(_passed(child, what if element.tag == "body" else owner))
     return result
 
 

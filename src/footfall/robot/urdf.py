@@ -53,10 +53,10 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     return draft
 
 
-def _one(element: ET.Element, tag: str) -> ET.Element | None:
+def _one(element: ET.Element, tag: str, owner: str) -> ET.Element | None:
     found = element.findall(tag)
     if len(found) > 1:
-        raise ModelError(f"{label(element)} has {len(found)} <{tag}> elements: one is allowed")
+        raise ModelError(f"{owner} has {len(found)} <{tag}> elements in one place: one is allowed")
     return found[0] if found else None
 
 
@@ -75,7 +75,7 @@ def _value(element: ET.Element | None, key: str, owner: str, default: float) -> 
 
 def _pose(element: ET.Element, owner: str) -> Transform:
     """The pose of an ``<origin xyz rpy>``: fixed-axis roll, pitch, yaw, that is R = Rz Ry Rx."""
-    origin = _one(element, "origin")
+    origin = _one(element, "origin", owner)
     if origin is None:
         return Transform.identity()
     xyz = numbers(origin.get("xyz", "0 0 0"), f"'xyz' in <origin> of {owner}", 3)
@@ -87,11 +87,11 @@ def _pose(element: ET.Element, owner: str) -> Transform:
 
 def _link(element: ET.Element) -> Link:
     name = element.attrib["name"]
-    inertial = _one(element, "inertial")
+    owner = f"link {shown(name)}"
+    inertial = _one(element, "inertial", owner)
     if inertial is None:
         return Link.massless(name)
-    owner = f"link {shown(name)}"
-    mass_element, tensor_element = _one(inertial, "mass"), _one(inertial, "inertia")
+    mass_element, tensor_element = _one(inertial, "mass", owner), _one(inertial, "inertia", owner)
     if mass_element is None or tensor_element is None:
         raise ModelError(f"<inertial> of {owner} needs a <mass> and an <inertia>")
     X_LC = _pose(inertial, owner)
@@ -119,11 +119,11 @@ def _joint(element: ET.Element, links: set[str]) -> tuple[Joint, Actuator | None
     owner = f"joint {shown(name)}"
     if kind not in _KINDS:
         raise ModelError(f"{owner} has the type {shown(kind)}: choose {', '.join(_KINDS)}")
-    if _one(element, "mimic") is not None:
+    if _one(element, "mimic", owner) is not None:
         raise ModelError(f"{owner} mimics another joint: coupled joints are not supported")
     ends = {}
     for end in ("parent", "child"):
-        tie = _one(element, end)
+        tie = _one(element, end, owner)
         if tie is None:
             raise ModelError(f"{owner} lacks its <{end}>")
         ends[end] = _needed(tie, "link", owner)
@@ -132,9 +132,9 @@ def _joint(element: ET.Element, links: set[str]) -> tuple[Joint, Actuator | None
     X_PJ = _pose(element, owner)
     if kind == "fixed":
         return Joint(name, "fixed", ends["parent"], ends["child"], origin=X_PJ.p, rotation=X_PJ.R), None
-    tie = _one(element, "axis")
+    tie = _one(element, "axis", owner)
     axis = numbers(_needed(tie, "xyz", owner), f"axis of {owner}", 3) if tie is not None else np.array([1.0, 0.0, 0.0])
-    limit, dynamics = _one(element, "limit"), _one(element, "dynamics")
+    limit, dynamics = _one(element, "limit", owner), _one(element, "dynamics", owner)
     lower, upper = _range(limit, owner) if kind != "continuous" else (-math.inf, math.inf)
     joint = Joint(
         name, _KINDS[kind], ends["parent"], ends["child"], X_PJ.p, X_PJ.R, axis, lower, upper,
@@ -159,7 +159,7 @@ def _shapes(link: ET.Element, package: Package) -> list[Shape]:
     shapes = []
     for element in [*link.findall("collision"), *link.findall("visual")]:
         owner = f"<{element.tag}> of {label(link)}"
-        geometry = _one(element, "geometry")
+        geometry = _one(element, "geometry", owner)
         X_LS = _pose(element, owner)
         for solid in geometry if geometry is not None else ():
             shape = _shape(solid, X_LS, element.get("name", ""), owner, package, element.tag == "visual")
