@@ -12,9 +12,8 @@ _HOMES = {
     "gradient": "differentiate",
     "program_of": "compiled",  # ``program`` is the module of the SSA form
     "trace": "tracer",
-    "verify": "tracer",
 }
-__all__ = ["compile", "gradient", "jacobian", "program_of", "trace", "verify"]
+__all__ = ["compile", "gradient", "jacobian", "program_of", "trace"]
 
 
 def __getattr__(name: str) -> Any:

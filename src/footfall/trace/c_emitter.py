@@ -12,15 +12,19 @@ from numpy.typing import DTypeLike
 from .emit import Layout, Walk
 from .program import Loop, Program
 
-_KEYWORDS = frozenset(
-    ["auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "main", "step", "bool", "catch", "class", "delete", "new", "namespace", "operator", "private", "public", "template", "this", "throw", "try", "using", "virtual", "real", "work"]
-)
+_RESERVED = frozenset({  # keywords of C and C++, names of ours, and step, an old symbol of libc
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+    "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "main",
+    "step", "bool", "catch", "class", "delete", "new", "namespace", "operator", "private", "public", "template",
+    "this", "throw", "try", "using", "virtual", "real", "work",
+})  # fmt: skip
 
 
 def identifier(text: str, taken: Sequence[str] = ()) -> str:
     """A C name near ``text`` that is no keyword and not taken."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_") or "x"
-    if name[0].isdigit() or name in _KEYWORDS or re.fullmatch(r"[a-z]+\d+", name):  # v12 is ours
+    if name[0].isdigit() or name in _RESERVED or re.fullmatch(r"[a-z]+\d+", name):  # v12 is ours
         name += "_"
         name = f"x{name}" if name[0].isdigit() else name
     while name in taken:
@@ -35,7 +39,9 @@ class Emitter:
     carry the number type and the dialect. ``fused`` is a promise about FMA: False where it may round twice.
     """
 
-    def __init__(self, dtype: DTypeLike, fused: bool, prefix: str = "", functions: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, dtype: DTypeLike, fused: bool, prefix: str = "", functions: dict[str, str] | None = None
+    ) -> None:
         self.bits, self.lanes, self.fused, self.prefix = np.dtype(dtype).itemsize * 8, 1, fused, prefix
         self.lines: list[str] = []
         self.functions = {} if functions is None else functions  # elementary functions in use, by name
@@ -257,7 +263,9 @@ def tables(program: Program, emitter: Emitter, qualifier: str) -> str:
     for k, table in enumerate(program.tables):
         values = [emitter.const(x) for x in np.ravel(table)]
         rows = [", ".join(values[i : i + 6]) for i in range(0, len(values), 6)]
-        out.append(f"{qualifier} real {emitter.prefix}table{k}[{len(values)}] = {{\n    " + ",\n    ".join(rows) + "\n};\n")
+        out.append(
+            f"{qualifier} real {emitter.prefix}table{k}[{len(values)}] = {{\n    " + ",\n    ".join(rows) + "\n};\n"
+        )
     return "\n".join(out)
 
 

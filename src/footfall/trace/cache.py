@@ -1,7 +1,7 @@
 """Compiled code and its description on disk: an optimisation that may fail at any time without harm.
 
-An entry is one file: a mark, the digest of what follows, the length of a JSON text, that text, and the object code. It is
-written beside its place and renamed into it, so that parallel processes never see half of one; a damaged or foreign
+An entry is one file: a mark, the digest of what follows, the length of a JSON text, that text, and the object code. It
+is written beside its place and renamed into it, so that parallel processes never see half of one; a damaged or foreign
 entry counts as absent and is written anew. No pickle: reading an entry runs nothing.
 """
 

@@ -170,7 +170,7 @@ class Interpreted(Function):
 
 
 class Blocks:
-    """Memory of some blocks of lanes, (block, scalar, lane), and the calls that run on it. Not for two threads at once."""
+    """Memory of some blocks of lanes, (block, scalar, lane), and calls that run on it. Not for two threads at once."""
 
     def __init__(self, code: Code, blocks: int) -> None:
         layout, lanes, dtype = code.layout, code.lanes, code.dtype
@@ -217,10 +217,10 @@ class Native(Function):
             area, offset = places[at] if count else ("rest", 0)
             self._slots.append((area, offset, count, shape))
             at += count
-        self._single = len(signature.output_shapes) == 1 and bool(signature.output_shapes[0])
+        outputs = signature.output_shapes
         # a single array is its own nest: nothing to fold
-        self._direct = self._single and signature.output_spec == output_is_array()
-        self._shape = signature.output_shapes[0] if self._direct else ()
+        self._direct = bool(outputs and outputs[0]) and signature.output_spec == {"leaf": list(outputs[0])}
+        self._shape = outputs[0] if self._direct else ()
 
     def _prepare(self) -> tuple:
         blocks = Blocks(self.code, 1)
@@ -374,12 +374,6 @@ def _batch(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, lis
     if robots == 0:
         raise InputError(f"{signature.function}: {signature.where(first)} holds no robots (its first axis is 0)")
     return robots, moving
-
-
-@functools.cache
-def output_is_array() -> Any:
-    """How a result that is one array is described."""
-    return tree.describe(np.zeros(1)) if hasattr(tree, "describe") else None
 
 
 def aligned(shape: Sequence[int], dtype: np.dtype, boundary: int = 64) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 Memory is laid out as (scalar, robot), so that neighbouring threads read neighbouring numbers. Two kernels come out:
 ``NAME_evaluate(state, rest, shared, out, robots)`` and, where the outputs fit the state, ``NAME_advance(state, rest,
-shared, steps, robots)``, which keeps the state in registers for all its steps. What a reversed loop saves is local memory.
+shared, steps, robots)``, which keeps the state in registers for all its steps. What a reversed loop saves is local.
 Compile with ``--fmad=false``: the program says itself where a multiply-add is fused.
 """
 
@@ -64,7 +64,7 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
 
 
 def _kernels(name: str, state: int, out: int, tape: int) -> str:
-    """Loads, stores and the loop over steps; every index is a constant once unrolled, so that arrays become registers."""
+    """Loads, stores and the loop over steps; unrolled, every index is a constant and the arrays become registers."""
     shared = "const real *__restrict__ rest, const real *__restrict__ shared"
     thread = """    const size_t robot = (size_t)blockIdx.x * blockDim.x + threadIdx.x, stride = (size_t)robots;
     if (robot >= stride)

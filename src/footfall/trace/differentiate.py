@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,8 @@ def jacobian(
 ) -> Jacobian:
     """The derivative of every output by the arguments ``wrt`` (positions or names), as a callable.
 
-    For an array out and an array argument it returns an array of shape out.shape + argument.shape; a nest of results, or
-    of arrays in the argument, gives the same nest of such arrays; a sequence ``wrt`` gives a tuple.
+    For an array out and an array argument it returns an array of shape out.shape + argument.shape; a nest of results,
+    or of arrays in the argument, gives the same nest of such arrays; a sequence ``wrt`` gives a tuple.
     """
     if target not in ("native", "interpret"):
         raise unknown("target", target, ("native", "interpret"), "a Jacobian is made for")
@@ -67,7 +67,7 @@ def jacobian(
         widest = lane_width.checked(lanes) if lanes is not None else lane_width.choose(host, number, store)
         width = min(widest, 1 << (len(chosen) - 1).bit_length()) if lanes is None else widest
         layout = Layout((("shared", inputs), ("rest", len(chosen))))
-        loaded = compiled.build_code(code, layout, number, width, store, host)
+        loaded, _ = compiled.build_code(code, layout, number, width, store, host)
     single = not isinstance(wrt, (tuple, list))
     by = [_Argument(tree.flatten(examples[k])[1], words.shapes[k], words.plain[k]) for k in where]
     return Jacobian(words, number, code, loaded, by, single)
@@ -84,8 +84,10 @@ def gradient(
     names: Sequence[str] | None = None,
     host: machine.Host | None = None,
 ) -> Any:
-    """The derivative of one number by the arguments ``wrt``, by reverse mode: a callable that returns what is shaped like
-    the argument (a tuple of them for a sequence ``wrt``); ``target`` may be "batch" too."""
+    """The derivative of one number by the arguments ``wrt``, by reverse mode.
+
+    The callable returns what is shaped like the argument (a tuple for a sequence ``wrt``); target may be "batch" too.
+    """
     compiled._check_target(target)
     traced = tracer.trace(function, *examples)
     words = signature.of(function, examples, traced, names)
@@ -105,9 +107,8 @@ def gradient(
         return nests[0] if single else tuple(nests)
 
     shapes = [shape for k in where for shape in words.shapes[k]]
-    spec = signature.output_spec(rebuild, shapes)
-    pulled = Signature(f"gradient of {words.function}", words.names, words.shapes, words.plain, shapes, rebuild, spec)
-    pulled.hidden = [1.0]  # the adjoint of the result
+    pulled = replace(words, function=f"gradient of {words.function}", output_shapes=shapes, rebuild=rebuild)
+    pulled.output_spec, pulled.hidden = signature.output_spec(rebuild, shapes), [1.0]  # the adjoint of the result
 
     @dataclass
     class Pulled:
@@ -199,5 +200,3 @@ class Jacobian(Function):
             arrays.append(rows[:, at : at + count].reshape(out + shape))
             at += count
         return arrays[0] if argument.plain else argument.fold(arrays)
-
-

@@ -40,7 +40,7 @@ def candidates(host: machine.Host, dtype: np.dtype) -> tuple[int, ...]:
 
 
 def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None) -> int:
-    """$FOOTFALL_LANES, else the width remembered for this processor, else the fastest of the candidates, measured now."""
+    """$FOOTFALL_LANES, else the width remembered for this processor, else the fastest candidate, measured now."""
     if asked := os.environ.get("FOOTFALL_LANES"):
         try:
             return checked(int(asked))
@@ -86,8 +86,11 @@ def measure(host: machine.Host, dtype: np.dtype, options: tuple[int, ...]) -> di
 
 
 def _sample() -> Program:
-    """A contracting map of the state: each new number mixes old ones with one made just before, as recursions over a tree
-    do: about six chains run side by side, too few to fill the pipelines of a narrow width."""
+    """A contracting map of the state.
+
+    Each new number mixes old ones with one made just before, as recursions over a tree do: about six chains run side by
+    side, too few to fill the pipelines of a narrow width.
+    """
     body = [Operation("input", k, (), (k,)) for k in range(_STATE)]
     count = _STATE
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from footfall.errors import InputError
+from footfall.errors import FootfallError, InputError
 
 from . import tree
 
@@ -28,6 +28,7 @@ class Signature:
     plain: list[bool]
     output_shapes: list[Shape]
     rebuild: Callable[[list], Any]
+    examples: list[Any] = field(default_factory=list)  # the nests, for their structure and constants
     output_spec: Any = None  # None: this nest cannot be written down
     hidden: list[float] = field(default_factory=list)  # scalar arguments after the caller's, always these numbers
 
@@ -65,14 +66,15 @@ class Signature:
         return [*arguments, *(keywords[n] for n in self.names[given:])]
 
     def leaves(self, arguments: Sequence) -> list:
-        """All arrays of the arguments in order; the number of each nest's arrays is checked."""
+        """All arrays of the arguments in order; the structure of nests and the constants in them are checked."""
         out: list = []
-        for name, argument, shapes, plain in zip(self.names, arguments, self.shapes, self.plain):
-            found = [argument] if plain else tree.flatten(argument)[0]
-            if len(found) != len(shapes):
-                message = f"argument {name!r} holds {len(found)} arrays; it was compiled with {len(shapes)}"
-                raise InputError(f"{self.function}: {message}")
-            out += found
+        for name, argument, example, plain in zip(self.names, arguments, self.examples, self.plain):
+            if plain:
+                out.append(argument)
+                continue
+            if argument is not example and (found := tree.difference(argument, example, name)):
+                raise InputError(f"{self.function}: {found}, with which it was compiled")
+            out += tree.flatten(argument)[0]
         return out
 
     def where(self, leaf: int) -> str:
@@ -91,7 +93,7 @@ class Signature:
             raise InputError(f"{self.function}: {self.where(leaf)} is not an array ({error})") from None
         if array.dtype.kind not in REAL_KINDS:
             raise InputError(
-                f"{self.function}: {self.where(leaf)} has dtype {array.dtype}; real numbers (float, int, bool) are needed"
+                f"{self.function}: {self.where(leaf)} has dtype {array.dtype}; it takes real numbers (float, int, bool)"
             )
         return array
 
@@ -108,19 +110,26 @@ class Signature:
             "shapes": self.shapes,
             "plain": self.plain,
             "output_shapes": self.output_shapes,
+            "examples": [None if plain else tree.describe(x) for plain, x in zip(self.plain, self.examples)],
             "output_spec": self.output_spec,
             "hidden": self.hidden,
         }
 
     @classmethod
     def from_json(cls, words: Mapping[str, Any]) -> Signature:
+        shapes = [[tuple(s) for s in group] for group in words["shapes"]]
+        examples = [
+            spec and tree.from_spec(spec)([np.zeros(s) for s in group])
+            for spec, group in zip(words["examples"], shapes)
+        ]
         return cls(
             words["function"],
             list(words["names"]),
-            [[tuple(s) for s in shapes] for shapes in words["shapes"]],
+            shapes,
             list(words["plain"]),
             [tuple(s) for s in words["output_shapes"]],
             tree.from_spec(words["output_spec"]),
+            examples,
             words["output_spec"],
             list(words["hidden"]),
         )
@@ -141,6 +150,7 @@ def of(function: Callable, examples: Sequence, traced: Any, names: Sequence[str]
         plain,
         outputs,
         traced.rebuild_output,
+        list(examples),
         output_spec(traced.rebuild_output, outputs),
     )
 
@@ -149,7 +159,7 @@ def output_spec(rebuild: Callable[[list], Any], shapes: Sequence[Shape]) -> Any:
     """The description of a nest, or None where it cannot be stored (a class that cannot be imported by name)."""
     try:
         return tree.describe(rebuild([np.zeros(s) for s in shapes]))
-    except (AttributeError, TypeError, ValueError, InputError):
+    except (FootfallError, TypeError, ValueError):
         return None
 
 
