@@ -1,8 +1,8 @@
 """``ff.compile`` and its siblings: a function of a robot and arrays, bound to one robot, traced and compiled.
 
 The first parameter of the function is the constant: a ``Robot``, or any object with ``parameter``, ``with_parameters``
-and ``digest``. Its numbers are folded into the program, except those named in ``free``, which stay inputs. Shapes come from
-examples, or from annotations such as ``Float[ndarray, "nq"]``.
+and ``digest``. Its numbers are folded into the program, except those named in ``free``, which stay inputs. Shapes come
+from examples, or from annotations such as ``Float[ndarray, "nq"]``.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def jacobian(
 ) -> Any:
     """Exact derivatives by the arguments named in ``wrt``: arrays of shape result.shape + argument.shape.
 
-    ``wrt="parameters"`` differentiates by the free parameters. Options: target (native, interpret), dtype, lanes, cache,
-    and keyword arguments of the function as in ``compile``.
+    ``wrt="parameters"`` differentiates by the free parameters. Options: target (native, interpret), dtype, lanes,
+    cache, and keyword arguments of the function as in ``compile``.
     """
     from footfall import trace
 

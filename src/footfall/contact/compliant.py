@@ -85,7 +85,7 @@ def _damping(point: ContactPoint, slopes: Float[ndarray, "3"], round: bool) -> F
         J_C = point.R_BC.T @ J
         return J_C.T @ (slopes[:, None] * J_C)
     along = point.R_BC[:, 2] @ J
-    return slopes[0] * (J.T @ J) + (slopes[2] - slopes[0]) * np.outer(along, along)
+    return J.T @ (slopes[0] * J) + np.outer(along, (slopes[2] - slopes[0]) * along)
 
 
 @dataclass(frozen=True)
