@@ -1,0 +1,344 @@
+"""MCAP files of equal rows, written a chunk at a time and read back whole or in part.
+
+The ``mcap`` package writes one message a call, 5 µs of Python each: as long as the physics step that it records. A run
+is thousands of messages of one length, so that a whole chunk of message records is one packed NumPy array here, and
+one copy to the file. All that is not rows is written with the package's own records. The specification is at
+mcap.dev/spec; names below are its names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+MAGIC = b"\x89MCAP0\r\n"
+HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 1, 2, 3, 4, 5, 6
+MESSAGE_INDEX, CHUNK_INDEX, ATTACHMENT, ATTACHMENT_INDEX, STATISTICS, METADATA = 7, 8, 9, 10, 11, 12
+METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 13, 14, 15
+RECORD_HEAD = 9  # opcode and length of the body
+MOST_CHUNK_BYTES = 1 << 28  # of a chunk that we agree to unpack
+
+MESSAGE_HEAD: list[tuple[Any, ...]] = [
+    ("opcode", "u1"), ("length", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("log_time", "<u8"),
+    ("publish_time", "<u8"),
+]  # fmt: skip
+
+
+class Damaged(Exception):
+    """A record that cannot be what its head says."""
+
+
+def message_dtype(payload: list[tuple[Any, ...]]) -> np.dtype[Any]:
+    """A message record of the given payload as a packed NumPy record."""
+    return np.dtype([*MESSAGE_HEAD, ("data", np.dtype(payload))])
+
+
+def messages(dtype: np.dtype[Any], channel: int, sequence: int, nanoseconds: ndarray) -> ndarray:
+    """Message records with their heads filled and their data still empty."""
+    rows = np.zeros(len(nanoseconds), dtype)
+    rows["opcode"], rows["length"], rows["channel"] = MESSAGE, dtype.itemsize - RECORD_HEAD, channel
+    rows["sequence"] = (sequence + np.arange(len(rows))).astype("<u4")
+    rows["log_time"] = rows["publish_time"] = nanoseconds
+    return rows
+
+
+class McapWriter:
+    """Writes straight to the file: whatever ``chunk`` and its like have returned from, a killed process has kept.
+
+    When the disk is full the file is cut back to its last whole record and still gets its summary.
+    """
+
+    def __init__(self, path: Path, library: str, compression: str = "") -> None:
+        from mcap import records
+
+        self._records: Any = records
+        self.compression = compression
+        self._schemas: list[Any] = []
+        self._channels: list[Any] = []
+        self._chunks: list[tuple[Any, dict[int, int]]] = []
+        self._indexes: list[tuple[int, int, Any]] = []  # of attachments and metadata: (opcode, place, record)
+        self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - lives as long as the writer
+        self.size = 0
+        self._write(MAGIC + self._bytes(records.Header("", library)))
+
+    # -- the data section ----------------------------------------------------------------------------------------------
+    def schema(self, name: str, encoding: str, data: bytes) -> int:
+        record = self._records.Schema(id=len(self._schemas) + 1, data=data, encoding=encoding, name=name)
+        self._write(self._bytes(record))
+        self._schemas.append(record)
+        return record.id
+
+    def channel(self, topic: str, encoding: str, schema: int, metadata: dict[str, str] | None = None) -> int:
+        number = len(self._channels) + 1
+        record = self._records.Channel(
+            id=number, topic=topic, message_encoding=encoding, schema_id=schema, metadata=metadata or {}
+        )
+        self._write(self._bytes(record))
+        self._channels.append(record)
+        return number
+
+    def metadata(self, name: str, entries: dict[str, str]) -> None:
+        data = self._bytes(self._records.Metadata(name=name, metadata=entries))
+        index = self._records.MetadataIndex(offset=self.size, length=len(data), name=name)
+        self._write(data)
+        self._indexes.append((METADATA_INDEX, index.offset, index))
+
+    def attachment(self, name: str, media_type: str, data: bytes) -> None:
+        fields = {"log_time": 0, "create_time": 0, "name": name, "media_type": media_type}
+        record = self._bytes(self._records.Attachment(data=data, **fields))
+        index = self._records.AttachmentIndex(offset=self.size, length=len(record), data_size=len(data), **fields)
+        self._write(record)
+        self._indexes.append((ATTACHMENT_INDEX, index.offset, index))
+
+    def chunk(self, runs: list[ndarray]) -> None:
+        """One chunk of runs of message records (``messages``), with their message indexes."""
+        runs = [run for run in runs if len(run)]
+        if not runs:
+            return
+        data = b"".join(run.tobytes() for run in runs)
+        times = [run["log_time"] for run in runs]
+        packed = _compress(self.compression, data)
+        chunk = self._records.Chunk(
+            compression=self.compression, data=packed, uncompressed_size=len(data), uncompressed_crc=zlib.crc32(data),
+            message_start_time=int(min(t.min() for t in times)), message_end_time=int(max(t.max() for t in times)),
+        )  # fmt: skip
+        record = self._bytes(chunk)
+        entries: dict[int, list[ndarray]] = {}
+        counts: dict[int, int] = {}
+        offset = 0
+        for run in runs:
+            number = int(run["channel"][0])
+            index = np.empty((len(run), 2), "<u8")
+            index[:, 0], index[:, 1] = run["log_time"], offset + run.dtype.itemsize * np.arange(len(run))
+            entries.setdefault(number, []).append(index)
+            counts[number] = counts.get(number, 0) + len(run)
+            offset += run.nbytes
+        indexes, offsets, place = [], {}, self.size + len(record)
+        for number, parts in entries.items():
+            body = np.concatenate(parts).tobytes()
+            offsets[number] = place
+            indexes.append(struct.pack("<BQHI", MESSAGE_INDEX, len(body) + 6, number, len(body)) + body)
+            place += len(indexes[-1])
+        summary = self._records.ChunkIndex(
+            message_start_time=chunk.message_start_time, message_end_time=chunk.message_end_time,
+            chunk_start_offset=self.size, chunk_length=len(record), message_index_offsets=offsets,
+            message_index_length=sum(map(len, indexes)), compression=self.compression, compressed_size=len(packed),
+            uncompressed_size=len(data),
+        )  # fmt: skip
+        self._write(record + b"".join(indexes))
+        self._chunks.append((summary, counts))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+    def finish(self, name: str, entries: dict[str, str]) -> int:
+        """Write last metadata and the summary, and close; returns how many chunks had to give way on a full disk."""
+        given_up = 0
+        while True:
+            try:
+                self.metadata(name, entries)
+                self._write(self._summary())
+                break
+            except OSError:
+                if not self._chunks:
+                    self.abandon()
+                    raise
+                last, _ = self._chunks.pop()
+                given_up += 1
+                self._cut(last.chunk_start_offset)
+        with contextlib.suppress(OSError):  # pipes and some network file systems cannot
+            os.fsync(self._file.fileno())
+        self._file.close()
+        return given_up
+
+    def abandon(self) -> None:
+        """Close without a summary: what has been written stays, for the reader of broken files."""
+        self._file.close()
+
+    def _summary(self) -> bytes:
+        counts: dict[int, int] = {}
+        for _, chunk_counts in self._chunks:
+            for number, count in chunk_counts.items():
+                counts[number] = counts.get(number, 0) + count
+        chunks = [index for index, _ in self._chunks]
+        opcodes = [opcode for opcode, _, _ in self._indexes]
+        statistics = self._records.Statistics(
+            attachment_count=opcodes.count(ATTACHMENT_INDEX), metadata_count=opcodes.count(METADATA_INDEX),
+            channel_count=len(self._channels), channel_message_counts=counts, chunk_count=len(chunks),
+            message_count=sum(counts.values()), schema_count=len(self._schemas),
+            message_start_time=min((c.message_start_time for c in chunks), default=0),
+            message_end_time=max((c.message_end_time for c in chunks), default=0),
+        )  # fmt: skip
+        groups: dict[int, list[Any]] = {
+            SCHEMA: self._schemas, CHANNEL: self._channels, STATISTICS: [statistics], CHUNK_INDEX: chunks,
+        }  # fmt: skip
+        for opcode, _, record in self._indexes:
+            groups.setdefault(opcode, []).append(record)
+        end = self._bytes(self._records.DataEnd(data_section_crc=0))
+        start = self.size + len(end)
+        body, offsets = b"", b""
+        for opcode, group in groups.items():
+            if group:
+                data = b"".join(self._bytes(record) for record in group)
+                offset = self._records.SummaryOffset(
+                    group_opcode=opcode, group_start=start + len(body), group_length=len(data)
+                )
+                body += data
+                offsets += self._bytes(offset)
+        offset_start = start + len(body)
+        body += offsets
+        crc = zlib.crc32(body + struct.pack("<BQQQ", FOOTER, 20, start, offset_start))
+        footer = self._records.Footer(summary_start=start, summary_offset_start=offset_start, summary_crc=crc)
+        return end + body + self._bytes(footer) + MAGIC
+
+    def _bytes(self, record: Any) -> bytes:
+        from mcap.data_stream import RecordBuilder
+
+        builder = RecordBuilder()
+        record.write(builder)
+        return builder.end()
+
+    def _write(self, data: bytes) -> None:
+        """All of it, or an OSError and none of it."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            self._cut(self.size)
+            raise
+        self.size += len(data)
+
+    def _cut(self, size: int) -> None:
+        with contextlib.suppress(OSError):
+            self._file.truncate(size)
+            self._file.seek(size)
+        self.size = size
+        self._indexes = [entry for entry in self._indexes if entry[1] < size]
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+class Record(NamedTuple):
+    """One record of a file: its opcode, where it starts, and its body; ``damage`` says why a chunk cannot be read."""
+
+    opcode: int
+    start: int
+    body: memoryview
+    damage: str = ""
+
+
+def walk(data: memoryview) -> Iterator[Record]:
+    """The whole records of a file from its start, chunks unpacked, until the end or the first torn one.
+
+    A message outside of chunks is given as a chunk of its own. A chunk that does not agree with its
+    checksum is given as it is, with its damage, and the walk goes on behind it.
+    """
+    place = len(MAGIC)
+    while place + RECORD_HEAD <= len(data):
+        opcode, length = struct.unpack_from("<BQ", data, place)
+        end = place + RECORD_HEAD + length
+        if opcode == 0 or end > len(data):
+            return
+        body = data[place + RECORD_HEAD : end]
+        if opcode == CHUNK:
+            try:
+                yield Record(CHUNK, place, memoryview(_unpacked(body)))
+            except Damaged as damage:
+                yield Record(CHUNK, place, body, str(damage))
+        elif opcode == MESSAGE:
+            yield Record(CHUNK, place, data[place:end])
+        else:
+            yield Record(opcode, place, body)
+        if opcode == FOOTER:
+            return
+        place = end
+
+
+def inside(chunk: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """(opcode, record with its head) of the records inside a chunk; a run of equal message records comes as one."""
+    place = 0
+    while place + RECORD_HEAD <= len(chunk):
+        opcode, length = struct.unpack_from("<BQ", chunk, place)
+        size = RECORD_HEAD + length
+        if place + size > len(chunk) or (opcode == MESSAGE and length < 22):
+            return
+        count = _equal_messages(chunk[place:], size) if opcode == MESSAGE else 1
+        yield opcode, chunk[place : place + count * size]
+        place += count * size
+
+
+def _equal_messages(data: memoryview, size: int) -> int:
+    """How many of the records that follow are messages of this length on the channel of the first."""
+    heads = np.dtype({"names": ["opcode", "length", "channel"], "formats": ["u1", "<u8", "<u2"],
+                      "offsets": [0, 1, 9], "itemsize": size})  # fmt: skip
+    rows = np.frombuffer(data, heads, len(data) // size)
+    differs = (
+        (rows["opcode"] != MESSAGE) | (rows["length"] != size - RECORD_HEAD) | (rows["channel"] != rows[0]["channel"])
+    )
+    return int(np.argmax(differs)) if differs.any() else len(rows)
+
+
+def parsed(opcode: int, body: memoryview) -> Any:
+    """A schema, channel, attachment, metadata or other small record as the mcap package's object."""
+    from io import BytesIO
+
+    from mcap import records
+    from mcap.data_stream import ReadDataStream
+
+    kinds: dict[int, Any] = {SCHEMA: records.Schema, CHANNEL: records.Channel, ATTACHMENT: records.Attachment,
+             METADATA: records.Metadata, HEADER: records.Header}  # fmt: skip
+    try:
+        return kinds[opcode].read(ReadDataStream(BytesIO(bytes(body))))
+    except Exception as error:  # the package raises struct errors, unicode errors and its own
+        raise Damaged(f"a record of kind {opcode} cannot be read: {error}") from None
+
+
+def _unpacked(body: memoryview) -> bytes:
+    try:
+        _, _, size, crc, name_length = struct.unpack_from("<QQQII", body, 0)
+        name = str(body[32 : 32 + name_length], "utf-8")
+        (packed,) = struct.unpack_from("<Q", body, 32 + name_length)
+    except (struct.error, UnicodeDecodeError):
+        raise Damaged("the head of a chunk is torn") from None
+    data = body[40 + name_length :]
+    if packed != len(data) or size > MOST_CHUNK_BYTES:
+        raise Damaged(f"a chunk says it is {size} bytes long")
+    plain = _decompress(name, data, size)
+    if len(plain) != size or (crc and zlib.crc32(plain) != crc):
+        raise Damaged("a chunk does not agree with its checksum")
+    return plain
+
+
+def _compress(name: str, data: bytes) -> bytes:
+    if name == "zstd":
+        import zstandard
+
+        return zstandard.compress(data, 1)
+    return data
+
+
+def _decompress(name: str, data: memoryview, size: int) -> bytes:
+    try:
+        if name == "zstd":
+            import zstandard
+
+            if zstandard.frame_content_size(data) != size:
+                raise Damaged("a chunk is not as long as it says")
+            return zstandard.decompress(data)
+        if name == "lz4":
+            import lz4.frame
+
+            return lz4.frame.decompress(data)
+    except Damaged:
+        raise
+    except Exception as error:  # both packages have their own errors
+        raise Damaged(f"a chunk cannot be unpacked: {error}") from None
+    if name:
+        raise Damaged(f"a chunk is compressed with {name!r}")
+    return bytes(data)
