@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError, ModelError, unknown
+from footfall.identity import digest_of
 from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of
 from footfall.robot.tree import Tree
 
@@ -49,8 +48,8 @@ class Robot:
     """A tree of links on a floating or fixed base.
 
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
-    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps the
-    gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the last
+    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
+    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the last
     pattern that fits counts.
     """
 
@@ -219,21 +218,12 @@ class Robot:
             raise InputError(f"robot '{self.name}' does not say where '{path}' comes from")
         return found[-1]
 
+    NOT_IN_DIGEST = ("name", "poses", "provenance", "notes")
+
     @cached_property
     def digest(self) -> str:
         """A digest of everything that enters a computation; equal robots have equal digests."""
-
-        def plain(x: Any) -> Any:
-            if isinstance(x, np.ndarray):
-                return [float(v).hex() for v in x.ravel()]
-            if dataclasses.is_dataclass(x) and not isinstance(x, type):
-                return {f.name: plain(getattr(x, f.name)) for f in dataclasses.fields(x)}
-            if isinstance(x, (tuple, list)):
-                return [plain(v) for v in x]
-            return float(x).hex() if isinstance(x, float) else x
-
-        parts = [plain(getattr(self, k)) for k in ("links", "joints", "feet", "actuators", "floating", "rotors")]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return str(digest_of(self))
 
     def __repr__(self) -> str:
         return (

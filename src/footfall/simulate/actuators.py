@@ -23,11 +23,8 @@ class JointForces:
 
     motor: Float[ndarray, "nj"]  # what the motors give
     passive: Float[ndarray, "nj"]  # springs, damping, dry friction, end stops
-    slope: Float[ndarray, "nj"]  # of both together, to be taken implicitly
-
-    @property
-    def total(self) -> Float[ndarray, "nj"]:
-        return self.motor + self.passive
+    motor_slope: Float[ndarray, "nj"]
+    passive_slope: Float[ndarray, "nj"]
 
 
 @dataclass(frozen=True)
@@ -69,19 +66,19 @@ def joint_forces(
         low, high = torque_limits(robot, rates)
         free = (motor > low) & (motor < high)
         motor, slope = np.minimum(np.maximum(motor, low), high), np.where(free, slope, 0.0)
-    passive = np.zeros(robot.nj)
+    passive, steep = np.zeros(robot.nj), np.zeros(robot.nj)
     if model.springs and any(joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
-        passive, slope = passive - k * (q_J + dt * rates - joint_values(robot, "rest")), slope + dt * k
+        passive, steep = passive - k * (q_J + dt * rates - joint_values(robot, "rest")), steep + dt * k
     if model.damping:
         b = joint_values(robot, "damping")
-        passive, slope = passive - b * rates, slope + b
+        passive, steep = passive - b * rates, steep + b
     if model.dry_friction:  # secant slope, as for sliding feet: bounded by friction / stick_rate
         drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), model.stick_rate)
-        passive, slope = passive - drag * rates, slope + drag
+        passive, steep = passive - drag * rates, steep + drag
     if model.end_stops:
-        passive, slope = _with_end_stops(robot, model, q_J, rates, dt, passive, slope)
-    return JointForces(motor, passive, slope)
+        passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
+    return JointForces(motor, passive, slope, steep)
 
 
 def _with_end_stops(

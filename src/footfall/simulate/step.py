@@ -7,41 +7,22 @@ Follow any call down to an equation of a paper. Called with symbols, this page i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.compliant import Compliant
-from footfall.contact.ground import Ground, Plane
-from footfall.contact.points import Sphere, contact_points, spheres_of
+from footfall.contact.points import contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.forward_dynamics import bias_forces
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.mass_matrix import composite_mass_matrix
 from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
 from footfall.robot.description import Robot
-from footfall.simulate.actuators import JointModel, joint_forces
-from footfall.spatial import Transform, cross
+from footfall.simulate.actuators import joint_forces
+from footfall.simulate.world import World
+from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated, to_rotation
-
-
-@dataclass(frozen=True)
-class World:
-    """Everything that does not change during a run."""
-
-    robot: Robot
-    ground: Ground = field(default_factory=Plane)
-    contact: Any = field(default_factory=Compliant)
-    joints: JointModel = field(default_factory=JointModel)
-    gravity: tuple[float, float, float] = GRAVITY
-    spheres: tuple[Sphere, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.spheres:
-            object.__setattr__(self, "spheres", spheres_of(self.robot))
 
 
 @dataclass(frozen=True)
@@ -53,61 +34,66 @@ class State:
 
 
 @dataclass(frozen=True)
-class Happened:
-    """What acted during a step."""
+class Acted:
+    """The forces that acted during a step, implicit parts included."""
 
-    torque: Float[ndarray, "nj"]  # of the motors [N m]
+    motor: Float[ndarray, "nj"]  # joint torques of the motors [N m]
+    passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
-    power: Float[ndarray, "4"]  # of motors, passive joint torques, contact, pushes [W]
+    generalised: Float[ndarray, "4 nv"]  # of motors, passive torques, contact and pushes, whose work is audited
 
 
 def step(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float
-) -> tuple[State, Happened]:
-    """The state after dt. ``push``: a wrench (n, f) on the base at its origin, in world axes.
+) -> tuple[State, Acted, Float[ndarray, "4"]]:
+    """(state after dt, what acted, work of motors, passive torques, contact and pushes [J]).
 
-    The linear velocity advances in world axes and is rotated back, so that turning does not feed the speed.
+    ``push`` is a wrench (n, f) on the base at its origin, in world axes. Work is force times the mean velocity of the
+    step, so that the audit closes to the order of the integrator.
     """
-    a, happened = accelerate(world, state, command, push, dt)
-    return advance(world.robot, state, a, dt), happened
+    a, acted = accelerate(world, state, command, push, dt)
+    after = advance(world.robot, state, a, dt)
+    return after, acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
 
 
 def accelerate(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float
-) -> tuple[Float[ndarray, "nv"], Happened]:
+) -> tuple[Float[ndarray, "nv"], Acted]:
     """Classical accelerations of the base and accelerations of the joints, and what caused them.
 
-    With an implicit contact law joint feedback is implicit as well.
+    With an implicit contact law joint feedback is implicit as well: (M + dt JᵀDJ + dt slope) a = force.
     """
     robot, v = world.robot, state.v
     X = joint_transforms(robot, state.q)
-    rates = joint_rates(robot, v)
     ahead = dt if world.contact.implicit else 0.0
-
-    torques = joint_forces(robot, world.joints, joint_positions(robot, state.q), rates, command, ahead)
+    torques = joint_forces(robot, world.joints, joint_positions(robot, state.q), joint_rates(robot, v), command, ahead)
     M = composite_mass_matrix(robot, X)
     if world.contact.implicit:
-        M = M + np.diag(_behind_base(robot, dt * torques.slope))
-    force = _behind_base(robot, torques.total) + _pushed(robot, X[0], push)
-    force = force - bias_forces(robot, X, v, world.gravity, classical=True)
+        M = M + np.diag(_behind_base(robot, dt * (torques.motor_slope + torques.passive_slope)))
+    pushed = _pushed(robot, X[0], push)
+    bias = bias_forces(robot, X, v, world.gravity, classical=True)
+    force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
 
     points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
     a, forces_C = world.contact.accelerate(robot, M, force, points, v, dt)
 
-    forces_W = [X[0].R @ (point.R_BC @ f) for point, f in zip(points, forces_C)]
-    power = np.stack(
-        [
-            torques.motor @ rates,
-            torques.passive @ rates,
-            sum(f @ (point.R_BC.T @ (point.J @ v)) for point, f in zip(points, forces_C)),
-            _pushed(robot, X[0], push) @ v,
-        ]
-    )
-    return a, Happened(torques.motor, np.stack(forces_W) if forces_W else np.zeros((0, 3)), power)
+    motor, passive = torques.motor, torques.passive
+    if world.contact.implicit:
+        motor = motor - dt * torques.motor_slope * joint_rates(robot, a)
+        passive = passive - dt * torques.passive_slope * joint_rates(robot, a)
+    forces_B = [point.R_BC @ f for point, f in zip(points, forces_C)]
+    contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
+    forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
+    generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, passive), contact, pushed])
+    return a, Acted(motor, passive, forces, generalised)
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
-    """Semi-implicit Euler: velocities first, then positions with the new velocities."""
+    """Semi-implicit Euler: velocities first, then positions with the new velocities.
+
+    The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
+    while the base turns.
+    """
     q, v = state.q, state.v
     if not robot.floating:
         rates = v + dt * a
@@ -127,9 +113,7 @@ def _behind_base(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "
 
 
 def _pushed(robot: Robot, X_WB: Transform, push: Float[ndarray, "6"]) -> Float[ndarray, "nv"]:
+    """A wrench in world axes at the base's origin as generalised forces; a fixed base feels none."""
     if not robot.floating:
         return np.zeros(robot.nv)
     return np.concatenate([X_WB.R.T @ push[:3], X_WB.R.T @ push[3:], np.zeros(robot.nj)])
-
-
-__all__ = ["Happened", "State", "World", "accelerate", "advance", "cross", "step"]
