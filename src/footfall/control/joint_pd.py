@@ -1,0 +1,202 @@
+"""Joint PD on a gait: section 6.2 and eq. (44) of de Paula et al. 2024.
+
+Oscillators give phases, phases give places of the feet, inverse kinematics gives joint angles, gains give torques.
+
+Erratum of eq. (44): τ = kp (q - q_d) + kd q̇ as printed is positive feedback; it is τ = kp (q_d - q) - kd q̇. There is no
+desired velocity in it, and none here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.errors import InputError
+from footfall.gait.foot_path import foot_offset, start_ramp
+from footfall.gait.oscillators import Kuramoto
+from footfall.gait.pattern import LEGS, Gait, clock_phase
+from footfall.gait.tuned import for_robot
+from footfall.kinematics.leg_geometry import Leg, leg_geometry
+from footfall.kinematics.leg_inverse import knee_direction, planar_inverse
+from footfall.robot.description import Robot
+
+Gain = float | Float[ndarray, "nj"]
+SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
+
+
+@dataclass(frozen=True)
+class JointPD:
+    """Feet on the paths of a gait by inverse kinematics, joints after them by PD; roll joints stay at zero.
+
+    Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
+    their own. Phases come from oscillators in the controller's memory, or with ``clock`` from the time alone.
+    """
+
+    gait: Gait
+    kp: float = 40.0
+    kd: float = 1.0
+    rate: float = 1000.0  # [Hz]
+    clock: bool = False
+    coupling: float = 4.0  # of the oscillators [1/s]
+    spine_kp: float = SPINE_GAINS[0]
+    spine_kd: float = SPINE_GAINS[1]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.gait, Gait):
+            raise InputError(f"JointPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
+        _check_rate(self.rate)
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling"):
+            _check_gain(getattr(self, key), f"{key} of JointPD", ())
+
+    @staticmethod
+    def tuned(robot: Robot | str, gait: str = "trot", choice: str = "A", **options: Any) -> JointPD:
+        """The controller with a library robot's known-good constants; ``options`` are JointPD's."""
+        known = for_robot(robot, gait, choice)
+        return JointPD(known.gait, **{"kp": known.kp, "kd": known.kd, **options})
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """The memory before the first tick: the phases [cycles] (none with ``clock``)."""
+        _stances(robot, self.gait)  # says now what it cannot do
+        return {} if self.clock else {"phase": self._oscillators.start()}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        if self.clock:
+            phase, after = clock_phase(self.gait, t), {}
+        else:
+            phase = memory["phase"]
+            after = {"phase": self._oscillators.advance(phase, 1.0 / self.rate)}
+        kp, kd = self._gains(robot)
+        return JointCommand(
+            position=joint_targets(robot, self.gait, phase, start_ramp(self.gait, t)), kp=kp, kd=kd
+        ), after
+
+    @property
+    def _oscillators(self) -> Kuramoto:
+        return Kuramoto.of(self.gait, self.coupling)
+
+    def _gains(self, robot: Robot) -> tuple[ndarray, ndarray]:
+        legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
+        kp = np.array([self.kp if j in legs else self.spine_kp for j in range(robot.nj)])
+        kd = np.array([self.kd if j in legs else self.spine_kd for j in range(robot.nj)])
+        return kp, kd
+
+
+def joint_targets(robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: float = 1.0) -> Float[ndarray, "nj"]:
+    """Joint angles [rad] that put the feet on a gait's paths, at phases in [0, 1) of LF, RF, LH, RH.
+
+    A foot's centre is at (A x, -(H - r) + A z) from its hip, with A the start ramp. Roll and spine joints are zero.
+    """
+    x, z = foot_offset(gait, phase)
+    targets: list[Any] = [0.0] * robot.nj
+    for k, stance in enumerate(_stances(robot, gait)):
+        depth = stance.hip_height - stance.leg.radius
+        joints, _ = planar_inverse(stance.leg, ramp * x[k], ramp * z[k] - depth, stance.knee, gait.foot_pitch)
+        for j, angle in zip(stance.leg.joints, joints):
+            targets[j] = angle
+    return np.array(targets)
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """PD about one posture: a named pose of the robot, or joint angles [rad]."""
+
+    pose: str | Float[ndarray, "nj"] = "stand"
+    kp: Gain = 40.0  # [N m/rad]
+    kd: Gain = 1.0  # [N m s/rad]
+    rate: float = 1000.0  # [Hz]
+    torque: Gain = field(default=0.0)  # fed forward [N m], such as gravity's
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate)
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """No memory; checks the posture and the gains against the robot."""
+        joints = self._joints(robot)
+        if not np.isfinite(joints).all():
+            raise InputError(f"the posture to hold is not finite: {joints.tolist()}")
+        for key in ("kp", "kd"):
+            _check_gain(getattr(self, key), f"{key} of Hold", ((robot.nj,),))
+        return {}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        return JointCommand(position=self._joints(robot), kp=self.kp, kd=self.kd, torque=self.torque), memory
+
+    def _joints(self, robot: Robot) -> Float[ndarray, "nj"]:
+        return robot.state(self.pose)[0][robot.nq - robot.nj :]
+
+
+# -- what a robot makes of a gait --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Stance:
+    leg: Leg
+    knee: int
+    hip_height: float
+
+
+@lru_cache(maxsize=64)
+def _stances(robot: Robot, gait: Gait) -> tuple[_Stance, ...]:
+    missing = [leg for leg in LEGS if leg not in robot.foot_names]
+    if missing:
+        has = ", ".join(robot.foot_names) or "none"
+        raise InputError(f"a gait needs the feet {', '.join(LEGS)}: robot '{robot.name}' has {has}")
+    return tuple(_stance(robot, gait, name) for name in LEGS)
+
+
+def _stance(robot: Robot, gait: Gait, name: str) -> _Stance:
+    leg, stand = leg_geometry(robot, name), robot.poses.get("stand")
+    knee, height = gait.knee(name), gait.hip_height
+    if stand is None and (knee is None or height is None):
+        raise InputError(f"robot '{robot.name}' has no pose 'stand': give the gait hip_height and knees")
+    if knee is None:
+        assert stand is not None
+        knee = knee_direction(leg, stand.joints[list(leg.joints)])
+    if height is None:
+        assert stand is not None
+        height = _hip_height(leg, [stand.joints[j] for j in leg.joints])
+    joints, reachable = planar_inverse(leg, 0.0, leg.radius - height, knee, gait.foot_pitch)
+    if not reachable:
+        raise InputError(f"hip_height {height:g} m of gait '{gait.name}' is out of reach of {name} of '{robot.name}'")
+    for j, angle, (lower, upper) in zip(leg.joints, joints, leg.limits):
+        if not lower <= angle <= upper:
+            where = "behind the hip" if knee > 0 else "in front of the hip"
+            raise InputError(
+                f"gait '{gait.name}' needs {robot.joint_names[j]} of '{robot.name}' at {float(angle):.3f} rad (knee"
+                f" {where}), outside its limits {lower:g} to {upper:g}"
+            )
+    return _Stance(leg, knee, float(height))
+
+
+def _hip_height(leg: Leg, joints: list[float]) -> float:
+    """Height of the hip over the ground under its foot [m], in the leg's plane."""
+    pitch, depth = 0.0, 0.0
+    segments = [s for s in (leg.thigh, leg.shank, leg.foot) if s is not None]
+    pitches = [s * float(q) for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
+    for segment, angle in zip(segments, pitches):
+        pitch += angle
+        depth += segment.length * math.cos(segment.angle + pitch)
+    return depth + leg.radius
+
+
+def _check_rate(rate: float) -> None:
+    if not np.isfinite(rate) or rate <= 0:
+        raise InputError(f"the rate of a controller must be positive, got {rate}")
+
+
+def _check_gain(value: Any, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(math.nan)
+    if array.shape not in ((), *shapes) or not np.isfinite(array).all() or (array < 0).any():
+        raise InputError(f"{what} must be 0 or more, got {value!r}")

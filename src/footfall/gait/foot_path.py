@@ -1,0 +1,49 @@
+"""A foot's path over one cycle: stance below the duty, swing above; section 6.2 of de Paula et al. 2024.
+
+The paper takes its curves from an earlier work whose constants are not public; these are the stance sine and the
+12-point Bézier swing of Hyun et al. 2014.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.gait import stance, swing
+from footfall.gait.pattern import Gait
+from footfall.numeric import select, smoothstep
+
+
+def foot_offset(
+    gait: Gait, phase: Float[ndarray, "n"], curve: swing.Bezier = swing.NORMALISED
+) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
+    """Offsets (x, z) [m] of the feet from their places under the hips, at phases in [0, 1)."""
+    x_stance, z_stance = stance.position(phase * (1.0 / gait.duty), gait.half_stride, gait.depth)
+    flight = 1.0 - gait.duty
+    x_swing, z_swing = curve.scaled(gait.half_stride, gait.height).position(phase * (1.0 / flight) - gait.duty / flight)
+    down = phase < gait.duty
+    return select(down, x_stance, x_swing), select(down, z_stance, z_swing)
+
+
+def foot_rate(
+    gait: Gait, phase: Float[ndarray, "n"], curve: swing.Bezier = swing.NORMALISED
+) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
+    """Rates of the offsets [m/s] at a steady phase rate of 1 / T."""
+    flight = 1.0 - gait.duty
+    dx_stance, dz_stance = stance.rate(phase / gait.duty, gait.half_stride, gait.depth)
+    dx_swing, dz_swing = curve.scaled(gait.half_stride, gait.height).rate((phase - gait.duty) / flight)
+    down, per_stance, per_swing = phase < gait.duty, 1.0 / (gait.duty * gait.period), 1.0 / (flight * gait.period)
+    return (
+        select(down, per_stance * dx_stance, per_swing * dx_swing),
+        select(down, per_stance * dz_stance, per_swing * dz_swing),
+    )
+
+
+def start_ramp(gait: Gait, t: Any) -> Any:
+    """What both offsets are multiplied by at time t [s]: 3 u² - 2 u³ with u = t / ramp, 1 from then on.
+
+    Without it some gaits throw the robot over at the first step.
+    """
+    return smoothstep(t / gait.ramp) if gait.ramp > 0 else 1.0

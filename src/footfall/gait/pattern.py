@@ -1,0 +1,213 @@
+"""Gait patterns: when each foot is down, and the numbers of a stride.
+
+Delays are fractions of a cycle after the left fore foot's touchdown, legs in the order LF, RF, LH, RH: lecture notes
+attributed to Rotenberg (UCSD CSE169). Duties and periods are those of MIT's Cheetah-Software, or chosen where it has
+none (marked). Literature values of the canter and the gallops vary.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+
+LEGS = ("LF", "RF", "LH", "RH")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Delays of the legs [cycles], part of a cycle that a foot is down, and a usual period [s]."""
+
+    delays: tuple[float, float, float, float]
+    duty: float
+    period: float
+    source: str
+
+
+_DELAYS, _MIT = "delays: Rotenberg's notes", "duty and period: Cheetah-Software"
+PATTERNS: Mapping[str, Pattern] = {
+    "walk": Pattern((0.0, 0.5, 0.75, 0.25), 0.75, 1.25, f"{_DELAYS}, a lateral sequence; duty chosen (MIT 0.8)"),
+    "amble": Pattern((0.0, 0.5, 0.8, 0.3), 0.625, 0.5, f"{_DELAYS}; {_MIT}"),
+    "trot": Pattern((0.0, 0.5, 0.5, 0.0), 0.5, 0.5, f"{_DELAYS}; {_MIT} (walking 0.6, flying 0.4)"),
+    "pace": Pattern((0.0, 0.5, 0.0, 0.5), 0.5, 0.35, f"{_DELAYS}; {_MIT}"),
+    "canter": Pattern((0.0, 0.3, 0.3, 0.6), 0.4, 0.45, f"{_DELAYS}; duty and period chosen"),
+    "transverse_gallop": Pattern((0.0, 0.1, 0.5, 0.6), 0.3, 0.4, f"{_DELAYS}; duty chosen (MIT 0.2)"),
+    "rotary_gallop": Pattern((0.0, 0.9, 0.4, 0.5), 0.3, 0.4, f"{_DELAYS}; duty chosen (MIT 0.2)"),
+    "bound": Pattern((0.0, 0.0, 0.5, 0.5), 0.4, 0.4, f"{_DELAYS}; {_MIT}"),
+    "pronk": Pattern((0.0, 0.0, 0.0, 0.0), 0.5, 0.5, f"{_DELAYS}; {_MIT}"),
+}
+
+
+@dataclass(frozen=True)
+class Gait:
+    """A pattern and the shape of its strides. SI units; constants of a simulation.
+
+    A foot travels ``stride`` on the ground in every stance: twice the half stride L of the papers. It clears the ground
+    by about ``height``, presses ``depth`` into it in mid-stance (virtually: the joints' targets do), and the hips stand
+    ``hip_height`` over it. The steps grow from nothing within ``ramp`` seconds. What is None comes from the robot's
+    pose ``stand``.
+    """
+
+    name: str
+    delays: tuple[float, float, float, float]  # of LF, RF, LH, RH [cycles]
+    duty: float  # part of a cycle that a foot is down
+    period: float  # of a cycle [s]
+    stride: float = 0.1  # 2 L [m]; negative walks backwards
+    height: float = 0.05  # of the swing, h [m]
+    hip_height: float | None = None  # of the hip joints over the ground, H [m]
+    depth: float = 0.002  # of the virtual penetration, δ [m]
+    ramp: float = 1.0  # of the start [s]; 0 starts at full stride
+    knees: tuple[int, int, int, int] | int | None = None  # +1 behind the hips, -1 in front of them; one, or one a leg
+    foot_pitch: float = 0.0  # held by the last link of a leg with an ankle, positive lifts its toe [rad]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(f"a gait needs a name, got {self.name!r}")
+        what = f"of the gait '{self.name}'"
+        try:
+            delays = tuple(float(d) for d in self.delays)
+        except (TypeError, ValueError):
+            delays = ()
+        if len(delays) != len(LEGS) or not all(map(math.isfinite, delays)):
+            raise InputError(f"delays {what} must be four numbers, of {', '.join(LEGS)}, got {self.delays!r}")
+        checked: dict[str, Any] = {
+            "delays": tuple(d % 1.0 for d in delays),
+            "duty": _number(self.duty, f"duty {what}", 0.0, 1.0, "between 0 and 1"),
+            "period": _number(self.period, f"period {what}", 0.0, math.inf, "positive"),
+            "stride": _number(self.stride, f"stride {what}"),
+            "foot_pitch": _number(self.foot_pitch, f"foot_pitch {what}"),
+            "knees": _knees(self.knees, what),
+        }
+        for key in ("height", "depth", "ramp"):
+            checked[key] = _number(getattr(self, key), f"{key} {what}", -5e-324, math.inf, "0 or more")
+        if self.hip_height is not None:
+            checked["hip_height"] = _number(self.hip_height, f"hip_height {what}", 0.0, math.inf, "positive")
+        for key, value in checked.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def half_stride(self) -> float:
+        """L of the papers [m]."""
+        return 0.5 * self.stride
+
+    @property
+    def frequency(self) -> float:
+        """Cycles a second [Hz]."""
+        return 1.0 / self.period
+
+    @property
+    def speed(self) -> float:
+        """Nominal speed [m/s], stride over stance time; a robot's own differs (slip, sinking, tilting)."""
+        return self.stride / (self.duty * self.period)
+
+    def knee(self, leg: str) -> int | None:
+        """Direction of one leg's knee: +1 behind the hip, -1 in front, None if the robot decides."""
+        if leg not in LEGS:
+            raise unknown("leg", leg, LEGS, "a gait has")
+        return self.knees[LEGS.index(leg)] if isinstance(self.knees, tuple) else self.knees
+
+    def replace(self, **changes: Any) -> Gait:
+        """A changed, checked copy."""
+        fields = [f.name for f in dataclasses.fields(self)]
+        for key in changes:
+            if key not in fields:
+                raise unknown("parameter of a gait", key, fields, "choose from")
+        return dataclasses.replace(self, **changes)
+
+
+def clock_phase(gait: Gait, t: float) -> Float[ndarray, "4"]:
+    """Phases of the legs at time t [cycles], frac(t / T - delay): a foot is down while its phase is below the duty."""
+    cycles = t / gait.period - np.array(gait.delays)
+    return cycles - np.floor(cycles)
+
+
+def stance(gait: Gait, phase: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
+    """Which feet should be down: 1 or 0 a leg."""
+    return np.where(phase < gait.duty, 1.0, 0.0)
+
+
+def names() -> tuple[str, ...]:
+    """The patterns that ``named`` knows."""
+    return tuple(PATTERNS)
+
+
+def named(name: str, **changes: Any) -> Gait:
+    """A gait by its pattern's name, with any of Gait's numbers changed: ``named("trot", period=0.4, stride=0.08)``."""
+    if name not in PATTERNS:
+        raise unknown("gait", name, PATTERNS, "choose from")
+    pattern = PATTERNS[name]
+    return Gait(name, pattern.delays, pattern.duty, pattern.period).replace(**changes)
+
+
+def walk(**changes: Any) -> Gait:
+    """Lateral-sequence walk: three feet down, LH, LF, RH, RF in turn."""
+    return named("walk", **changes)
+
+
+def amble(**changes: Any) -> Gait:
+    """Four beats, two or three feet down: a fast walk."""
+    return named("amble", **changes)
+
+
+def trot(**changes: Any) -> Gait:
+    """Diagonal pairs in turn."""
+    return named("trot", **changes)
+
+
+def pace(**changes: Any) -> Gait:
+    """The legs of a side together."""
+    return named("pace", **changes)
+
+
+def canter(**changes: Any) -> Gait:
+    """Three beats: one fore foot, a diagonal pair, the other hind foot."""
+    return named("canter", **changes)
+
+
+def transverse_gallop(**changes: Any) -> Gait:
+    """Fore pair then hind pair, each leading on the same side."""
+    return named("transverse_gallop", **changes)
+
+
+def rotary_gallop(**changes: Any) -> Gait:
+    """Fore pair then hind pair, leading on opposite sides."""
+    return named("rotary_gallop", **changes)
+
+
+def bound(**changes: Any) -> Gait:
+    """Both fore feet, then both hind feet."""
+    return named("bound", **changes)
+
+
+def pronk(**changes: Any) -> Gait:
+    """All four feet at once."""
+    return named("pronk", **changes)
+
+
+def _number(
+    value: Any, what: str, above: float = -math.inf, below: float = math.inf, wanted: str = "a finite number"
+) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (above < number < below):
+        raise InputError(f"{what} must be {wanted}, got {value!r}")
+    return number
+
+
+def _knees(value: Any, what: str) -> tuple[int, ...] | int | None:
+    if value is None:
+        return None
+    given = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if len(given) not in (1, len(LEGS)) or any(k not in (1, -1) for k in given):
+        raise InputError(f"knees {what} must be +1 (behind the hips) or -1 (in front), one or four, got {value!r}")
+    return tuple(int(k) for k in given) if len(given) > 1 else int(given[0])

@@ -1,0 +1,190 @@
+"""What closed-form inverse kinematics needs to know of a leg, read off the robot's tree.
+
+A leg is the joints that move one foot and no other. Its axes, with all joints at zero, are e_x along its roll axis
+(forward), e_y along its pitch axes (left), e_z upwards: the trunk's own for every usual robot. Angles of pitch joints
+are counted about -e_y, so that a positive one swings the foot forward (facts of the Mini Cheetah), whatever the sign
+of the joint's own axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+from footfall.spatial.transform import Transform
+
+Vector = tuple[float, float, float]
+KINDS = {
+    "RPP": "roll, pitch, pitch",
+    "RPPP": "roll, pitch, pitch, pitch",
+    "PP": "pitch, pitch",
+    "PPP": "pitch, pitch, pitch",
+    "PRPP": "pitch, roll, pitch, pitch",
+}
+_PARALLEL = 1e-9  # deviation of an axis [rad]
+_SNAP = 1e-10  # residues of rounded angles in model files: a component below this is zero
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Two joints' distance in the leg's plane [m], and its direction at zero [rad]: 0 is down, positive is forward."""
+
+    length: float
+    angle: float
+
+    @staticmethod
+    def of(vector: Vector) -> Segment:
+        return Segment(math.hypot(vector[0], vector[2]), math.atan2(vector[0] + 0.0, -vector[2] + 0.0))
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A leg as its inverse kinematics sees it."""
+
+    name: str
+    robot: str
+    kind: str  # one of KINDS
+    carrier: int  # body that carries the leg
+    joints: tuple[int, ...]  # positions of its joints in the robot's joint vector
+    signs: tuple[int, ...]  # +1 where a joint turns about e_x (roll) or -e_y (pitch), -1 where the other way
+    limits: tuple[tuple[float, float], ...]  # [rad]
+    origin: Vector  # of the first joint, in the carrier's frame [m]
+    basis: tuple[Vector, Vector, Vector]  # e_x, e_y, e_z in the carrier's frame
+    hip: (
+        Vector  # from the first joint to the second (roll-pitch, pitch-roll) along e_x, e_y, e_z; zero if there is none
+    )
+    side: float  # of the foot from the hip along e_y [m]
+    thigh: Segment
+    shank: Segment
+    foot: Segment | None  # behind the ankle, where there is one
+    radius: float  # of the foot's sphere [m]
+
+    @property
+    def stretch(self) -> float:
+        """Thigh and shank in line [m]."""
+        return self.thigh.length + self.shank.length
+
+    def along(self, vector: Sequence[float]) -> list[float]:
+        """Components along e_x, e_y, e_z of a vector in the carrier's axes."""
+        return [_dot(e, vector) for e in self.basis]
+
+
+def leg_geometry(robot: Robot, leg: str) -> Leg:
+    """The geometry of the leg with the given foot, or an InputError that says why it has no closed form."""
+    robot.foot(leg)
+    return _leg_geometry(robot, leg)
+
+
+@lru_cache(maxsize=64)
+def _leg_geometry(robot: Robot, leg: str) -> Leg:
+    tree = robot.tree
+    index = robot.foot_index(leg)
+    moved = [j for j in tree.support[tree.feet[index]] if sum(j in tree.support[f] for f in tree.feet) == 1]
+    what = f"leg {leg} of robot '{robot.name}'"
+    if not moved:
+        raise InputError(f"{what} has no joint of its own")
+    for j in moved:
+        if tree.bodies[j].kind != "revolute":
+            raise InputError(f"{what} has the {tree.bodies[j].kind} joint '{tree.joint_names[j - 1]}': {_closed()}")
+    carrier = tree.parent[moved[0]]
+    forward, left = _trunk_axes(robot, carrier)
+    origin = _floats(tree.bodies[moved[0]].X_PJ.p)
+    ends = [tree.bodies[j].X_PJ.p for j in moved[1:]] + [tree.foot_positions[index]]
+    R, axes, vectors = Transform.identity().R, [], []
+    for j, end in zip(moved, ends):
+        R = R @ tree.bodies[j].X_PJ.R
+        axes.append(_floats(R @ tree.bodies[j].axis))
+        vectors.append(_floats(R @ end))  # to the next joint, or the foot
+    kind = "".join(_letter(axis, forward, left) for axis in axes)
+    if kind not in KINDS:
+        raise InputError(f"{what} has the joint axes {kind} (roll, pitch, yaw from the trunk out): {_closed()}")
+    e_x, e_y, e_z = _basis(kind, axes, forward, left, what)
+    steps = [_snapped([_dot(e, vector) for e in (e_x, e_y, e_z)]) for vector in vectors]
+    two_axes = "R" in kind
+    hip, links = (steps[0], steps[1:]) if two_axes else ((0.0, 0.0, 0.0), steps)
+    if kind == "PRPP":
+        if abs(hip[2]) > 0:
+            raise InputError(f"{what} has a roll axis {hip[2]:g} m over its first pitch axis: {_closed()}")
+        # a place along the roll axis is free: count it as part of the thigh
+        links = [(links[0][0] + hip[0], links[0][1], links[0][2]), *links[1:]]
+        hip = (0.0, hip[1], 0.0)
+    segments = [Segment.of(step) for step in links]
+    for segment, part in zip(segments, ("thigh", "shank")):
+        if segment.length <= 0:
+            raise InputError(f"{what} has a {part} of no length: its pitch axes coincide")
+    signs = tuple(
+        round(_dot(axis, e_x)) if letter == "R" else -round(_dot(axis, e_y)) for letter, axis in zip(kind, axes)
+    )
+    limits = tuple((joint.lower, joint.upper) if (joint := tree.bodies[j].joint) else (0.0, 0.0) for j in moved)
+    return Leg(
+        leg, robot.name, kind, carrier, tuple(j - 1 for j in moved), signs, limits, origin, (e_x, e_y, e_z), hip,
+        sum(step[1] for step in links), segments[0], segments[1], segments[2] if len(segments) > 2 else None,
+        robot.feet[index].radius,
+    )  # fmt: skip
+
+
+def _trunk_axes(robot: Robot, carrier: int) -> tuple[Vector, Vector]:
+    """Forward and left of the trunk in the axes of a body, all joints at zero."""
+    X = Transform.identity()
+    for j in robot.tree.support[carrier]:
+        X = X @ robot.tree.bodies[j].X_PJ
+    return _floats(X.R[0]), _floats(X.R[1])
+
+
+def _letter(axis: Vector, forward: Vector, left: Vector) -> str:
+    along = {"R": abs(_dot(axis, forward)), "P": abs(_dot(axis, left)), "Y": abs(_dot(axis, _cross(forward, left)))}
+    return max(along, key=lambda letter: along[letter])
+
+
+def _basis(
+    kind: str, axes: list[Vector], forward: Vector, left: Vector, what: str
+) -> tuple[Vector, Vector, Vector]:  # fmt: skip
+    pitch = axes[kind.index("P")]
+    e_y = _snapped(pitch if _dot(pitch, left) > 0 else _times(-1.0, pitch))
+    for letter, axis in zip(kind, axes):
+        if letter == "P" and math.hypot(*_cross(axis, e_y)) > _PARALLEL:
+            raise InputError(f"the pitch axes of {what} are not parallel: {_closed()}")
+    if "R" in kind:
+        roll = axes[kind.index("R")]
+        e_x = _snapped(roll if _dot(roll, forward) > 0 else _times(-1.0, roll))
+        if abs(_dot(e_x, e_y)) > _PARALLEL:
+            raise InputError(f"the roll and pitch axes of {what} are not at right angles: {_closed()}")
+    else:
+        flat = _minus(forward, _times(_dot(forward, e_y), e_y))
+        e_x = _snapped(_times(1.0 / math.hypot(*flat), flat))
+    return e_x, e_y, _snapped(_cross(e_x, e_y))
+
+
+def _closed() -> str:
+    return f"closed-form inverse kinematics knows revolute legs of {'; '.join(KINDS.values())}"
+
+
+# -- three floats: plain Python, since inside a trace NumPy would make symbols of constants ----------------------------
+def _floats(v: Any) -> Vector:
+    return (float(v[0]), float(v[1]), float(v[2]))
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _minus(a: Vector, b: Vector) -> Vector:
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+def _times(s: float, a: Vector) -> Vector:
+    return (s * a[0], s * a[1], s * a[2])
+
+
+def _cross(a: Vector, b: Vector) -> Vector:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def _snapped(v: Sequence[float]) -> Vector:
+    x, y, z = (float(round(c)) if abs(c - round(c)) < _SNAP else c for c in v)
+    return (x + 0.0, y + 0.0, z + 0.0)

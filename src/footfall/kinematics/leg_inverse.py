@@ -1,0 +1,211 @@
+"""Closed-form inverse kinematics of a leg: eqs. (1)-(6) of Yan et al. 2021, for offsets, either knee and either side.
+
+Errata of Yan et al.: eq. (6) gives the interior knee angle where the joint's angle is π minus it, and signs that fit
+half of the legs; the cosine rule is written here once, in angles that grow as the foot swings forward. Arc tangents
+of two arguments replace the paper's cases and arc cosines.
+
+A leg has up to four solutions: knee behind or in front of the hip (``knee`` = +1, -1), and the leg's plane below or
+above the roll axis (``above``). Out of reach, the foot goes to the nearest point that the leg can reach, and
+``reachable`` is false. Joint limits are not looked at: ``within_limits`` tells.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.kinematics.leg_geometry import Leg, Segment, leg_geometry
+from footfall.robot.description import Robot
+
+FRAMES = ("carrier", "hip")
+_SLACK = 1e-12  # relative: a target on the very edge counts as reached
+
+
+class LegPose(NamedTuple):
+    """Angles of a leg's joints, root to foot [rad], and whether the target was in reach."""
+
+    joints: Float[ndarray, "n"]
+    reachable: Any
+
+
+def leg_inverse(
+    robot: Robot, leg: str, position: Float[ndarray, "3"], knee: int = 1, *, above: bool = False,
+    foot_pitch: float = 0.0, frame: str = "carrier",
+) -> LegPose:  # fmt: skip
+    """Joint angles that put the centre of a leg's foot at ``position`` [m].
+
+    Args:
+        robot: The robot.
+        leg: Name of the leg's foot.
+        position: Centre of the foot's sphere.
+        knee: +1 puts the knee behind the line from hip to foot, -1 in front of it.
+        above: The leg's plane points up from the roll axis: the other solution of the roll joint.
+        foot_pitch: Held by a fourth joint's link [rad], counted from its hanging at zero, positive lifts the toe. With
+            the roll joint second (DynaKat) and rolled, it is the foot's angle in the leg's plane to the line from hip
+            to foot, plus that line's pitch: the same thing while the roll is zero.
+        frame: ``carrier``: the frame of the body that carries the leg (the trunk; a spined robot's front or hind
+            body). ``hip``: from the point under which the foot hangs when the roll is zero, along the leg's axes.
+    """
+    if frame not in FRAMES:
+        raise InputError(f"unknown frame of a foot '{frame}': choose {', '.join(FRAMES)}")
+    if np.shape(position) != (3,):
+        raise InputError(f"position of the foot {leg} must be three numbers, got shape {np.shape(position)}")
+    geometry = leg_geometry(robot, leg)
+    if frame == "carrier":
+        x, y, z = geometry.along([position[k] - geometry.origin[k] for k in range(3)])
+    else:
+        x, y, z = (position[k] + offset for k, offset in enumerate(_under_hip(geometry)))
+    angles, reachable = _SOLVERS[geometry.kind](geometry, x, y, z, knee, above, foot_pitch)
+    return LegPose(_signed(geometry, angles), reachable)
+
+
+def planar_inverse(leg: Leg, x: Any, z: Any, knee: int = 1, foot_pitch: float = 0.0) -> LegPose:
+    """Joint angles with the roll at zero: the foot at x forward of and z above the hip's pitch axis [m].
+
+    The planar leg of section 6.2 of de Paula et al. 2024.
+    """
+    pitches, reachable = _plane(leg, x, z, knee, foot_pitch)
+    rest = iter(pitches)
+    return LegPose(_signed(leg, [0.0 if letter == "R" else next(rest) for letter in leg.kind]), reachable)
+
+
+def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: Any) -> list[LegPose]:
+    """Every solution: knee behind and in front, the leg's plane below and above the roll axis where it has one."""
+    sides = (False, True) if "R" in leg_geometry(robot, leg).kind else (False,)
+    return [leg_inverse(robot, leg, position, knee, above=side, **options) for side in sides for knee in (1, -1)]
+
+
+def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Any:
+    """Whether every joint of a leg is within its limits."""
+    limits = leg_geometry(robot, leg).limits
+    inside = [(lower <= q) & (q <= upper) for q, (lower, upper) in zip(joints, limits)]
+    return np.all(np.stack(inside))
+
+
+def knee_direction(leg: Leg, joints: Float[ndarray, "n"]) -> int:
+    """+1 or -1: on which side of the line from hip to foot the knee is, for numeric joint angles of the leg."""
+    pitches = [s * q for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
+    bend = float(pitches[1]) + leg.shank.angle - leg.thigh.angle
+    return 1 if math.sin(bend) >= 0 else -1
+
+
+# -- the plane of the leg ----------------------------------------------------------------------------------------------
+def _bend(thigh: Segment, shank: Segment, square: Any, knee: int) -> tuple[Any, Any, Any]:
+    """Cosine and sine of the angle from thigh to shank whose ends are sqrt(square) apart; whether they can be."""
+    a, b = thigh.length, shank.length
+    cosine = square * (0.5 / (a * b)) - 0.5 * (a / b + b / a)
+    inside = np.abs(cosine) <= 1.0 + _SLACK
+    cosine = np.clip(cosine, -1.0, 1.0)
+    return cosine, knee * np.sqrt(1.0 - cosine * cosine), inside
+
+
+def _plane(leg: Leg, x: Any, z: Any, knee: int, foot_pitch: float) -> tuple[list[Any], Any]:
+    """Pitch angles for a foot at (x, z) from the hip in the leg's plane."""
+    down = -z
+    if leg.foot is not None:  # to the ankle
+        hang = leg.foot.angle + foot_pitch
+        x, down = x - leg.foot.length * np.sin(hang), down - leg.foot.length * np.cos(hang)
+    cosine, sine, inside = _bend(leg.thigh, leg.shank, x * x + down * down, knee)
+    across, ahead = leg.shank.length * sine, leg.thigh.length + leg.shank.length * cosine
+    hip = _angle(x * ahead - down * across, down * ahead + x * across, leg.thigh.angle)
+    knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
+    angles = [hip, knee_angle]
+    if leg.foot is not None:
+        angles.append(foot_pitch - hip - knee_angle)
+    return angles, inside
+
+
+def _angle(y: Any, x: Any, less: float) -> Any:
+    """atan2(y, x) - less, within ±π."""
+    if less == 0.0:
+        return np.arctan2(y, x)
+    c, s = math.cos(less), math.sin(less)
+    return np.arctan2(c * y - s * x, c * x + s * y)
+
+
+# -- the roll joint ----------------------------------------------------------------------------------------------------
+def _roll_first(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_pitch: float) -> tuple[list[Any], Any]:
+    """Roll, then the plane: the roll turns (side, height) into (y, z), eqs. (2)-(4)."""
+    x = x - leg.hip[0]
+    side = leg.hip[1] + leg.side
+    square = y * y + z * z
+    inside = square >= side * side * (1.0 - _SLACK)
+    if leg.hip[2] == 0.0 and leg.foot is None:  # the edge of what is in reach is a sphere about the roll axis: go there
+        far = x * x + square
+        inner, outer = ((leg.thigh.length + s * leg.shank.length) ** 2 + side * side for s in (-1, 1))
+        scale = np.sqrt(np.clip(far, inner, outer) / np.maximum(far, 1e-300))
+        x, square = x * scale, square * (scale * scale)
+    height = np.sqrt(np.maximum(square - side * side, 0.0))
+    height = height if above else -height
+    if side == 0.0:  # only the sign of the height matters
+        roll = np.arctan2(-y, z) if above else np.arctan2(y, -z)
+    else:
+        roll = _turn(side, height, y, z)
+    angles, reached = _plane(leg, x, height - leg.hip[2], knee, foot_pitch)
+    if leg.hip[2] == 0.0 and leg.foot is None:
+        reached = (far >= inner * (1.0 - _SLACK)) & (far <= outer * (1.0 + _SLACK))
+    return [roll, *angles], inside & reached
+
+
+def _turn(a: float, b: Any, y: Any, z: Any) -> Any:
+    """The angle about e_x that turns (a, b) into the direction of (y, z)."""
+    return np.arctan2(a * z - b * y, a * y + b * z)
+
+
+def _pitch_first(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_pitch: float) -> tuple[list[Any], Any]:
+    """Pitch, roll, then the plane (DynaKat): the distance from hip to foot fixes the plane's triangle first."""
+    assert leg.foot is not None
+    y = y - leg.hip[1]
+    square = x * x + y * y + z * z - leg.side * leg.side
+    line = np.sqrt(np.maximum(square, 1e-300))  # from hip to foot in the leg's plane
+    pitch = np.arctan2(x, -z)  # of that line, seen from the side
+    tilt = foot_pitch + leg.foot.angle - pitch  # of the foot's link against the line
+    # the ankle, along and across the line
+    along, across = line - leg.foot.length * np.cos(tilt), -leg.foot.length * np.sin(tilt)
+    cosine, sine, inside = _bend(leg.thigh, leg.shank, along * along + across * across, knee)
+    b, a = leg.shank.length * sine, leg.thigh.length + leg.shank.length * cosine
+    # the line's direction in the leg's plane: the thigh's is fixed there
+    lean = -_angle(across * a - along * b, along * a + across * b, leg.thigh.angle)
+    ahead, down = line * np.sin(lean), line * np.cos(lean)
+    height_square = leg.side * leg.side + down * down - y * y
+    height = np.sqrt(np.maximum(height_square, 0.0))
+    height = height if above else -height
+    inside = inside & (height_square >= -_SLACK * square) & (square >= 0.0)
+    roll = _turn(leg.side, -down, y, height)
+    hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
+    knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
+    return [hip, roll, knee_angle, tilt - leg.foot.angle + lean - knee_angle], inside
+
+
+def _roll_missing(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_pitch: float) -> tuple[list[Any], Any]:
+    angles, inside = _plane(leg, x, z, knee, foot_pitch)
+    return angles, inside & (np.abs(y - leg.side) <= 1e-9)
+
+
+_SOLVERS = {
+    "RPP": _roll_first,
+    "RPPP": _roll_first,
+    "PP": _roll_missing,
+    "PPP": _roll_missing,
+    "PRPP": _pitch_first,
+}
+
+
+# -- small things ------------------------------------------------------------------------------------------------------
+def _under_hip(leg: Leg) -> tuple[float, float, float]:
+    """From the leg's first joint to the point under which the foot hangs at zero roll, along the leg's axes."""
+    x, y, z = leg.hip
+    return x, y + leg.side, z
+
+
+def _signed(leg: Leg, angles: list[Any]) -> Float[ndarray, "n"]:
+    return np.array([s * angle + 0.0 for s, angle in zip(leg.signs, angles)])
+
+
+def _wrapped(angle: float) -> float:
+    return math.remainder(angle, 2.0 * math.pi)
