@@ -21,6 +21,7 @@ MOST_BYTES = 10_000_000
 MOST_DEPTH = 100
 MOST_LINKS = 1000
 MOST_ELEMENTS = 100_000
+MOST_VALUE = 1e30  # a larger number is a mistake, and its products overflow
 _LAYOUT_FOLDERS = frozenset({"urdf", "robots", "robot", "xml", "mjcf", "model", "models", "sdf", "xacro"})
 _SHOWN = 60  # characters of a culprit that a message quotes
 
@@ -85,6 +86,7 @@ def parse_xml(data: bytes, where: str) -> ET.Element:
     parser.buffer_text = True
     parser.StartElementHandler = start
     parser.EndElementHandler = end
+    parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     parser.ExternalEntityRefHandler = refuse
@@ -98,22 +100,24 @@ def parse_xml(data: bytes, where: str) -> ET.Element:
         raise ModelError(f"{where}: not readable as XML: {error}") from None
 
 
-def numbers(text: str, what: str, count: int | tuple[int, int] | None = None) -> np.ndarray:
+def numbers(
+    text: str, what: str, count: int | tuple[int, int] | None = None, most_value: float = MOST_VALUE
+) -> np.ndarray:
     """Finite numbers of a blank-separated text. ``count`` is how many are wanted, or the least and the most."""
     parts = text.split()
     least, most = (count if isinstance(count, tuple) else (count, count)) if count is not None else (0, math.inf)
     if not least <= len(parts) <= most:
         wanted = f"{least}" if least == most else f"{least} to {most}"
         raise ModelError(f"{what} must be {wanted} number{'' if wanted == '1' else 's'}, got {shown(text)}")
-    return np.array([_number(part, what) for part in parts])
+    return np.array([_number(part, what, most_value) for part in parts])
 
 
-def number(text: str, what: str) -> float:
+def number(text: str, what: str, most_value: float = MOST_VALUE) -> float:
     """One finite number."""
-    return float(numbers(text, what, 1)[0])
+    return float(numbers(text, what, 1, most_value)[0])
 
 
-def _number(text: str, what: str) -> float:
+def _number(text: str, what: str, most_value: float) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -122,6 +126,8 @@ def _number(text: str, what: str) -> float:
         raise ModelError(f"{what} holds {shown(text)}, which is not a number")
     if not math.isfinite(value):
         raise ModelError(f"{what} is not finite: {shown(text)}")
+    if abs(value) > most_value:
+        raise ModelError(f"{what} is beyond {most_value:g}: {shown(text)}")
     return value
 
 
@@ -158,13 +164,15 @@ class Package:
         """
         text = reference.strip().replace("\\", "/")
         place = f"{what} {shown(reference)} of {shown(self.model.name)}"
-        if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/*", text):
+        if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?", text):
             if scheme[1].lower() == "file":
                 raise ModelError(f"{place} is an absolute path: only paths inside the package are allowed")
             if scheme[1].lower() != "package":  # never fetched
                 return self._gone(reference)
             name, _, rest = text[scheme.end() :].partition("/")
             self._check_relative(rest, place)
+            if not name:
+                raise ModelError(f"{place} names no package")
             root = self._package(name)
             if root is None:
                 if _climbs(PurePosixPath(rest)):

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError, ModelError
 from footfall.robot.draft import Draft, Shape
-from footfall.robot.guard import Package, shown
+from footfall.robot.guard import Package, label, shown
 from footfall.robot.mjcf_guard import CleanMjcf, Mesh, clean
 from footfall.robot.parts import Actuator, Joint, Link
 from footfall.robot.urdf import UNLIMITED, lenient_link
@@ -208,6 +208,10 @@ class _Reader:
     def _add_poses(self, draft: Draft, base: int) -> None:
         m = self.model
         moving = {joint.name for joint in draft.joints if joint.kind != "fixed"}
+        for key in self.cleaned.root.iter("key"):
+            if "qpos" in key.attrib and len(key.attrib["qpos"].split()) != m.nq:
+                count = len(key.attrib["qpos"].split())
+                raise ModelError(f"{label(key)} has {count} numbers in 'qpos': {m.nq} are wanted")
         for k in range(m.nkey):
             qpos, name = m.key_qpos[k], m.key(k).name or f"key{k}"
             if not np.isfinite(qpos).all():

@@ -8,6 +8,7 @@ a small massless sphere in its place, and is remembered for a foot.
 from __future__ import annotations
 
 import copy
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from footfall.robot.guard import (
     MOST_DEPTH,
     MOST_ELEMENTS,
     MOST_LINKS,
+    MOST_VALUE,
     Package,
     label,
     numbers,
@@ -195,7 +197,7 @@ def _passed(element: ET.Element, owner: str = "") -> ET.Element:
             continue
         text = element.attrib[key]
         if counts is not None:
-            values = numbers(text, f"'{key}' of {what}", counts)
+            values = numbers(text, f"'{key}' of {what}", counts, math.inf if key.endswith("range") else MOST_VALUE)
             if key in _WHOLE and not (np.abs(values) < 2**31).all():
                 raise ModelError(f"'{key}' of {what} is out of range: {shown(text)}")
             if element.tag == "inertial" and key == "mass" and values[0] < 0:
@@ -300,6 +302,7 @@ class _Geoms:
                 self.number += 1
                 body.set("name", f"unnamed body {self.number}")
             self.result.weighed.add(body.attrib["name"])
+            placed.set("mass", "1")  # so that MuJoCo passes it: such a body is refused later, if it is the robot's
 
 
 def _geoms(

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.robot.draft import Draft, Shape
-from footfall.robot.guard import MOST_LINKS, Package, label, number, numbers, shown, unique
+from footfall.robot.guard import MOST_LINKS, MOST_VALUE, Package, label, number, numbers, shown, unique
 from footfall.robot.parts import Actuator, Joint, Link
 from footfall.spatial.rotation import from_euler
 from footfall.spatial.transform import Transform
@@ -70,7 +70,8 @@ def _needed(element: ET.Element, key: str, owner: str) -> str:
 def _value(element: ET.Element | None, key: str, owner: str, default: float) -> float:
     if element is None or key not in element.attrib:
         return default
-    return number(element.attrib[key], f"'{key}' in <{element.tag}> of {owner}")
+    most = math.inf if element.tag == "limit" else MOST_VALUE
+    return number(element.attrib[key], f"'{key}' in <{element.tag}> of {owner}", most)
 
 
 def _pose(element: ET.Element, owner: str) -> Transform:
