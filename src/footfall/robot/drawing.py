@@ -108,6 +108,10 @@ def _robot_view(ax: Axes, robot: Robot, q: np.ndarray, view: tuple[float, float]
 
 def _leg_view(ax: Axes, robot: Robot, q: np.ndarray, foot: int, view: tuple[float, float]) -> None:
     scene = Scene(robot, q, view)
+    if robot.nj == 0:
+        ax.set_axis_off()
+        ax.set_title("no joints", fontsize=10, color=INK)
+        return
     tip = robot.tree.feet[foot] if robot.feet else len(scene.poses) - 1
     path = [b for b in robot.tree.support[tip] if _limbs(robot)[b] is not None] or list(robot.tree.support[tip])
     name = robot.feet[foot].name if robot.feet else robot.tree.bodies[tip].name

@@ -56,5 +56,8 @@ def two_link_angles(depth: float, upper: float, lower: float, bend: int) -> tupl
 
     Angles are right-handed about an axis; ``bend`` = +1 or -1 is the sign of the knee's.
     """
-    knee = bend * math.acos((depth**2 - upper**2 - lower**2) / (2 * upper * lower))
+    cosine = (depth**2 - upper**2 - lower**2) / (2 * upper * lower)
+    if not abs(cosine) <= 1 + 1e-9:
+        raise InputError(f"links of {upper:g} m and {lower:g} m cannot reach a depth of {depth:g} m")
+    knee = bend * math.acos(min(max(cosine, -1.0), 1.0))
     return -math.atan2(lower * math.sin(knee), upper + lower * math.cos(knee)), knee
