@@ -78,7 +78,7 @@ class Bound:
 
     def key(self) -> str | None:
         """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
-        if not self.is_library or not hasattr(self.constant, "digest"):
+        if not self.is_library or getattr(self.constant, "digest", None) is None:
             return None
         inner, parts = _unwrapped(self.original), []
         if isinstance(self.original, functools.partial):
@@ -108,6 +108,7 @@ def compile(
     free: Sequence[str] = (),
     lanes: int | None = None,
     cache: Any = True,
+    verify: bool | None = None,
     **given: Any,
 ) -> Any:
     """The function as machine code, with the same signature less the robot.
@@ -117,13 +118,15 @@ def compile(
 
     target: ``native`` (one robot), ``batch`` (every argument with a leading robot axis), ``interpret``, or ``cuda``.
     free: parameters that stay inputs: ``free=["trunk.mass"]``, then ``fd(q, v, tau, {"trunk.mass": 4.0})``.
+    verify: replay the trace against NumPy; None does so for functions that are not footfall's own.
     given: keyword arguments of the function; arrays become inputs (their shape counts), anything else is a constant.
     """
     from footfall import trace
 
     bound = Bound(function, robot, examples, free, given)
+    verify = not bound.is_library if verify is None else verify
     return trace.compile(
-        bound, *bound.examples, target=target, dtype=dtype, lanes=lanes, cache=cache, verify=not bound.is_library,
+        bound, *bound.examples, target=target, dtype=dtype, lanes=lanes, cache=cache, verify=verify,
         names=bound.names, key=bound.key() if cache else None,
     )  # fmt: skip
 

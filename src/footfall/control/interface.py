@@ -70,7 +70,8 @@ class Command:
 class Controller(Protocol):
     """Anything with a rate [Hz], a first memory, and a call."""
 
-    rate: float
+    @property
+    def rate(self) -> float: ...
 
     def start(self, robot: Robot) -> Any:
         """The memory before the first tick: any nest of arrays."""

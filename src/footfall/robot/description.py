@@ -16,7 +16,7 @@ import numpy as np
 
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
-from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of
+from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
 from footfall.robot.tree import Tree
 
 ROTOR_MODES = ("none", "armature", "exact")
@@ -49,8 +49,8 @@ class Robot:
 
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
     ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
-    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the last
-    pattern that fits counts.
+    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
+    last pattern that fits counts.
     """
 
     name: str
@@ -84,12 +84,18 @@ class Robot:
                 raise ModelError(
                     f"foot '{foot.name}' sits on the unknown link '{foot.link}': this robot has {_list(links)}"
                 )
+        driven = [actuator.joint for actuator in self.actuators]
         for actuator in self.actuators:
+            if driven.count(actuator.joint) > 1:
+                raise ModelError(f"joint '{actuator.joint}' of robot '{self.name}' has two actuators")
             if actuator.joint not in tree.joint_names:
                 raise ModelError(
                     f"an actuator drives the unknown joint '{actuator.joint}': moving are {_list(tree.joint_names)}"
                 )
-        poses = {k: Pose(array_of(p.joints, (self.nj,), f"pose '{k}'"), float(p.height)) for k, p in self.poses.items()}
+        poses = {
+            k: Pose(array_of(p.joints, (self.nj,), f"pose '{k}'"), number(p.height, f"height of pose '{k}'"))
+            for k, p in self.poses.items()
+        }
         object.__setattr__(self, "poses", poses)
 
     # -- sizes and names ---------------------------------------------------------------------------------------------
@@ -157,7 +163,9 @@ class Robot:
             joints, z = np.asarray(pose, dtype=float), 0.0
             if joints.shape != (self.nj,):
                 raise InputError(f"joint positions must have shape ({self.nj},), got {joints.shape}")
-        z = z if height is None else height
+        z = float(z if height is None else height)
+        if not (np.isfinite(joints).all() and np.isfinite(z)):
+            raise InputError("joint positions and height of a state must be finite")
         base = [0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0] if self.floating else []
         return np.concatenate([base, joints]), np.zeros(self.nv)
 

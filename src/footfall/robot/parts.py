@@ -99,6 +99,11 @@ class Link:
                 f"inertia of link '{name}' is not realisable: principal moments {a:.4g} + {b:.4g} < {c:.4g} kg m²"
                 " (Link(..., as_published=True) keeps it as it is)"
             )
+        if self.box is not None:
+            box = array_of(self.box, (3,), f"box of link '{name}'")
+            if (box <= 0).any():
+                raise ModelError(f"box of link '{name}' must have positive sides, got {box.tolist()}")
+            _set(self, box=tuple(box.tolist()))
         _set(self, mass=mass, com=com, inertia=inertia)
 
 
@@ -212,6 +217,8 @@ class Actuator:
         _set(self, torque_limit=number(self.torque_limit, f"torque limit {what}", 0, infinite=True),
              speed_limit=number(self.speed_limit, f"speed limit {what}", 0, infinite=True),
              gear=number(self.gear, f"gear {what}"))  # fmt: skip
+        if self.gear == 0:
+            raise ModelError(f"gear {what} must not be zero")
         for key in ("torque_constant", "resistance", "voltage"):
             if getattr(self, key) is not None:
                 _set(self, **{key: number(getattr(self, key), f"{key.replace('_', ' ')} {what}", 0)})

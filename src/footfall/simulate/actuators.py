@@ -78,7 +78,7 @@ def joint_forces(
         passive, steep = passive - drag * rates, steep + drag
     if model.end_stops:
         passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
-    return JointForces(motor, passive, slope, steep)
+    return JointForces(motor, passive, slope * np.ones(robot.nj), steep)
 
 
 def _with_end_stops(

@@ -1,8 +1,8 @@
 """How accelerations become motion.
 
-``linearly_implicit`` (default) and ``semi_implicit_euler`` share ``step``; they differ in whether the contact law is taken
-implicitly. ``heun`` and ``rk4`` are explicit in everything. Seed 000 says "explicit 2nd-order Euler", which is undefined:
-semi-implicit Euler and Heun are its two likely readings.
+``linearly_implicit`` (default) and ``semi_implicit_euler`` share ``step``; they differ in whether the contact law is
+taken implicitly. ``heun`` and ``rk4`` are explicit in everything. Seed 000 says "explicit 2nd-order Euler", which is
+undefined: semi-implicit Euler and Heun are its two likely readings.
 
 Heun and RK4 integrate (p, quaternion, joints; ω in base axes, v in *world* axes, joint rates; work) as one vector, with
 the quaternion brought back to unit length at the end of every step.

@@ -1,0 +1,179 @@
+"""What runs ticks: one compiled function, or a Python controller between compiled physics."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.control.interface import JointCommand, Sensed
+from footfall.errors import FootfallError, InputError, TraceError
+from footfall.simulate.tick import Body, Carried, Inputs, Rig, physics, tick
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a run ended early."""
+
+    time: float
+    kind: str  # fell, diverged, error
+    message: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Recorded ticks: every array has time first."""
+
+    time: ndarray
+    q: ndarray
+    v: ndarray
+    motor: ndarray
+    forces: ndarray
+    work: ndarray
+    command: JointCommand
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        own = {f.name: getattr(self, f.name)[rows] for f in dataclasses.fields(self) if f.name != "command"}
+        asked = {f.name: getattr(self.command, f.name)[rows] for f in dataclasses.fields(JointCommand)}
+        return Rows(**own, command=JointCommand(**asked))
+
+    def finite(self) -> int:
+        """How many rows, from the first, hold finite numbers only."""
+        good = np.ones(len(self), dtype=bool)
+        for array in (self.q, self.v, self.motor, self.forces, self.command.position, self.command.torque):
+            good &= np.isfinite(np.reshape(array, (len(self), -1))).all(axis=1)
+        bad = np.flatnonzero(~good)
+        return int(bad[0]) if len(bad) else len(self)
+
+    def culprit(self, row: int, joints: tuple[str, ...]) -> str:
+        """What is not finite in a row, in words."""
+        for key in ("position", "velocity", "kp", "kd", "torque"):
+            wrong = np.flatnonzero(~np.isfinite(getattr(self.command, key)[row]))
+            if len(wrong):
+                return f"the controller asked for a {key} that is not finite at joint '{joints[wrong[0]]}'"
+        base = self.q.shape[1] - len(joints)
+        for name, array, start in (("position", self.q, base), ("rate", self.v, self.v.shape[1] - len(joints))):
+            wrong = np.flatnonzero(~np.isfinite(array[row]))
+            if len(wrong) and wrong[0] >= start:
+                return f"the {name} of joint '{joints[wrong[0] - start]}'"
+        return "the state of the base"
+
+
+class Engine(Protocol):
+    def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
+        """(state after ``count`` ticks, every ``every``-th tick, trouble that the controller made)."""
+        ...
+
+
+def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | None) -> Engine:
+    """Compile the controller with the physics if it can be traced (``compiled`` None: find out; True: insist)."""
+    if compiled is False:
+        return PythonEngine(rig, carried, inputs)
+    try:
+        _check_controller(rig, carried, inputs)
+        return CompiledEngine(rig, carried, inputs)
+    except TraceError as error:
+        if compiled:
+            raise
+        name = type(rig.controller).__name__
+        warnings.warn(f"controller {name} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
+        return PythonEngine(rig, carried, inputs)
+
+
+def _check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> None:
+    """Trace a user's controller twice and replay it against NumPy: hidden state shows as a difference."""
+    if type(rig.controller).__module__.startswith("footfall.") and rig.digest is not None:
+        return
+    from footfall import trace
+
+    robot, body = rig.world.robot, carried.body
+
+    def controller(t: float, sensed: Sensed, command: Any, memory: Any) -> Any:
+        asked, after = rig.controller(t, robot, sensed, command, memory)
+        return asked.spread(robot.nj), after
+
+    sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
+    trace.verify(controller, 0.1, sensed, inputs.command, carried.memory)
+
+
+class CompiledEngine:
+    """The whole tick as one function."""
+
+    def __init__(self, rig: Rig, carried: Carried, inputs: Inputs) -> None:
+        self.rig = rig
+        self.function = compiling.compile(tick, rig, carried, inputs, verify=False)
+
+    def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
+        after, (seen, asked) = self.function.roll(count, carried, inputs, every=every)
+        body = seen.body
+        rows = Rows(seen.tick * self.rig.period, body.q, body.v, body.motor, body.forces, body.work, asked)
+        return after, rows, None
+
+
+class PythonEngine:
+    """The controller in Python at its own rate, the physics between its ticks compiled."""
+
+    def __init__(self, rig: Rig, carried: Carried, inputs: Inputs) -> None:
+        self.rig = rig
+        command = JointCommand().spread(rig.world.robot.nj)
+        self.physics = compiling.compile(physics, rig, carried.body, command, inputs.push, verify=False)
+
+    def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
+        kept: list[tuple[float, Body, JointCommand]] = []
+        trouble = None
+        for k in range(count):
+            time = float(carried.tick) * self.rig.period
+            try:
+                asked, memory = self._ask(time, carried, inputs)
+            except FootfallError as error:
+                trouble = Stop(time, "error", str(error))
+                break
+            body = self.physics(carried.body, asked, inputs.push)
+            carried = Carried(carried.tick + 1.0, body, memory)
+            if (k + 1) % every == 0:
+                kept.append((float(carried.tick) * self.rig.period, body, asked))
+        return carried, self._rows(kept), trouble
+
+    def _ask(self, time: float, carried: Carried, inputs: Inputs) -> tuple[JointCommand, Any]:
+        """One tick of the controller, with everything it may do wrong turned into one sentence."""
+        rig, body = self.rig, carried.body
+        where = f"controller {type(rig.controller).__name__} at {time:.4f} s (tick {int(carried.tick)})"
+        robot = rig.world.robot
+        try:
+            sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
+            answer = rig.controller(time, robot, sensed, inputs.command, carried.memory)
+        except Exception as error:
+            raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
+        if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
+            raise InputError(f"{where} must return (JointCommand, memory), got {type(answer).__name__}")
+        try:
+            asked = answer[0].spread(robot.nj)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        for f in dataclasses.fields(JointCommand):
+            value = np.asarray(getattr(asked, f.name), dtype=float)
+            if not np.isfinite(value).all():
+                joint = robot.joint_names[int(np.flatnonzero(~np.isfinite(value))[0])]
+                raise InputError(f"{where} asked for a {f.name} that is not finite at joint '{joint}'")
+        return asked, answer[1]
+
+    def _rows(self, kept: list[tuple[float, Body, JointCommand]]) -> Rows:
+        robot, spheres = self.rig.world.robot, len(self.rig.world.spheres)
+        shapes = {"q": (robot.nq,), "v": (robot.nv,), "motor": (robot.nj,), "forces": (spheres, 3), "work": (4,)}
+        own = {
+            key: np.array([getattr(body, key) for _, body, _ in kept]).reshape(len(kept), *shape)
+            for key, shape in shapes.items()
+        }
+        asked = {
+            f.name: np.array([getattr(c, f.name) for _, _, c in kept]).reshape(len(kept), robot.nj)
+            for f in dataclasses.fields(JointCommand)
+        }
+        return Rows(np.array([t for t, _, _ in kept]), **own, command=JointCommand(**asked))

@@ -1,0 +1,106 @@
+"""From rows of a run to its recording, in memory and, if asked, in a file that grows with the run."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.dynamics.energy import kinetic_energy, potential_energy
+from footfall.errors import FootfallError
+from footfall.simulate.engine import Rows, Stop
+from footfall.simulate.recording import Recording
+from footfall.simulate.recording_writer import Event, RecordingWriter
+
+if TYPE_CHECKING:
+    from footfall.simulate.simulation import Simulation
+
+
+class Recorder:
+    """Collects the rows of one call of ``run``."""
+
+    def __init__(self, simulation: Simulation, path: str | Path | None) -> None:
+        self.simulation, self.robot = simulation, simulation.robot
+        self.meta = _meta(simulation)
+        self.blocks: list[dict[str, ndarray]] = []
+        self.events: list[Event] = [
+            Event(p.start, "push", f"{np.round(p.force, 3).tolist()} N for {p.duration:g} s") for p in simulation.pushes
+        ]
+        self.energies = _energies(simulation)
+        self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
+        self._new_events = list(self.events)
+        self._work_before = simulation.carried.body.work
+
+    def add(self, rows: Rows, stop: Stop | None) -> None:
+        """Keep rows, and say in an event why the run stopped."""
+        if stop is not None:
+            self._new_events.append(Event(stop.time, stop.kind, stop.message))
+            self.events.append(self._new_events[-1])
+            self.meta.update(stopped=stop.message, stop_time=stop.time, fell=stop.kind == "fell",
+                             diverged=stop.kind == "diverged")  # fmt: skip
+            if self.writer is not None:
+                self.writer.meta.update(self.meta)
+        if not len(rows):
+            return
+        columns = self._columns(rows)
+        self.blocks.append(columns)
+        if self.writer is not None:
+            self.writer.append(columns, self._new_events)
+        self._new_events = []
+
+    def _columns(self, rows: Rows) -> dict[str, ndarray]:
+        feet = self.robot.nf
+        kinetic, potential = self.energies(rows.q, rows.v)
+        work = rows.work - self._work_before
+        columns = {
+            "time": rows.time, "q": rows.q, "v": rows.v,
+            "command_position": rows.command.position, "command_torque": rows.command.torque,
+            "torque": rows.motor, "force": rows.forces[:, :feet],
+            "contact": np.linalg.norm(rows.forces[:, :feet], axis=2) > 0,
+            "kinetic": kinetic, "potential": potential,
+            "work": work[:, 0], "friction_work": work[:, 1], "contact_work": work[:, 2], "push_work": work[:, 3],
+        }  # fmt: skip
+        if rows.forces.shape[1] > feet:
+            columns["body_force"] = rows.forces[:, feet:].sum(axis=1)
+        return columns
+
+    def finish(self) -> Recording:
+        if self.writer is not None:
+            self.writer.close()
+        if self.blocks:
+            columns = {key: np.concatenate([block[key] for block in self.blocks]) for key in self.blocks[0]}
+        else:
+            columns = {"time": np.zeros(0), "q": np.zeros((0, self.robot.nq)), "v": np.zeros((0, self.robot.nv))}
+        return Recording(self.robot, columns, self.events, self.meta)
+
+    def interrupted(self, error: BaseException) -> None:
+        """Close the file so that what was recorded can be read; the error goes on its way."""
+        if self.writer is not None:
+            self.writer.meta["interrupted"] = f"{type(error).__name__}: {error}".strip(": ")
+            with contextlib.suppress(FootfallError, OSError):
+                self.writer.close()
+
+
+def _energies(simulation: Simulation) -> Any:
+    """Kinetic and potential energy of many states at once, compiled for the batch."""
+    robot, gravity = simulation.robot, simulation.rig.world.gravity
+
+    def energies(q: ndarray, v: ndarray) -> tuple[float, float]:
+        return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
+
+    carried = simulation.carried.body
+    return compiling.compile(energies, None, carried.q, carried.v, target="batch", verify=False)
+
+
+def _meta(simulation: Simulation) -> dict[str, Any]:
+    rig = simulation.rig
+    return {
+        "robot": simulation.robot.name, "controller": type(rig.controller).__name__, "rate": 1.0 / rig.period,
+        "contact": type(rig.world.contact).__name__, "ground": type(rig.world.ground).__name__, "dt": rig.dt,
+        "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
+        "start_time": simulation.time, "fell": False, "diverged": False,
+    }  # fmt: skip

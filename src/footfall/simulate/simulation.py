@@ -1,0 +1,307 @@
+"""``Simulation``: a robot, a controller, a contact model and a ground, run and recorded.
+
+    sim = ff.Simulation(robot, controller=ff.control.JointPD(gait, kp=40, kd=1), dt=1e-3)
+    rec = sim.run(10.0)
+
+A run stops at the tick in which a number is no longer finite, or the robot has fallen, keeps the recording so far and
+says when and why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Ground, Plane
+from footfall.contact.points import spheres_of
+from footfall.control.interface import Command, Controller
+from footfall.control.joint_pd import Hold
+from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.errors import FootfallError, InputError, unknown
+from footfall.robot.description import Robot
+from footfall.robot.parts import Foot
+from footfall.simulate.actuators import JointModel
+from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
+from footfall.simulate.engine import CompiledEngine, Engine, Rows, Stop, make_engine
+from footfall.simulate.integrators import INTEGRATORS
+from footfall.simulate.recorder import Recorder
+from footfall.simulate.recording import Recording
+from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
+from footfall.simulate.world import World
+from footfall.spatial.quaternion import to_rotation
+
+_CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force [N] on the base for a while, in world axes, at its origin; ``moment`` [N m] as well if given."""
+
+    start: float
+    duration: float
+    force: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    moment: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        numbers = [self.start, self.duration, *self.force, *self.moment]
+        if not np.isfinite(numbers).all() or self.duration <= 0 or self.start < 0:
+            raise InputError(f"a push needs a start >= 0, a duration > 0 and finite forces, got {self}")
+
+    @property
+    def wrench(self) -> Float[ndarray, "6"]:
+        return np.array([*self.moment, *self.force], dtype=float)
+
+
+@dataclass
+class Simulation:
+    """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
+
+    controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
+    start: a pose's name, joint positions, or (q, v). touching: further spheres that may touch, such as
+    ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides by tracing it.
+    record_rate: rows a second, the controller's rate unless given.
+    """
+
+    robot: Robot
+    controller: Controller | None = None
+    contact: Any = None
+    ground: Ground | None = None
+    dt: float = 1e-3
+    integrator: str = "linearly_implicit"
+    joints: JointModel = field(default_factory=JointModel)
+    gravity: tuple[float, float, float] = GRAVITY
+    start: Any = None
+    command: Command = field(default_factory=Command)
+    pushes: Sequence[Push] = ()
+    touching: Sequence[Foot] = ()
+    stop_on_fall: bool = True
+    compile_controller: bool | None = None
+    record_rate: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.integrator not in INTEGRATORS:
+            raise unknown("integrator", self.integrator, INTEGRATORS)
+        if not np.isfinite(self.dt) or not 1e-7 <= self.dt <= 0.02:
+            raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt}")
+        self.controller = self.controller or _stand(self.robot)
+        if not isinstance(self.controller, Controller):
+            raise InputError(
+                f"a controller needs a rate, start(robot) and a call, which {type(self.controller).__name__} has not;"
+                " @ff.controller(rate=...) makes one of a function"
+            )
+        contact = Compliant() if self.contact is None else self.contact
+        implicit = self.integrator == "linearly_implicit"
+        if getattr(contact, "implicit", implicit) != implicit:
+            contact = dataclasses.replace(contact, implicit=implicit)
+        world = World(
+            self.robot, Plane() if self.ground is None else self.ground, contact, self.joints,
+            (float(self.gravity[0]), float(self.gravity[1]), float(self.gravity[2])), spheres_of(self.robot, self.touching),
+        )  # fmt: skip
+        self.rig = Rig(world, self.controller, self.integrator, self.dt, _substeps(self.controller.rate, self.dt))
+        self._engine: Engine | None = None
+        self.stopped: Stop | None = None
+        self.reset()
+
+    # -- state -------------------------------------------------------------------------------------------------------
+    def reset(self) -> None:
+        """Back to the start."""
+        q, v = _start(self.robot, self.start)
+        assert self.controller is not None
+        _check_clear(self.rig.world, q)
+        self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.controller.start(self.robot))
+        self.stopped = None
+
+    @property
+    def time(self) -> float:
+        return float(self.carried.tick) * self.rig.period
+
+    @property
+    def q(self) -> Float[ndarray, "nq"]:
+        return self.carried.body.q
+
+    @property
+    def v(self) -> Float[ndarray, "nv"]:
+        return self.carried.body.v
+
+    @property
+    def engine(self) -> Engine:
+        """What runs ticks: compiled on first use."""
+        if self._engine is None:
+            inputs = Inputs(self.command, np.zeros(6))
+            self._engine = make_engine(self.rig, self.carried, inputs, self.compile_controller)
+        return self._engine
+
+    @property
+    def controller_is_compiled(self) -> bool:
+        return isinstance(self.engine, CompiledEngine)
+
+    def checkpoint(self, path: str | Path) -> None:
+        """Write the present state to a file, for ``resume``."""
+        save_checkpoint(path, self.rig, self.carried)
+
+    def resume(self, path: str | Path) -> None:
+        """Go on from a checkpoint of the same simulation, bit for bit."""
+        self.carried = load_checkpoint(path, self.rig, self.carried)
+        self.stopped = None
+
+    # -- running -----------------------------------------------------------------------------------------------------
+    def run(self, duration: float, path: str | Path | None = None, progress: bool = False) -> Recording:
+        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given."""
+        if not np.isfinite(duration) or duration <= 0:
+            raise InputError(f"the duration of a run must be positive, got {duration}")
+        if self.stopped is not None:
+            raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
+        ticks = max(1, round(duration / self.rig.period))
+        every = self._every()
+        recorder = Recorder(self, path)
+        try:
+            with _bar(progress, ticks) as bar:
+                done = 0
+                while done < ticks and self.stopped is None:
+                    count = self._chunk(ticks - done, every)
+                    self._advance(count, every, recorder)
+                    done += count
+                    bar(count)
+        except BaseException as error:
+            recorder.interrupted(error)
+            raise
+        return recorder.finish()
+
+    def _advance(self, count: int, every: int, recorder: Recorder) -> None:
+        """Some ticks with constant inputs; stops at the first row that is not finite or has fallen."""
+        inputs = Inputs(self.command, self._push_at(self.time))
+        before = self.carried
+        after, rows, trouble = self.engine.roll(before, inputs, count, every)
+        good = rows.finite()
+        fallen = self._first_fall(rows[:good]) if self.stop_on_fall else None
+        if trouble is not None:
+            self.stopped = trouble
+        if fallen is not None:
+            self.stopped = Stop(rows.time[fallen], "fell", f"the robot fell at {rows.time[fallen]:.3f} s")
+            good = fallen + 1
+        elif good < len(rows):
+            when, culprit = float(rows.time[good]), rows.culprit(good, self.robot.joint_names)
+            self.stopped = Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
+        recorder.add(rows[:good], self.stopped)
+        self.carried = after if self.stopped is None or trouble is not None else before
+
+    def _first_fall(self, rows: Rows) -> int | None:
+        """The first row in which the base leans by more than 75 degrees or lies on the ground."""
+        if not self.robot.floating or not len(rows):
+            return None
+        q, ground = rows.q, self.rig.world.ground
+        for k in range(len(q)):
+            tilt = to_rotation(q[k, 3:7])[2, 2]
+            if tilt < np.cos(np.radians(75.0)) or ground.distance(q[k, :3]) < self._fall_height:
+                return k
+        return None
+
+    @property
+    def _fall_height(self) -> float:
+        q, _ = _start(self.robot, self.start)
+        return 0.3 * float(self.rig.world.ground.distance(q[:3]))
+
+    def _every(self) -> int:
+        if self.record_rate is None:
+            return 1
+        every = round(1.0 / (self.record_rate * self.rig.period))
+        if every < 1 or not np.isfinite(self.record_rate):
+            raise InputError(
+                f"record rate {self.record_rate} Hz is beyond the controller's {1 / self.rig.period:.6g} Hz"
+            )
+        return every
+
+    def _chunk(self, left: int, every: int) -> int:
+        """Ticks until the next look: a quarter of a second, the end, or the next change of a push."""
+        count = min(left, max(every, int(_CHUNK_SECONDS / self.rig.period) // every * every))
+        for push in self.pushes:
+            for edge in (push.start, push.start + push.duration):
+                ahead = round((edge - self.time) / self.rig.period)
+                if 0 < ahead < count:
+                    count = ahead
+        return count
+
+    def _push_at(self, time: float) -> Float[ndarray, "6"]:
+        half = 0.5 * self.rig.period
+        on = [p.wrench for p in self.pushes if p.start - half <= time < p.start + p.duration - half]
+        return np.sum(on, axis=0) if on else np.zeros(6)
+
+
+def _substeps(rate: float, dt: float) -> int:
+    if not np.isfinite(rate) or rate <= 0:
+        raise InputError(f"the rate of a controller must be positive, got {rate}")
+    ratio = 1.0 / (rate * dt)
+    count = max(1, round(ratio))
+    if abs(ratio - count) > 1e-6 * count:
+        raise InputError(
+            f"a controller at {rate:g} Hz does not fit a step of {dt:g} s: its period must be a whole number of steps"
+        )
+    return count
+
+
+def _stand(robot: Robot) -> Controller:
+    weight = robot.mass * 9.81
+    return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp=0.5 * weight, kd=0.012 * weight)
+
+
+def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
+    if isinstance(start, tuple) and len(start) == 2:
+        q, v = (np.asarray(x, dtype=float) for x in start)
+    else:
+        q, v = robot.state("stand" if start is None and "stand" in robot.poses else start)
+    for name, array, size in (("q", q, robot.nq), ("v", v, robot.nv)):
+        if array.shape != (size,):
+            raise InputError(f"{name} of robot '{robot.name}' must have shape ({size},), got {array.shape}")
+        if not np.isfinite(array).all():
+            raise InputError(f"the start has a value of {name} that is not finite")
+    if robot.floating:
+        length = np.sqrt(q[3:7] @ q[3:7])
+        if abs(length - 1.0) > 1e-6:
+            raise InputError(f"the quaternion of the start has length {length:.6g}, not 1")
+        q = np.concatenate([q[:3], q[3:7] / length, q[7:]])
+    return q, v
+
+
+def _check_clear(world: World, q: ndarray) -> None:
+    """Refuse a start inside the ground, where contact forces would shoot the robot off."""
+    from footfall.kinematics.forward import body_poses
+
+    poses = body_poses(world.robot, q)
+    for sphere in world.spheres:
+        depth = sphere.radius - float(world.ground.distance(poses[sphere.body].point(sphere.center)))
+        if depth > 5e-3:
+            raise InputError(f"the start puts '{sphere.name}' {1e3 * depth:.1f} mm inside the ground: raise the base")
+
+
+class _bar:
+    """A progress bar on standard error for runs that take longer than a moment; nothing when not asked for."""
+
+    def __init__(self, wanted: bool, total: int) -> None:
+        self.wanted, self.total = wanted, total
+
+    def __enter__(self) -> Any:
+        if not self.wanted:
+            return lambda count: None
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self.progress = Progress(console=Console(stderr=True), transient=True)
+        self.progress.start()
+        task = self.progress.add_task("simulating", total=self.total)
+        return lambda count: self.progress.advance(task, count)
+
+    def __exit__(self, *_: object) -> None:
+        if self.wanted:
+            self.progress.stop()
+
+
+__all__ = ["Push", "Simulation", "Stop"]

@@ -1,0 +1,105 @@
+"""One tick: the controller once, then as many physics steps as fit into its period. A run repeats it.
+
+A controller that can be traced is compiled into the tick; for any other the tick is cut in two, and ``physics`` alone
+is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.identity import digest_of
+from footfall.simulate.integrators import integrate_step
+from footfall.simulate.step import State
+from footfall.simulate.world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Rig:
+    """The constants of a tick: a world, a controller, and how to step."""
+
+    world: World
+    controller: Any
+    integrator: str
+    dt: float  # [s]
+    substeps: int  # steps a tick
+
+    @property
+    def period(self) -> float:
+        return self.dt * self.substeps
+
+    def parameter(self, path: str) -> Any:
+        return self.world.parameter(path)
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Rig:
+        return replace(self, world=self.world.with_parameters(parameters))
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
+
+
+@dataclass(frozen=True)
+class Body:
+    """The physical state: configuration, velocity, and what acted in the last step."""
+
+    q: Float[ndarray, "nq"]
+    v: Float[ndarray, "nv"]
+    motor: Float[ndarray, "nj"]  # torque of the motors [N m]
+    forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
+    work: Float[ndarray, "4"]  # of motors, passive torques, contact and pushes since the start [J]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What one tick hands to the next."""
+
+    tick: float  # how many have passed; time is a multiple of it, so that it does not drift
+    body: Body
+    memory: Any  # of the controller
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What may change from outside between ticks."""
+
+    command: Command
+    push: Float[ndarray, "6"]  # wrench (n, f) on the base at its origin, world axes
+
+
+def tick(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Carried, JointCommand]:
+    """(what is carried on, what the controller asked for)."""
+    robot, body = rig.world.robot, carried.body
+    sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
+    asked, memory = rig.controller(carried.tick * rig.period, robot, sensed, inputs.command, carried.memory)
+    command = asked.spread(robot.nj)
+    return Carried(carried.tick + 1.0, physics(rig, body, command, inputs.push), memory), command
+
+
+def physics(rig: Rig, body: Body, command: JointCommand, push: Float[ndarray, "6"]) -> Body:
+    """The physics of one tick: the command is held while the robot moves."""
+
+    def substep(_: float, body: Body) -> Body:
+        state, acted, work = integrate_step(rig.integrator, rig.world, State(body.q, body.v), command, push, rig.dt)
+        return Body(state.q, state.v, acted.motor, acted.forces, body.work + work)
+
+    if rig.substeps == 1:
+        return substep(0.0, body)
+    return numeric.repeat(rig.substeps, substep, body)
+
+
+def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Body:
+    """The first body of a run."""
+    return Body(
+        np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
+        np.zeros(4),
+    )  # fmt: skip
