@@ -67,7 +67,11 @@ class McapWriter:
         self._indexes: list[tuple[int, int, Any]] = []  # of attachments and metadata: (opcode, place, record)
         self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.size = 0
-        self._write(MAGIC + self._bytes(records.Header("", library)))
+        try:
+            self._write(MAGIC + self._bytes(records.Header("", library)))
+        except OSError:
+            self.abandon()
+            raise
 
     # -- the data section ----------------------------------------------------------------------------------------------
     def schema(self, name: str, encoding: str, data: bytes) -> int:

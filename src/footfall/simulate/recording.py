@@ -216,6 +216,13 @@ class Recording:
 
         return to_netcdf(self, Path(path))
 
+    @classmethod
+    def from_netcdf(cls, path: str | os.PathLike[str]) -> Recording:
+        """The recording of a file that ``to_netcdf`` wrote."""
+        from footfall.simulate.tables import from_netcdf
+
+        return cls(*from_netcdf(Path(path)))
+
     def plot(self, kind: str = "trunk", **options: Any) -> Figure:
         """A matplotlib figure: ``trunk``, ``contact``, ``torque``, ``joints`` or ``energy``."""
         from footfall.simulate.plots import plot

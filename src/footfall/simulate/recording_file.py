@@ -31,6 +31,7 @@ from footfall.robot.description import Robot
 from footfall.robot.json_form import robot_from_json
 from footfall.simulate import mcap_file
 from footfall.simulate.recording_writer import FORMAT, Event, Layout, RecordingError, RecordingWriter, payload
+from footfall.simulate.whole_file import whole_file
 
 _MOST_ROW_BYTES = 1 << 24
 
@@ -71,18 +72,18 @@ def recover(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = N
 
 def write(path: Path, robot: Robot, columns: dict[str, ndarray], events: list[Event], meta: dict[str, Any]) -> None:
     """A whole recording at once: under a passing name first, so that ``path`` is never half a file."""
-    passing = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with RecordingWriter(passing, robot, meta, chunk_rows=1024) as writer:
+        with whole_file(path) as passing, RecordingWriter(passing, robot, meta, chunk_rows=1024) as writer:
             if "time" in columns:
                 writer.append(columns, events)
-        os.replace(passing, path)
     except OSError as error:
         raise RecordingError(f"cannot write the recording {path}: {error.strerror or error}") from error
     except RecordingError as error:
-        raise RecordingError(str(error).split(";")[0].replace(str(passing), str(path))) from error
-    finally:
-        passing.unlink(missing_ok=True)
+        raise RecordingError(f"cannot write the recording {path}: {_cause(error)}") from error
+
+
+def _cause(error: Exception) -> str:
+    return error.__cause__.strerror or str(error) if isinstance(error.__cause__, OSError) else str(error)
 
 
 def read(path: str | os.PathLike[str]) -> Contents:

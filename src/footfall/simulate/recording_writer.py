@@ -96,13 +96,16 @@ class RecordingWriter:
         self._dtype: np.dtype[Any] | None = None
         self._layout: list[Layout] = []
         robot_json, meta_json = robot_to_json(robot).encode(), to_json(self.meta)
+        opened: mcap_file.McapWriter | None = None
         try:
-            self._file = mcap_file.McapWriter(self.path, "footfall", compression)
+            self._file = opened = mcap_file.McapWriter(self.path, "footfall", compression)
             self._file.metadata("footfall", {"format": FORMAT, "meta": meta_json})
             self._file.attachment("robot.json", "application/json", robot_json)
             schema = self._file.schema("foxglove.Log", "jsonschema", json.dumps(_LOG_SCHEMA).encode())
             self._events_channel = self._file.channel("/events", "json", schema)
         except OSError as error:
+            if opened is not None:
+                opened.abandon()
             raise RecordingError(f"cannot write the recording {self.path}: {_why(error)}") from error
         self._flushed = time.monotonic()
 
@@ -140,9 +143,14 @@ class RecordingWriter:
             with _uninterrupted():
                 self._flush(everything=True)
                 self.closed = True
-                self._file.finish("footfall.end", {"meta": to_json(self.meta)})
+                given_up = self._file.finish("footfall.end", {"meta": to_json(self.meta)})
         except OSError as error:
             self._fail(error)
+        else:
+            if given_up:
+                raise RecordingError(
+                    f"cannot write all of the recording {self.path}: the disk is full; the end of the run is missing"
+                )
 
     def __enter__(self) -> RecordingWriter:
         return self
