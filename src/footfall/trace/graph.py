@@ -16,7 +16,7 @@ position; ``("lookup_input", first, shape, *positions)`` reads one that is given
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -322,25 +322,28 @@ class Graph:
 
     # -- regions --------------------------------------------------------------------------------------------------
     def lookup(self, table: int, *position: Node) -> Node:
-        at = self._known_place(self.tables[table].shape, position)
-        return self.node("lookup", table, *position) if at is None else self.const(self.tables[table].flat[at])
+        values = self.tables[table]
+        return self._read(("lookup", table), values.shape, position, lambda at: self.const(values.flat[at]))
 
     def lookup_input(self, first: int, shape: tuple[int, ...], *position: Node) -> Node:
         """The same for a table that is given at run time as the inputs first, first + 1, ... in row-major order."""
-        at = self._known_place(shape, position)
-        return self.node("lookup_input", first, tuple(shape), *position) if at is None else self.input(first + at)
+        return self._read(("lookup_input", first, shape), shape, position, lambda at: self.input(first + at))
 
-    def _known_place(self, shape: tuple[int, ...], position: tuple[Node, ...]) -> int | None:
-        """The flat index at constant positions, or None."""
+    def _read(
+        self, start: tuple, shape: tuple[int, ...], position: tuple[Node, ...], known: Callable[[int], Node]
+    ) -> Node:
+        """A lookup node, or the entry itself (``known`` of its flat index) at constant positions."""
         if len(shape) != len(position):
             raise refusal(f"lookup: a table of {len(shape)} axes needs {len(shape)} positions, got {len(position)}")
         if 0 in shape:
             raise refusal(f"lookup: a table of shape {shape} has nothing to read")
-        known = [self.value(p) for p in position]
-        if any(p is None for p in known):
-            return None
-        at = [int(np.fmin(np.fmax(np.floor(float(p)), 0), n - 1)) for p, n in zip(known, shape) if p is not None]
-        return int(np.ravel_multi_index(at, shape))
+        places = [self.nodes[p][1] for p in position if self.nodes[p][0] == "const"]
+        if any(map(math.isnan, places)):
+            return self.const(math.nan)
+        if len(places) < len(position):
+            return self.node(*start, *position)
+        at = [int(np.clip(np.floor(p), 0, n - 1)) for p, n in zip(places, shape)]
+        return known(int(np.ravel_multi_index(at, shape)))
 
     def open_region(self, count: int, carried: int, reverse: bool = False) -> tuple[int, tuple[Node, ...]]:
         """A new region and the parameter nodes of its carried values; close it with ``repeat``."""

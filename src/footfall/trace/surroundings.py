@@ -77,7 +77,8 @@ def _frozen(value: Any, depth: int = _DEPTH) -> Any:
     if isinstance(value, (int, float, complex)):
         return repr(value)
     if isinstance(value, np.ndarray):
-        return (value.shape, str(value.dtype), id(value) if value.dtype == object else value.tobytes())
+        value = value.view(np.ndarray)
+        return (value.shape, str(value.dtype), value.tobytes())  # of objects: their addresses
     if isinstance(value, np.random.Generator):
         return _frozen(value.bit_generator.state, depth)
     if depth == 0:

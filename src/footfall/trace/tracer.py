@@ -58,7 +58,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Trace:
     active = Tracer(graph)
     token = numeric.tracer.set(active)
     try:
-        with symbolic_constructors():
+        with symbolic_constructors(), np.errstate(all="ignore"):  # NumPy itself warns where the numbers are
             result = function(*arguments)
             leaves, rebuild = tree.flatten(result)
             outputs = [node_of(graph, x) for leaf in leaves for x in elements(leaf)]
