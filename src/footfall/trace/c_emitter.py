@@ -277,17 +277,24 @@ def types(dtype: DTypeLike) -> str:
 
 
 # bit patterns through a union: defined in C, and honoured by every C++ compiler and by NVRTC
-BIT_FUNCTIONS = """INLINE bits_t as_bits(real x)
+_BIT_FUNCTIONS = {
+    "as_bits": """INLINE bits_t as_bits(real x)
 {
     union { real number; bits_t pattern; } both;
     both.number = x;
     return both.pattern;
 }
-
-INLINE real as_real(bits_t x)
+""",
+    "as_real": """INLINE real as_real(bits_t x)
 {
     union { real number; bits_t pattern; } both;
     both.pattern = x;
     return both.number;
 }
-"""
+""",
+}
+
+
+def bit_functions(text: str) -> str:
+    """Those of the two that a text uses: an unused static function is a warning."""
+    return "\n".join(function for name, function in _BIT_FUNCTIONS.items() if f"{name}(" in text)

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from footfall.errors import InputError
 
-from .c_emitter import BIT_FUNCTIONS, Body, Emitter, tables, types
+from .c_emitter import Body, Emitter, bit_functions, tables, types
 from .emit import Layout, tape_size
 from .program import Program
 
@@ -55,7 +55,9 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
         fma="fma" if double else "fmaf",
         block=block,
     )
-    parts = [prelude, types(dtype), BIT_FUNCTIONS, *e.functions.values(), tables(program, e, "static __device__ const")]
+    functions, constants = "\n".join(e.functions.values()), tables(program, e, "static __device__ const")
+    needed = bit_functions(functions + "as_real(")  # INF and NOT_A_NUMBER are bit patterns
+    parts = [prelude, types(dtype), needed, functions, constants]
     arguments = "const real *state, const real *rest, const real *shared, real *out, real *work, size_t stride"
     unused = "".join(f"    (void){a};\n" for a in ("state", "rest", "shared", "work", "stride"))
     parts.append(f"INLINE void {name}_body({arguments})\n{{\n{unused}" + "\n".join(e.lines) + "\n}\n")
