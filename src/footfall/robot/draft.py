@@ -66,8 +66,7 @@ class Draft:
         children, root = self.children(), self.root()
         placed = {root: Transform.identity()}
         waiting = [root]
-        while waiting:
-            link = waiting.pop()
+        for link in waiting:  # grows as it goes
             for joint in children[link]:
                 placed[joint.child] = placed[link] @ Transform(joint.rotation, joint.origin)
                 waiting.append(joint.child)
