@@ -73,7 +73,6 @@ NORMALISED = Bezier(
     (-1.0, -1.4, -1.5, -1.5, -1.5, 0.0, 0.0, 0.0, 1.5, 1.5, 1.4, 1.0),
     (0.0, 0.0, 0.9, 0.9, 0.9, 0.9, 0.9, 1.1, 1.1, 1.1, 0.0, 0.0),
 )
-PEAK = 0.9731121462406412  # z of the normalised curve at its top, S = 0.6116
 
 # The published set [m], z from the hip (printed in mm, downwards); not checked against the article itself
 CHEETAH = Bezier(

@@ -20,6 +20,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import Leg, Segment, leg_geometry
+from footfall.numeric import tracer
 from footfall.robot.description import Robot
 
 FRAMES = ("carrier", "hip")
@@ -55,6 +56,10 @@ def leg_inverse(
         raise InputError(f"unknown frame of a foot '{frame}': choose {', '.join(FRAMES)}")
     if np.shape(position) != (3,):
         raise InputError(f"position of the foot {leg} must be three numbers, got shape {np.shape(position)}")
+    if tracer.get() is None and not np.isfinite(position).all():
+        raise InputError(f"position of the foot {leg} is not finite: {np.asarray(position).tolist()}")
+    if knee not in (1, -1):
+        raise InputError(f"knee must be +1 (behind the hip) or -1 (in front of it), got {knee!r}")
     geometry = leg_geometry(robot, leg)
     if frame == "carrier":
         x, y, z = geometry.along([position[k] - geometry.origin[k] for k in range(3)])
