@@ -41,7 +41,8 @@ def same(robot, other, armature=True):
     assert other.foot_names == robot.foot_names
     for ours, theirs in zip(robot.tree.bodies, other.tree.bodies, strict=True):
         pairs = [(ours.inertia.m, theirs.inertia.m), (ours.inertia.h, theirs.inertia.h),
-                 (ours.inertia.I, theirs.inertia.I), (ours.X_PJ.R, theirs.X_PJ.R), (ours.X_PJ.p, theirs.X_PJ.p)]  # fmt: skip
+                 (ours.inertia.I, theirs.inertia.I), (ours.X_PJ.R, theirs.X_PJ.R),
+                 (ours.X_PJ.p, theirs.X_PJ.p)]  # fmt: skip
         if armature:
             pairs.append((ours.armature, theirs.armature))
         for a, b in pairs:

@@ -56,8 +56,9 @@ def test_third_party_robots_have_their_masses_and_their_feet_in_order(third_part
     assert [foot.radius for foot in robot.feet] == pytest.approx([radius] * 4, rel=1e-3)
     assert list(robot.tree.feet) == sorted(robot.tree.feet)  # legs are numbered in the order of the feet
     hips = [link_poses(robot)[robot.tree.bodies[robot.tree.support[body][0]].name].p for body in robot.tree.feet]
-    facing = [-1, 1] if name == "quadruped" else 1  # by its names this one faces -x
-    corners = np.sign([hip[:2] for hip in hips]) * facing
+    corners = np.sign([hip[:2] for hip in hips])
+    if name == "quadruped":  # this one faces +y: names count, not places
+        corners = corners[:, ::-1] * [1, -1]
     assert corners.tolist() == [[1, 1], [1, -1], [-1, 1], [-1, -1]]
 
 
@@ -362,9 +363,10 @@ def test_what_is_left_out_of_an_mjcf_is_said(mjcf):
 
 
 def test_slides_and_position_servos_are_read(mjcf):
-    text = """<mujoco><worldbody><body name="cart">
-      <joint name="slide" type="slide" axis="1 0 0" ref="0.5" range="-1 1"/><geom size="0.1"/><body name="arm" pos="0 0 1"><joint name="turn" axis="0 1 0" actuatorfrcrange="-3 3"/>
-      <geom size="0.1"/></body></body></worldbody>
+    text = """<mujoco><worldbody>
+      <body name="cart"><joint name="slide" type="slide" axis="1 0 0" ref="0.5" range="-1 1"/><geom size="0.1"/>
+      <body name="arm" pos="0 0 1"><joint name="turn" axis="0 1 0" actuatorfrcrange="-3 3"/><geom size="0.1"/></body>
+      </body></worldbody>
       <actuator><position joint="slide" forcerange="-5 4" gear="2"/><position joint="turn"/></actuator></mujoco>"""
     robot = load_model(mjcf(text), feet=[])
     slide = robot.joint("slide")
