@@ -20,6 +20,7 @@ from .array import (
     has_symbols,
     is_truth,
     plain,
+    plain_array,
     plain_numbers,
     wrap,
 )
@@ -248,8 +249,8 @@ def _construct(function: Callable) -> Callable[..., Any]:
             kwargs = {k: v for k, v in kwargs.items() if k in ("copy", "ndmin", "order")}
             if type(args[0]) is Array and function.__name__ in ("asarray", "asanyarray") and not kwargs:
                 return args[0]
-            source = args[0] if isinstance(args[0], np.ndarray) else plain(args[0])
-            return wrap(_asarray(_array(source, dtype=object, **kwargs)))
+            source = args[0] if isinstance(args[0], np.ndarray) else plain_array(args[0])
+            return wrap(_array(source, dtype=object, **kwargs))
         return wrap(function(*args, **kwargs).astype(object))
 
     return make
