@@ -50,7 +50,7 @@ def to_xarray(rec: Recording) -> xarray.Dataset:
 def to_netcdf(rec: Recording, path: Path) -> Path:
     """Write ``to_xarray`` as NetCDF 4: all of the file, or nothing."""
     table = to_xarray(rec)
-    _needed("h5netcdf", "a NetCDF file")
+    _netcdf()
     try:
         with whole_file(path) as passing:
             table.to_netcdf(passing, engine="h5netcdf")
@@ -62,7 +62,7 @@ def to_netcdf(rec: Recording, path: Path) -> Path:
 def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], dict[str, Any]]:
     """Robot, columns, events and meta of a file that ``to_netcdf`` wrote."""
     xarray = _needed("xarray", "a table of a recording")
-    _needed("h5netcdf", "a NetCDF file")
+    _netcdf()
     try:
         with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as table:
             columns = {"time": table["time"].values, **{name: table[name].values for name in map(str, table)}}
@@ -90,3 +90,8 @@ def _needed(package: str, purpose: str) -> Any:
         return importlib.import_module(package)
     except ImportError:
         raise MissingExtraError(purpose, "tables", package) from None
+
+
+def _netcdf() -> None:
+    for package in ("h5netcdf", "h5py"):  # newer h5netcdf leaves the choice of its backend to us
+        _needed(package, "a NetCDF file")
