@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from trace_examples import LEG, SWEEPS, gauss_seidel, leg_step
+from trace_examples import LEG, SWEEPS, TABLE, gauss_seidel, leg_step, own_terrain
 
 from footfall import trace
 from footfall.errors import InputError
@@ -151,7 +151,7 @@ def test_only_whole_steps_of_a_function_that_returns_its_state(target):
     for steps in (-1, 1.5, "2"):
         with pytest.raises(InputError, match="whole number"):
             f.advance(steps, *LEG)
-    with pytest.raises(InputError, match="cannot advance"):
+    with pytest.raises(InputError, match="cannot feed its result back"):
         made(lambda q, k: q[:2] * k, Q, K, target=target).advance(3, Q, K)
 
 
@@ -179,6 +179,18 @@ def test_a_declared_shared_argument_is_never_copied_a_robot():
     np.testing.assert_array_equal(f(A, targets), expected)
     with pytest.raises(InputError, match="argument 'A' is shared"):
         f(np.tile(A, (9, 1, 1)), targets)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_robots_read_one_shared_table_or_their_own(lanes):
+    tables = np.random.default_rng(0).normal(size=(9, 5, 4))
+    at = np.random.default_rng(1).uniform(0, 4, size=(9, 2))
+    own = made(own_terrain, TABLE, at[0], target="batch", lanes=lanes)
+    np.testing.assert_allclose(own(tables, at), [own_terrain(t, p) for t, p in zip(tables, at)], rtol=1e-12)
+    shared = made(own_terrain, TABLE, at[0], target="batch", lanes=lanes, shared=0)
+    np.testing.assert_array_equal(shared(TABLE, at), own(TABLE, at))
+    with pytest.raises(InputError, match="cannot feed"):
+        shared.advance(2, TABLE, at)
 
 
 def test_batches_that_make_no_sense_are_refused():
@@ -216,7 +228,19 @@ def test_without_llvm_programs_are_interpreted_with_one_warning(monkeypatch):
     np.testing.assert_array_equal(f(Q, K), scale(Q, K))
 
 
+def test_when_llvm_gives_up_the_program_is_interpreted(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("cannot select")
+
+    monkeypatch.setattr(machine, "object_code", fail)
+    monkeypatch.setattr(machine, "_warned", False)
+    with pytest.warns(machine.FallbackWarning, match="cannot select"):
+        f = made(scale, Q, K, target="batch", lanes=2)
+    np.testing.assert_array_equal(f(np.ones((3, 3)), 2.0), np.full((3, 3), 3.0))
+
+
 def test_a_missing_llvmlite_is_found_out(monkeypatch):
+    monkeypatch.setattr(machine, "_works", False)
     monkeypatch.setattr(machine, "host", lambda: (_ for _ in ()).throw(ImportError("No module named 'llvmlite'")))
     assert "llvmlite" in machine.unavailable()
 

@@ -29,6 +29,7 @@ class Function:
 
     target = "interpret"
     lanes = 1
+    _can_advance = True  # False where the first argument is shared by all robots
 
     def __init__(self, signature: Signature, dtype: np.dtype, program: Program | Callable[[], Program] | None) -> None:
         self.signature, self.dtype = signature, dtype
@@ -69,9 +70,10 @@ class Function:
         return self.signature.rebuild(parts)
 
     def _check_advance(self, steps: int) -> int:
-        if not self.signature.advances:
+        if not self.signature.advances or not self._can_advance:
             given, got = self.signature.shapes[:1], self.signature.output_shapes
-            raise InputError(f"{self.__name__} cannot advance: its first argument has shapes {given}, its result {got}")
+            why = f"its first argument has shapes {given} and its result {got}" if self._can_advance else "it is shared"
+            raise InputError(f"{self.__name__} cannot feed its result back into its first argument: {why}")
         try:
             steps = operator.index(steps)
         except TypeError:
@@ -185,7 +187,7 @@ class Blocks:
         inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
         work = self.work.ctypes.data
         self.evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
-        self.advance = None if code.advance is None else functools.partial(code.advance, *inputs, work, blocks)
+        self.advance = functools.partial(code.advance or _cannot, *inputs, work, blocks)
 
 
 class Code:
@@ -280,6 +282,7 @@ class Batch(Function):
     def __init__(self, signature: Signature, code: Code, program: Any) -> None:
         super().__init__(signature, code.dtype, program)
         self.code, self.lanes = code, code.lanes
+        self._can_advance = code.advance is not None
         self._local = threading.local()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -374,6 +377,10 @@ def _batch(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, lis
     if robots == 0:
         raise InputError(f"{signature.function}: {signature.where(first)} holds no robots (its first axis is 0)")
     return robots, moving
+
+
+def _cannot(*_: int) -> None:
+    raise InputError("this code has no state to advance")
 
 
 def aligned(shape: Sequence[int], dtype: np.dtype, boundary: int = 64) -> np.ndarray:

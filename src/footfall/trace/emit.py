@@ -114,6 +114,8 @@ class Walk:
 
     def extreme(self, op: str, operands: Sequence[int], a: list) -> Any:
         """NaN if either operand is NaN; one that is a constant needs no guard."""
+        if self.e.extremes:
+            return self.e.call("minimum" if op == "min" else "maximum", *a)
         if operands[0] in self.constants:
             operands, a = operands[::-1], a[::-1]
         picked = (self.e.minimum if op == "min" else self.e.maximum)(*a)  # the first operand, if either is NaN

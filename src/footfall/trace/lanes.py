@@ -23,7 +23,7 @@ from .program import Operation, Program
 WIDTHS = (1, 2, 4, 8, 16, 32)
 MARGIN = 1.05  # another width must beat the native one by this: differences below are noise
 _STATE = 24
-_remembered: dict[tuple, int] = {}
+_remembered: dict[str, int] = {}
 
 
 def checked(lanes: int) -> int:

@@ -13,9 +13,11 @@ from numpy.typing import DTypeLike
 class Emitter:
     """Lines of IR and fresh names; the interface that ``emit`` and ``vector_math`` are written against."""
 
-    def __init__(self, dtype: DTypeLike, lanes: int, fused: bool = True) -> None:
+    def __init__(self, dtype: DTypeLike, lanes: int, fused: bool = True, extremes: bool = False) -> None:
         self.bits = np.dtype(dtype).itemsize * 8
-        self.lanes, self.fused = lanes, fused
+        # extremes: the processor has a minimum and maximum that keep NaN. x86 has not: there the intrinsic takes six
+        # instructions, a compare-and-select with a guard three, and one against a constant
+        self.lanes, self.fused, self.extremes = lanes, fused, extremes
         self.scalar = "double" if self.bits == 64 else "float"
         self.integer = f"i{self.bits}"
         self.type, self.int_type = self.wide(self.scalar), self.wide(self.integer)
