@@ -181,11 +181,7 @@ def plain(x: Any) -> Any:
 
 def plain_array(values: Any) -> np.ndarray:
     """A nest of lists of traced values as a base-class object ndarray."""
-    out = _array(plain(values), dtype=object)
-    for at, x in enumerate(out.flat):
-        if type(x) is np.ndarray and x.ndim == 0:  # next to plain numbers NumPy keeps an array as the element
-            out.flat[at] = x.item()
-    return out
+    return _array(values, dtype=object).view(np.ndarray)
 
 
 def has_scalars(values: Any) -> bool:

@@ -9,7 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array, _asarray, _full, check_writable, counted, has_scalars, is_truth, plain, plain_numbers, wrap
+from .array import (
+    Array,
+    _asarray,
+    _full,
+    check_writable,
+    counted,
+    has_scalars,
+    is_truth,
+    plain,
+    plain_array,
+    plain_numbers,
+    wrap,
+)
 from .elementary import PAIR, TWO_RESULTS, UNARY
 from .refusal import refusal
 from .scalar import Scalar
@@ -64,7 +76,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, 
         else:
             raise refusal(f"{_name(ufunc)} of a traced value is not supported: {REMEDY}")
     if not options and method == "__call__":
-        return _wrap_all(rule(*map(plain, inputs)))
+        return _wrap_all(rule(*map(_operand, inputs)))
     outs = _outputs(ufunc, options)
     if options.pop("where", True) is not True:
         raise refusal(f"{_name(ufunc)}(..., where=...): use np.where on the result")
@@ -79,13 +91,18 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, 
     else:
         if method in ("reduce", "accumulate", "reduceat") and ufunc in (np.add, np.multiply):
             inputs = (counted(inputs[0]), *inputs[1:])
-        result = _wrap_all(getattr(rule, method)(*map(plain, inputs), **options))
+        result = _wrap_all(getattr(rule, method)(*map(_operand, inputs), **options))
     if outs is None:
         return result
     for out, value in zip(outs, result if isinstance(result, tuple) else (result,)):
         if out is not None:
             out[...] = value
     return outs[0] if len(outs) == 1 else outs
+
+
+def _operand(x: Any) -> Any:
+    """A list of traced values must become an array of them, not of arrays of one."""
+    return plain_array(x) if type(x) in (list, tuple) and has_scalars(x) else plain(x)
 
 
 def _outputs(ufunc: np.ufunc, options: dict[str, Any]) -> tuple | None:
@@ -187,3 +204,26 @@ def _scalar_function(self: Scalar, function: Callable, types: Any, args: Any, kw
 
 Scalar.__array_ufunc__ = _scalar_ufunc  # type: ignore[attr-defined]
 Scalar.__array_function__ = _scalar_function  # type: ignore[attr-defined]
+
+
+def _as_array(name: str) -> Callable[..., Any]:
+    """A method that a np.float64 shares with arrays."""
+    return lambda self, *args, **kwargs: getattr(plain(self).view(Array), name)(*args, **kwargs)
+
+
+for _method in (
+    "astype",
+    "clip",
+    "sum",
+    "prod",
+    "mean",
+    "max",
+    "min",
+    "any",
+    "all",
+    "reshape",
+    "ravel",
+    "flatten",
+    "squeeze",
+):
+    setattr(Scalar, _method, _as_array(_method))

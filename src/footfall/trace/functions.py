@@ -39,7 +39,7 @@ def where(condition: Any, *branches: Any) -> Any:
 
 
 def _elements(x: Any) -> Any:
-    return plain(x) if not isinstance(x, (list, tuple)) else _array(plain(x), dtype=object)
+    return plain(x) if not isinstance(x, (list, tuple)) else plain_array(x)
 
 
 def select_first(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
@@ -222,6 +222,18 @@ def _interpolate(x: Any, knots: Any, values: list) -> Any:
     return value + slope * (inside - knot)
 
 
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    if mode not in ("constant", "edge", "wrap", "reflect") or has_scalars(tuple(options.values())):
+        raise refusal("np.pad of traced values: only constant (by known values), edge, wrap and reflect")
+    return wrap(np.pad(plain(array), pad_width, mode, **options))
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    if not is_truth(a):
+        raise refusal("np.count_nonzero of numbers compares them with zero: count a condition instead")
+    return np.sum(a, axis=axis, keepdims=keepdims)
+
+
 # -- making arrays ---------------------------------------------------------------------------------------------------
 def _like(fill: float) -> Callable[..., Any]:
     def make(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
@@ -285,7 +297,7 @@ ADAPTED: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _like(0.0), np.ones_like: _like(1.0), np.empty_like: _like(0.0), np.full_like: full_like,
     np.copy: lambda a, order="K", subok=False: _construct(np.array)(a),
     np.copyto: copyto, np.fill_diagonal: fill_diagonal,
-    np.linalg.matrix_power: matrix_power,
+    np.linalg.matrix_power: matrix_power, np.pad: pad, np.count_nonzero: count_nonzero,
     np.result_type: lambda *args: np.result_type(*(x.dtype if type(x) in (Array, Scalar) else x for x in args)),
     np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True,
     np.real: lambda x: x, np.imag: lambda x: 0.0 * x,
@@ -307,6 +319,7 @@ NATIVE = (
     | _named("outer inner dot vdot tensordot kron cross einsum polyval gradient ediff1d vander")
     | _named("shape size ndim array_repr array_str array2string shares_memory may_share_memory")
     | _named("cross outer matmul tensordot trace diagonal matrix_transpose multi_dot vecdot", np.linalg)
+    | _named("sliding_window_view", np.lib.stride_tricks)
 )
 _SOLVE = "write the factorisation with arithmetic (its loops unroll), or do it outside of the traced function"
 _ORDER = "the order of traced values is not known; use np.minimum, np.maximum and np.where"
@@ -314,7 +327,7 @@ _PLACE = "where traced values lie is not known; use np.where(condition, a, b)"
 REMEDIES = {
     **dict.fromkeys(_named("solve inv det eig eigh svd cholesky lstsq pinv qr matrix_rank", np.linalg), _SOLVE),
     **dict.fromkeys(_named("sort argsort argmax argmin median quantile percentile unique searchsorted"), _ORDER),
-    **dict.fromkeys(_named("nonzero flatnonzero argwhere count_nonzero extract compress place putmask put"), _PLACE),
+    **dict.fromkeys(_named("nonzero flatnonzero argwhere extract compress place putmask put"), _PLACE),
     np.array_equal: "== on traced values is a mistake in floating point; use np.abs(a - b) < tolerance",
     np.piecewise: "use np.where or np.select",
 }

@@ -91,7 +91,8 @@ def _first(active: Tracer, error: TraceError) -> TraceError:
 
 _NUMPY_WORDS = (
     "loop of ufunc", "ufunc '", "Scalar", "traced", "object arrays", "dtype('O')", "object_",
-    "setting an array element", "arrays used as indices", "only integer", "only integers", "read-only", "inhomogeneous",
+    "setting an array element", "arrays used as indices", "only integer", "only integers", "read-only",
+    "inhomogeneous", "Python object", "a real number is required",
 )  # fmt: skip
 
 
