@@ -84,6 +84,16 @@ def test_an_empty_run_is_a_recording_too(tmp_path):
     assert "0 rows" in empty._repr_html_()
 
 
+def test_events_may_come_without_rows(rec, tmp_path):
+    for rows in (0, 5):
+        with RecordingWriter(tmp_path / "run.mcap", ROBOT, {}) as writer:
+            if rows:
+                writer.append({k: a[:rows] for k, a in rec.columns.items()})
+            writer.append({}, [Event(0.2, "diverged", "the trunk's height is not finite")])
+        again = Recording.load(tmp_path / "run.mcap")
+        assert (len(again), [e.kind for e in again.events]) == (rows, ["diverged"])
+
+
 def test_the_reader_of_the_mcap_package_accepts_the_file(rec, saved):
     from mcap.reader import NonSeekingReader, make_reader
 

@@ -110,9 +110,12 @@ class RecordingWriter:
         self._flushed = time.monotonic()
 
     def append(self, columns: Mapping[str, Any], events: Iterable[Event] = ()) -> None:
-        """Add rows: arrays with a leading time axis, the same columns every time; and events."""
+        """Add rows: arrays with a leading time axis, the same columns every time; and events, or events alone."""
         if self.closed:
             raise RecordingError(f"the recording {self.path} is closed")
+        if not columns:
+            self._events += [self._message(event) for event in events]
+            return
         arrays = checked(columns, self.robot)
         stamps = np.rint(arrays["time"] * 1e9).astype("<u8")
         if len(stamps) and arrays["time"][0] < self._last_time:
@@ -198,7 +201,7 @@ class RecordingWriter:
         """Write whole chunks, and with ``everything`` the rest."""
         if self._waiting_rows < self._chunk_rows and not (everything and (self._waiting_rows or self._events)):
             return
-        rows = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
+        rows = np.concatenate(self._waiting) if self._waiting else np.zeros(0)
         while len(rows) >= self._chunk_rows or (everything and (len(rows) or self._events)):
             self._file.chunk([rows[: self._chunk_rows], *self._events])
             rows, self._events = rows[self._chunk_rows :], []
