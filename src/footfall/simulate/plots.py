@@ -169,6 +169,9 @@ def _by_limb(
                      columnspacing=1.0, handlelength=1.4)  # fmt: skip
     for panel in panels[len(groups) :]:
         panel.set_visible(False)
+    for panel in grid[-2][len(groups) % 2 :] if len(groups) % 2 and rows > 1 else ():  # nothing hangs below it
+        panel.set_xlabel("time [s]")
+        panel.tick_params(labelbottom=True)
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(low, high + 0.18 * (high - low))  # room for the legends
     unit = _unit(robot, what)
