@@ -260,6 +260,8 @@ def test_a_function_with_hidden_state_runs_in_python_with_a_warning():
     np.testing.assert_allclose(f(Q, K), Q * K + before + 1)
     with pytest.raises(InputError, match="no program"):
         f.program  # noqa: B018
+    with pytest.raises(InputError, match="argument 'q' has shape"):
+        f(np.ones(4), K)
 
 
 def test_a_python_batch_is_a_loop_over_robots():

@@ -4,8 +4,8 @@ import numpy as np
 
 from footfall import numeric
 from footfall.trace import llvm, machine
-from footfall.trace.callables import Blocks, Code
 from footfall.trace.emit import Layout
+from footfall.trace.memory import Blocks, Code
 from footfall.trace.program import Operation, Program
 
 LENGTHS = np.array([0.2, 0.25, 0.15])

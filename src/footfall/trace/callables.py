@@ -6,9 +6,7 @@ are always fresh arrays. Machine code runs without Python's lock, so that thread
 
 from __future__ import annotations
 
-import functools
 import itertools
-import math
 import operator
 import threading
 from collections.abc import Callable, Sequence
@@ -18,8 +16,8 @@ import numpy as np
 
 from footfall.errors import InputError
 
-from . import interpret, llvm, machine, tree
-from .emit import Layout
+from . import interpret, tree
+from .memory import Blocks, Code
 from .program import Program
 from .signature import Signature
 
@@ -99,9 +97,13 @@ class PlainPython(Function):
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         leaves = self._leaves(arguments, keywords)
         arguments = tuple(self.signature.bind(arguments, keywords))
+        arrays = [self.signature.real(k, x) for k, x in enumerate(leaves)]
         if not self.batched:
+            for k, (array, shape) in enumerate(zip(arrays, itertools.chain(*self.signature.shapes))):
+                if array.shape != shape:
+                    raise self.signature.wrong_shape(k, array.shape)
             return self.function(*arguments)
-        robots, moving = _batch(self.signature, [self.signature.real(k, x) for k, x in enumerate(leaves)])
+        robots, moving = _batch(self.signature, arrays)
         results, rebuild = [], None
         for r in range(robots):
             each, at = [], 0
@@ -171,37 +173,6 @@ class Interpreted(Function):
         return self._results(columns[:size])
 
 
-class Blocks:
-    """Memory of some blocks of lanes, (block, scalar, lane), and calls that run on it. Not for two threads at once."""
-
-    def __init__(self, code: Code, blocks: int) -> None:
-        layout, lanes, dtype = code.layout, code.lanes, code.dtype
-        self.code, self.count = code, blocks  # the code must outlive the pointers into it
-        self.areas = {
-            "state": aligned((blocks, layout.size("state"), lanes), dtype),
-            "rest": aligned((blocks, layout.size("rest"), lanes), dtype),
-            "shared": aligned((layout.size("shared"),), dtype),
-        }
-        self.out = aligned((blocks, code.outputs, lanes), dtype)
-        self.work = aligned((code.workspace,), dtype)
-        inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
-        work = self.work.ctypes.data
-        self.evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
-        self.advance = functools.partial(code.advance or _cannot, *inputs, work, blocks)
-
-
-class Code:
-    """Loaded machine code and how its memory is laid out."""
-
-    def __init__(
-        self, library: machine.Library, layout: Layout, outputs: int, workspace: int, dtype: np.dtype, lanes: int
-    ) -> None:
-        self.library, self.layout, self.outputs, self.workspace = library, layout, outputs, workspace
-        self.dtype, self.lanes = dtype, lanes
-        self.evaluate: Callable = library.function(llvm.EVALUATE, 5, 1)  # type: ignore[assignment]
-        self.advance = library.function(llvm.ADVANCE, 4, 2)
-
-
 class Native(Function):
     """Machine code for one robot."""
 
@@ -244,11 +215,16 @@ class Native(Function):
             arguments = self._leaves(arguments, keywords)
         dtype = self.dtype
         for leaf, view in zip(arguments, kept[1]):
-            if leaf.__class__ is np.ndarray and leaf.dtype is dtype and leaf.shape == view.shape:
+            kind = leaf.__class__
+            if kind is np.ndarray:
+                if leaf.dtype is dtype and leaf.shape == view.shape:
+                    view[...] = leaf
+                    continue
+            elif (kind is float or kind is np.float64) and view.ndim == 0:
                 view[...] = leaf
-            else:
-                self._fill_slowly(arguments, kept[1])
-                break
+                continue
+            self._fill_slowly(arguments, kept[1])
+            break
         return kept
 
     def _fill_slowly(self, leaves: Sequence, views: list) -> None:
@@ -377,15 +353,3 @@ def _batch(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, lis
     if robots == 0:
         raise InputError(f"{signature.function}: {signature.where(first)} holds no robots (its first axis is 0)")
     return robots, moving
-
-
-def _cannot(*_: int) -> None:
-    raise InputError("this code has no state to advance")
-
-
-def aligned(shape: Sequence[int], dtype: np.dtype, boundary: int = 64) -> np.ndarray:
-    """Zeros that start on a cache line (denormal garbage would run 40 times slower)."""
-    count = math.prod(shape) * dtype.itemsize
-    raw = np.zeros(count + boundary, np.uint8)
-    start = -raw.ctypes.data % boundary
-    return raw[start : start + count].view(dtype).reshape(shape)

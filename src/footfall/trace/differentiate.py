@@ -22,8 +22,9 @@ from . import compiled, derivative, interpret, machine, signature, tracer, tree
 from . import lanes as lane_width
 from . import program as ssa
 from .cache import opened
-from .callables import Blocks, Code, Function
+from .callables import Function
 from .emit import Layout
+from .memory import Blocks, Code
 from .program import Program
 from .signature import Signature
 

@@ -7,7 +7,6 @@ multiply-adds, a few divisions) is timed at the native width, its half and its d
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 
@@ -18,6 +17,7 @@ from footfall.errors import InputError
 from . import llvm, machine
 from .cache import Cache, digest
 from .emit import Layout
+from .memory import Blocks, Code
 from .program import Operation, Program
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -68,20 +68,15 @@ def measure(host: machine.Host, dtype: np.dtype, options: tuple[int, ...]) -> di
     for lanes in options:
         ir = llvm.module(sample, layout, dtype, lanes, fused=host.fused, arch=host.arch)
         library = machine.Library(machine.object_code(ir, host))
-        blocks = max(1, 64 // lanes)
-        state = _aligned(blocks * _STATE * lanes, dtype)
-        state[:] = 0.5
-        work = _aligned(llvm.workspace(sample, layout, lanes), dtype)
-        advance = library.function(llvm.ADVANCE, 4, 2)
-        assert advance is not None
-        pointers = (state.ctypes.data, 0, 0, work.ctypes.data)
-        runs[lanes] = (functools.partial(advance, *pointers, blocks, 8), blocks * lanes * 8, (library, state, work))
+        code = Code(library, layout, _STATE, llvm.workspace(sample, layout, lanes), dtype, lanes)
+        runs[lanes] = blocks = Blocks(code, max(1, 64 // lanes))
+        blocks.areas["state"][:] = 0.5
     best = dict.fromkeys(options, float("inf"))
     for _ in range(30):
-        for lanes, (run, count, _) in runs.items():
+        for lanes, blocks in runs.items():
             start = time.perf_counter_ns()
-            run()
-            best[lanes] = min(best[lanes], (time.perf_counter_ns() - start) / count)
+            blocks.advance(8)
+            best[lanes] = min(best[lanes], (time.perf_counter_ns() - start) / (8 * blocks.count * lanes))
     return best
 
 
@@ -112,9 +107,3 @@ def _sample() -> Program:
             mixed.append(new("inv", new("fma", total, total, one)) if k % 6 == 0 else new("min", total, one))
         values = mixed
     return Program(body, values, _STATE, [])  # type: ignore[arg-type]
-
-
-def _aligned(count: int, dtype: np.dtype) -> np.ndarray:
-    raw = np.zeros(count * dtype.itemsize + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + count * dtype.itemsize].view(dtype)

@@ -1,0 +1,57 @@
+"""Loaded machine code and the memory it runs on."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from footfall.errors import InputError
+
+from . import llvm, machine
+from .emit import Layout
+
+
+class Code:
+    """Loaded machine code and how its memory is laid out."""
+
+    def __init__(
+        self, library: machine.Library, layout: Layout, outputs: int, workspace: int, dtype: np.dtype, lanes: int
+    ) -> None:
+        self.library, self.layout, self.outputs, self.workspace = library, layout, outputs, workspace
+        self.dtype, self.lanes = dtype, lanes
+        self.evaluate: Callable = library.function(llvm.EVALUATE, 5, 1)  # type: ignore[assignment]
+        self.advance = library.function(llvm.ADVANCE, 4, 2)
+
+
+class Blocks:
+    """Memory of some blocks of lanes, (block, scalar, lane), and calls that run on it. Not for two threads at once."""
+
+    def __init__(self, code: Code, blocks: int) -> None:
+        layout, lanes, dtype = code.layout, code.lanes, code.dtype
+        self.code, self.count = code, blocks  # the code must outlive the pointers into it
+        self.areas = {
+            "state": aligned((blocks, layout.size("state"), lanes), dtype),
+            "rest": aligned((blocks, layout.size("rest"), lanes), dtype),
+            "shared": aligned((layout.size("shared"),), dtype),
+        }
+        self.out = aligned((blocks, code.outputs, lanes), dtype)
+        self.work = aligned((code.workspace,), dtype)
+        inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
+        work = self.work.ctypes.data
+        self.evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
+        self.advance = functools.partial(code.advance or _cannot, *inputs, work, blocks)
+
+
+def _cannot(*_: int) -> None:
+    raise InputError("this code has no state to advance")
+
+
+def aligned(shape: Sequence[int], dtype: np.dtype, boundary: int = 64) -> np.ndarray:
+    """Zeros that start on a cache line (denormal garbage would run 40 times slower)."""
+    count = math.prod(shape) * dtype.itemsize
+    raw = np.zeros(count + boundary, np.uint8)
+    start = -raw.ctypes.data % boundary
+    return raw[start : start + count].view(dtype).reshape(shape)
