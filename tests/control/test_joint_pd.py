@@ -45,11 +45,9 @@ def test_feet_follow_the_gait_under_their_hips(name, pattern):
         ramp = gait.start_ramp(g, t)
         for k, foot in enumerate(foot_positions(robot, q)):
             leg = leg_geometry(robot, robot.foot_names[k])
-            hip = foot_positions(robot, robot.state()[0])[k]
-            hip[2] = 0.0
-            hip[2] += foot_positions(robot, robot.state()[0])[k][2] + leg.stretch
-            hip[2] += leg.foot.length if leg.foot else 0.0
-            expected = hip + [ramp * x[k], 0.0, ramp * z[k] - (g.hip_height - leg.radius)]
+            hanging = foot_positions(robot, robot.state()[0])[k]  # all joints at zero: straight below the hip
+            hip = hanging[2] + leg.stretch + (leg.foot.length if leg.foot else 0.0)
+            expected = (hanging[0] + ramp * x[k], hanging[1], hip + ramp * z[k] - (g.hip_height - leg.radius))
             assert np.abs(foot - expected).max() < 1e-12
 
 
@@ -155,9 +153,11 @@ def test_known_constants_bend_the_knees_the_way_the_limits_allow():
 
 def test_what_cannot_be_done_is_said_before_the_start():
     mini, xiling = library.load("mini_cheetah"), library.load("xiling")
-    with pytest.raises(InputError, match=r"needs LF_hip of 'xiling'|needs LF_knee of 'xiling' at .* outside its limits"):
+    with pytest.raises(
+        InputError, match=r"needs LF_hip of 'xiling'|needs LF_knee of 'xiling' at .* outside its limits"
+    ):
         JointPD(gait.trot(knees=-1)).start(xiling)
-    with pytest.raises(InputError, match="hip_height 0.9 m of gait 'trot' is out of reach of LF"):
+    with pytest.raises(InputError, match=r"hip_height 0\.9 m of gait 'trot' is out of reach of LF"):
         JointPD(gait.trot(hip_height=0.9)).start(mini)
     with pytest.raises(InputError, match="no pose 'stand': give the gait hip_height and knees"):
         JointPD(gait.trot()).start(mini.replace(poses={}))

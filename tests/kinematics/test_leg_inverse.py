@@ -185,8 +185,8 @@ def test_dynakat_stretches_towards_a_target_out_of_reach():
 def test_target_inside_the_hip_is_flagged_and_finite():
     robot = library.load("mini_cheetah")
     hip = np.array(leg_geometry(robot, "LF").origin)
-    for target in (hip, hip + [0.1, 0.0, -0.01], hip + [0.0, 0.066, -0.01]):
-        pose = leg_inverse(robot, "LF", target)
+    for away in ((0.0, 0.0, 0.0), (0.1, 0.0, -0.01), (0.0, 0.066, -0.01)):
+        pose = leg_inverse(robot, "LF", hip + np.array(away))
         assert not pose.reachable
         assert np.isfinite(pose.joints).all()
 
@@ -227,7 +227,9 @@ def test_compiled_inverse_is_the_numpy_one(name):
 
 def test_a_leg_without_a_closed_form_says_so():
     sideways = quadruped("odd", axes=("yaw", "pitch", "pitch"))
-    with pytest.raises(InputError, match=r"leg LF of robot 'odd' has the joint axes YPP .* knows revolute legs of roll"):
+    with pytest.raises(
+        InputError, match=r"leg LF of robot 'odd' has the joint axes YPP .* knows revolute legs of roll"
+    ):
         leg_inverse(sideways, "LF", np.zeros(3))
     with pytest.raises(InputError, match="LF, RF, LH, RH"):
         leg_inverse(library.load("mini_cheetah"), "FX", np.zeros(3))
