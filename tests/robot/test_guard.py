@@ -73,11 +73,18 @@ def test_over_a_thousand_links_are_refused(model_file):
     links = "".join(f'<link name="l{i}"/>' for i in range(1001))
     refused(model_file, f"<robot name='r'>{links}</robot>", "1000 links")
     bodies = "".join(f'<body name="b{i}"/>' for i in range(1001))
-    refused(model_file, f"<mujoco><worldbody>{bodies}</worldbody></mujoco>", "1000 bodies", name="m.xml")
+    refused(model_file, f"<mujoco><worldbody>{bodies}</worldbody></mujoco>", "1000 <body> elements", name="m.xml")
 
 
 def test_very_many_elements_are_refused(model_file):
-    refused(model_file, f"<robot name='r'>{'<a/>' * 2_000_000}</robot>", "more than 100000 elements")
+    refused(model_file, f"<robot name='r'>{'<a/>' * 2_000_000}</robot>", "more than 20000 elements")
+
+
+@pytest.mark.parametrize("inside", ['<body><geom size="1"/>{}</body>'.format('<geom size="1"/>' * 9000),
+                                    "<body>{}</body>".format('<joint type="slide"/>' * 15000)])  # fmt: skip
+def test_crowded_mjcf_files_are_refused_quickly(model_file, inside):
+    pytest.importorskip("mujoco")
+    refused(model_file, f"<mujoco><worldbody>{inside}</worldbody></mujoco>", "more than", name="m.xml")
 
 
 def test_a_chain_of_over_a_hundred_joints_is_refused(model_file):

@@ -144,6 +144,13 @@ def test_an_odd_tensor_counts_with_the_body_that_it_is_welded_into(model_file):
         assert robot.mass == pytest.approx(mass, rel=1e-12)
 
 
+def test_a_moving_link_that_is_a_point_mass_is_refused(model_file):
+    old = '<inertia ixx="0.004" ixy="0" ixz="0" iyy="0.004" iyz="0" izz="0.001"/>'
+    path = model_file(small_urdf().replace(old, '<inertia ixx="0" iyy="0" izz="0"/>', 1))
+    with pytest.raises(ModelError, match="inertia of link 'FR_thigh' is not positive"):
+        load_model(path)
+
+
 def test_huge_or_zero_limits_stand_for_none(model_file):
     for old, new in (('effort="20"', 'effort="0"'), ('effort="20"', 'effort="1e9"'), ('upper="2"', 'upper="1e300"')):
         robot = load_model(model_file(small_urdf().replace(old, new, 1)))

@@ -40,16 +40,24 @@ class Draft:
     remarks: list[str] = field(default_factory=list)  # for a warning
 
     def check(self, where: str) -> None:
-        """Refuse what Robot's own checks would only find by deep recursion: too many links, too long chains."""
+        """Refuse all that is not one tree of bearable size. Robot would find some of it only by deep recursion."""
         if len(self.links) > MOST_LINKS or len(self.joints) > MOST_LINKS:
             raise ModelError(f"{where}: more than {MOST_LINKS} links")
-        parent = {joint.child: joint.parent for joint in self.joints}
+        parent: dict[str, str] = {}
+        for joint in self.joints:
+            if joint.child in parent:
+                raise ModelError(f"{where}: link '{joint.child}' is the child of two joints, '{joint.name}' the second")
+            parent[joint.child] = joint.parent
         for link in parent:
             length, at = 0, link
             while at in parent and length <= MOST_DEPTH:
                 at, length = parent[at], length + 1
             if length > MOST_DEPTH:
                 raise ModelError(f"{where}: link '{link}' is part of a loop or of a chain of over {MOST_DEPTH} joints")
+        roots = [link.name for link in self.links if link.name not in parent]
+        if len(roots) > 1:
+            first = ", ".join(roots[:8])
+            raise ModelError(f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree")
 
     def root(self) -> str:
         moved = {joint.child for joint in self.joints}

@@ -20,7 +20,7 @@ from footfall.errors import ModelError
 MOST_BYTES = 10_000_000
 MOST_DEPTH = 100
 MOST_LINKS = 1000
-MOST_ELEMENTS = 100_000
+MOST_ELEMENTS = 20_000
 MOST_VALUE = 1e30  # a larger number is a mistake, and its products overflow
 _LAYOUT_FOLDERS = frozenset({"urdf", "robots", "robot", "xml", "mjcf", "model", "models", "sdf", "xacro"})
 _SHOWN = 60  # characters of a culprit that a message quotes
@@ -149,7 +149,7 @@ class Package:
     """
 
     model: Path
-    missing: list[str] = field(default_factory=list)
+    missing: dict[str, None] = field(default_factory=dict)  # in the order found, each once
 
     def __post_init__(self) -> None:
         self.model = self.model.resolve()
@@ -207,8 +207,7 @@ class Package:
         return None
 
     def _gone(self, reference: str) -> Path | None:
-        if reference not in self.missing:
-            self.missing.append(reference)
+        self.missing[reference] = None
         return None
 
 

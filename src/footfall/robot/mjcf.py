@@ -59,7 +59,7 @@ class _Reader:
         base = self._base(floating)
         draft = Draft(self.cleaned.root.get("model", "robot"), [], [], floating=base > 0, remarks=self.cleaned.remarks)
         for body in range(self.model.nbody):
-            if base in self._path(body):
+            if base in (0, self.model.body_rootid[body]):
                 self._add(draft, body, base)
         self._add_shapes(draft)
         self._add_actuators(draft)
@@ -70,7 +70,7 @@ class _Reader:
     def _base(self, floating: bool | None) -> int:
         """The body that floats; 0, the world, when none does."""
         top = [i for i in range(1, self.model.nbody) if self.model.body_parentid[i] == 0]
-        moving = [i for i in top if any(self.model.body_jntnum[k] for k in self._below(i))]
+        moving = sorted({int(i) for i, joints in zip(self.model.body_rootid, self.model.body_jntnum) if joints})
         free = [i for i in top if self._is_free(i)]
         if not top:
             raise ModelError(f"{self.where}: the model has no bodies")
@@ -91,15 +91,6 @@ class _Reader:
 
     def _is_free(self, body: int) -> bool:
         return bool(self.model.body_jntnum[body] and self.model.jnt_type[self.model.body_jntadr[body]] == _FREE)
-
-    def _path(self, body: int) -> list[int]:
-        path = [body]
-        while path[-1] > 0:
-            path.append(int(self.model.body_parentid[path[-1]]))
-        return path
-
-    def _below(self, body: int) -> list[int]:
-        return [i for i in range(self.model.nbody) if body in self._path(i)]
 
     # -- links and joints --------------------------------------------------------------------------------------------
     def _add(self, draft: Draft, body: int, base: int) -> None:

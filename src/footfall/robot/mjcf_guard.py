@@ -32,6 +32,8 @@ from footfall.robot.guard import (
 )
 
 _MOST_INCLUDES = 50
+# MuJoCo's time grows with the squares of these
+_MOST = {"body": MOST_LINKS, "geom": 5000, "default": 500, "key": 200, "joint": 6 * MOST_LINKS, "motor": MOST_LINKS}
 _WORD = None  # an attribute that is no number
 _Counts = dict[str, "tuple[int, int] | None"]
 _TURN: _Counts = {"quat": (4, 4), "axisangle": (4, 4), "xyaxes": (6, 6), "zaxis": (3, 3), "euler": (3, 3)}
@@ -162,7 +164,7 @@ def _include_file(reference: str, folder: Path, package: Package) -> Path:
     for base in (package.model.parent, folder):
         file = package.find(reference, base, "include")
         if file is not None:
-            package.missing[:] = [name for name in package.missing if name != reference]
+            package.missing.pop(reference, None)
             return file
     raise ModelError(f"{package.model.name}: the included file {shown(reference)} was not found")
 
@@ -175,15 +177,20 @@ def _unpack(root: ET.Element) -> None:
 
 
 def _check_size(root: ET.Element, where: str) -> None:
-    count = bodies = 0
+    count = 0
+    kinds = dict.fromkeys(_MOST, 0)
     waiting = [(root, 1)]
     while waiting:
         element, depth = waiting.pop()
-        count, bodies = count + 1, bodies + (element.tag == "body")
+        count += 1
+        if element.tag in kinds:
+            kinds[element.tag] += 1
+            if kinds[element.tag] > _MOST[element.tag]:
+                raise ModelError(f"{where}: more than {_MOST[element.tag]} <{element.tag}> elements, includes counted")
         if depth > MOST_DEPTH:
             raise ModelError(f"{where}: elements are nested more than {MOST_DEPTH} deep, includes counted")
-        if count > MOST_ELEMENTS or bodies > MOST_LINKS:
-            raise ModelError(f"{where}: more than {MOST_LINKS} bodies or {MOST_ELEMENTS} elements, includes counted")
+        if count > MOST_ELEMENTS:
+            raise ModelError(f"{where}: more than {MOST_ELEMENTS} elements, includes counted")
         waiting += [(child, depth + 1) for child in element]
 
 
@@ -210,6 +217,8 @@ def _passed(element: ET.Element, owner: str = "") -> ET.Element:
             raise ModelError(f"{what} holds <{child.tag}>, which {_REFUSED[child.tag]}: not supported")
         if child.tag == "body" and child.get("mocap") == "true":
             continue
+        if child.tag == "geom" and not owner and element.tag in ("worldbody", "frame"):
+            continue  # the scene's
         if child.tag in _INSIDE.get(element.tag, ()):
             if element.tag == "actuator" and not {"joint", "jointinparent"} & set(child.attrib):
                 continue  # drives a tendon or a site
@@ -310,7 +319,7 @@ def _geoms(
 ) -> Iterator[tuple[ET.Element, ET.Element | None, str | None]]:
     """Every geom below an element with its body and the class that holds there."""
     for child in element:
-        if child.tag == "geom":
+        if child.tag == "geom" and body is not None:
             yield child, body, childclass
         elif child.tag == "frame" or (child.tag == "body" and child.get("mocap") != "true"):
             yield from _geoms(child, child if child.tag == "body" else body, child.get("childclass") or childclass)

@@ -90,7 +90,7 @@ class Link:
         if np.abs(inertia - inertia.T).max() > 1e-9 * max(np.abs(inertia).max(), 1e-12):
             raise ModelError(f"inertia of link '{name}' is not symmetric: {inertia.tolist()}")
         a, b, c = np.linalg.eigvalsh(inertia)
-        if a < -1e-12 * max(c, 1.0) or (c <= 0 and not self.as_published):
+        if a < -1e-12 * max(c, 1.0) or c <= 0:
             raise ModelError(
                 f"inertia of link '{name}' is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m²"
             )

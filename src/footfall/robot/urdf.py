@@ -21,6 +21,7 @@ from footfall.spatial.rotation import from_euler
 from footfall.spatial.transform import Transform
 
 UNLIMITED = 1e9  # a limit as large as this, or an effort or velocity of zero, says that there is none
+POINT_SIZE = 1e-9  # [m] a point mass is read as a ball of this radius of gyration
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
@@ -111,6 +112,8 @@ def lenient_link(name: str, mass: float, com: ndarray, tensor: ndarray) -> Link:
     The bodies that these links are welded into are checked once the robot is put together.
     """
     tensor = (tensor + tensor.T) / 2
+    if mass > 0 and not tensor.any():  # Link takes no zero tensor; this one is below the rounding of any body
+        return Link(name, mass, com, mass * POINT_SIZE**2 * np.eye(3), as_published=True)
     a, b, c = np.linalg.eigvalsh(tensor) if np.isfinite(tensor).all() else (0.0, 0.0, 0.0)
     return Link(name, mass, com, tensor, as_published=bool(c <= 0 or a + b < c))
 

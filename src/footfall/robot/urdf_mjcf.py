@@ -19,8 +19,8 @@ from footfall.robot.draft import Draft, tensor_about_com
 from footfall.robot.export import to_mjcf, to_urdf, write
 from footfall.robot.feet import FeetGiven, FootFinder, in_leg_order
 from footfall.robot.guard import ModelWarning, Package, parse_xml, read_bytes, shown
-from footfall.robot.parts import Foot
-from footfall.robot.urdf import read_urdf
+from footfall.robot.parts import Foot, Joint
+from footfall.robot.urdf import POINT_SIZE, read_urdf
 
 _TRIANGLE_SLACK = 1e-6
 
@@ -58,7 +58,7 @@ def load_model(
         draft.name = name
     robot, remarks = _assemble(draft, feet, file.name)
     if package.missing:
-        remarks.insert(0, _missing(package.missing))
+        remarks.insert(0, _missing(list(package.missing)))
     if remarks:
         warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
     return robot
@@ -66,11 +66,7 @@ def load_model(
 
 def _assemble(draft: Draft, given: FeetGiven, where: str) -> tuple[Robot, list[str]]:
     draft.check(where)
-    bare = Robot(
-        draft.name, draft.links, draft.joints, floating=draft.floating
-    )  # one root, no loops: from here on a tree
     odd = [link.name for link in draft.links if link.as_published]
-    _check_bodies(bare, odd)
     finder = FootFinder(draft)
     feet = finder.found() if given is None else finder.given(given)
     joints = in_leg_order(draft, feet)
@@ -79,10 +75,10 @@ def _assemble(draft: Draft, given: FeetGiven, where: str) -> tuple[Robot, list[s
         notes += f"; tensors that no single body can have, but the bodies they are welded into: {', '.join(odd)}"
     robot = Robot(
         draft.name, draft.links, joints, feet, draft.actuators, draft.floating,
+        poses={key: _pose(joints, *pose) for key, pose in draft.poses.items()},
         provenance={"*": Provenance("imported", where), **_assumed(feet, finder)}, notes=notes,
     )  # fmt: skip
-    if draft.poses:
-        robot = robot.replace(poses={k: _pose(robot, *pose) for k, pose in draft.poses.items()})
+    _check_bodies(robot, odd)
     feet_of: dict[str, list[str]] = {}
     for foot_name, assumption in finder.assumed.items():
         feet_of.setdefault(assumption, []).append(foot_name)
@@ -90,8 +86,9 @@ def _assemble(draft: Draft, given: FeetGiven, where: str) -> tuple[Robot, list[s
     return robot, [*draft.remarks, *finder.remarks, *assumed]
 
 
-def _pose(robot: Robot, positions: dict[str, float], height: float) -> Pose:
-    return Pose(np.array([positions.get(joint, 0.0) for joint in robot.joint_names]), height)
+def _pose(joints: list[Joint], positions: dict[str, float], height: float) -> Pose:
+    """``joints`` are depth first already, as Robot numbers them."""
+    return Pose(np.array([positions.get(joint.name, 0.0) for joint in joints if joint.kind != "fixed"]), height)
 
 
 def _assumed(feet: list[Foot], finder: FootFinder) -> dict[str, Provenance]:
@@ -114,7 +111,7 @@ def _check_bodies(robot: Robot, odd: list[str]) -> None:
             continue
         a, b, c = np.linalg.eigvalsh(tensor_about_com(body.inertia.m, body.inertia.h, body.inertia.I))
         culprit = f"inertia of link '{members[0]}'"
-        if c <= 0 or a < -1e-9 * c:
+        if c <= 2 * body.inertia.m * POINT_SIZE**2 or a < -1e-9 * c:  # nothing but point masses at one place
             raise ModelError(
                 f"{culprit} is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² of its body"
             )
