@@ -145,3 +145,20 @@ def test_integers_and_truths_stay_what_they_are():
         return np.where(on, n // 2, n + 1)
 
     verify(picky, np.array([3, 4, 5]), np.array([True, False, True]))
+
+
+def test_what_is_computed_once_and_kept_is_no_hidden_state():
+    kept = {}
+
+    def remembers_a_constant(x):
+        if "inertia" not in kept:
+            kept["inertia"] = 2.5
+        return kept["inertia"] * x
+
+    verify(remembers_a_constant, X)
+
+
+def test_an_element_read_before_it_is_written_is_nan():
+    from replaying import replay
+
+    assert np.isnan(replay(lambda x: np.empty(2) + x[:2], X)).all()

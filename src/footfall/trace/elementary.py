@@ -64,15 +64,15 @@ def _quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
     """
     q = floor(a / b)
     if is_scalar(b):
-        rest = a - q * b
-        low, high = rest * b < 0, rest * b >= b * b
+        rest, after = a - q * b, a - (q + 1.0) * b
+        low, high = rest * b < 0, after * b >= 0
     else:
         head, tail = _split(float(b))
-        rest = a - q * head - q * tail
-        low, high = (rest < 0, rest >= b) if b > 0 else (rest > 0, rest <= b)
+        rest, after = a - q * head - q * tail, a - (q + 1.0) * head - (q + 1.0) * tail
+        low, high = (rest < 0, after >= 0) if b > 0 else (rest > 0, after <= 0)
     return (
         select(low, q - 1.0, select(high, q + 1.0, q)),
-        select(low, rest + b, select(high, rest - b, rest)),
+        select(low, rest + b, select(high, after, rest)),
     )
 
 
@@ -259,8 +259,11 @@ def arccos(x: Any) -> Any:
 
 
 def hypot(a: Any, b: Any) -> Any:
-    """Without the scaling that NumPy has against overflow beyond 1e150."""
-    return sqrt(a * a + b * b)
+    """Scaled by the larger one, so that squares neither over- nor underflow."""
+    a, b = absolute(a), absolute(b)
+    large, small = BINARY["maximum"](a, b), BINARY["minimum"](a, b)
+    ratio = small / select(large > 0, large, 1.0)
+    return large * sqrt(1.0 + ratio * ratio)
 
 
 # -- the tables that dispatch reads ----------------------------------------------------------------------------------

@@ -263,7 +263,10 @@ def _construct(function: Callable) -> Callable[..., Any]:
                 return args[0]
             source = args[0] if isinstance(args[0], np.ndarray) else plain_array(args[0])
             return wrap(_array(source, dtype=object, **kwargs))
-        return wrap(function(*args, **kwargs).astype(object))
+        made = function(*args, **kwargs).astype(object)
+        if function.__name__ == "empty":
+            made[...] = np.nan  # an element that is read before it is written shows
+        return wrap(made)
 
     return make
 
@@ -294,7 +297,7 @@ ADAPTED: dict[Any, Callable[..., Any]] = {
     np.mean: mean, np.var: var, np.std: std, np.average: average, np.linalg.norm: norm,
     np.linalg.vector_norm: vector_norm, np.diff: diff, np.round: round_to, np.around: round_to,
     np.fix: lambda x, out=None: _deliver(np.trunc(x), out), np.linspace: linspace, np.interp: interp,
-    np.zeros_like: _like(0.0), np.ones_like: _like(1.0), np.empty_like: _like(0.0), np.full_like: full_like,
+    np.zeros_like: _like(0.0), np.ones_like: _like(1.0), np.empty_like: _like(np.nan), np.full_like: full_like,
     np.copy: lambda a, order="K", subok=False: _construct(np.array)(a),
     np.copyto: copyto, np.fill_diagonal: fill_diagonal,
     np.linalg.matrix_power: matrix_power, np.pad: pad, np.count_nonzero: count_nonzero,

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from .fold import fold_power, fold_unary, safe_scale
+from .fold import fold_unary, safe_scale
+from .powers import power
 from .refusal import refusal
 
 Node = int
@@ -30,7 +31,6 @@ Node = int
 BOOLEAN_OPS = frozenset({"lt", "le", "and", "or", "not"})
 LEAF_OPS = frozenset({"const", "input", "param", "counter"})
 COMMUTATIVE_OPS = frozenset({"add", "mul", "and", "or"})
-LARGEST_UNROLLED_POWER = 64
 
 
 @dataclass
@@ -206,57 +206,7 @@ class Graph:
 
     def power(self, a: Node, b: Node) -> Node:
         """a**b as NumPy has it; whole and half exponents become products and square roots."""
-        base, exponent = self.value(a), self.value(b)
-        if base is not None and exponent is not None:
-            return self.const(fold_power(base, exponent))
-        if exponent is None:
-            return self._variable_power(a, b)
-        if exponent == 0.5:
-            return self.unary("sqrt", a)
-        if exponent == -0.5:
-            return self.inv(self.unary("sqrt", a))
-        if exponent.is_integer():
-            if abs(exponent) <= LARGEST_UNROLLED_POWER:
-                return self._whole_power(a, int(exponent))
-            size = self.node("pow", self.unary("abs", a), b)
-            return size if exponent % 2 == 0 else self.select(self.less(a, self.const(0)), self.neg(size), size)
-        return self.node("pow", a, b)
-
-    def _variable_power(self, a: Node, b: Node) -> Node:
-        """A negative base has powers too, where the exponent happens to be whole."""
-        if self.is_never_negative(a):
-            return self.node("pow", a, b)
-        size, zero = self.node("pow", self.unary("abs", a), b), self.const(0)
-        half = self.mul(self.const(0.5), b)
-        odd = self.less(self.unary("floor", half), half)
-        fraction = self.less(self.unary("floor", b), b)
-        signed = self.select(fraction, self.const(math.nan), self.select(odd, self.neg(size), size))
-        return self.select(self.less(a, zero), signed, size)
-
-    def is_never_negative(self, a: Node, depth: int = 4) -> bool:
-        """Whether the node is evidently >= 0 (or NaN); looks only so deep."""
-        n = self.nodes[a]
-        if n[0] == "const":
-            return n[1] >= 0
-        if n[0] in ("abs", "sqrt", "exp", "pow", "counter"):
-            return True
-        if n[0] == "mul" and n[1] == n[2]:
-            return True
-        if n[0] in ("mul", "add", "max") and depth:
-            both = (self.is_never_negative(x, depth - 1) for x in n[1:])
-            return any(both) if n[0] == "max" else all(both)
-        return False
-
-    def _whole_power(self, a: Node, n: int) -> Node:
-        if n < 0:
-            return self.inv(self._whole_power(a, -n))
-        if n == 0:
-            return self.const(1)
-        if n == 1:
-            return a
-        half = self._whole_power(a, n // 2)
-        square = self.mul(half, half)
-        return self.mul(square, a) if n % 2 else square
+        return power(self, a, b)
 
     def minimum(self, a: Node, b: Node) -> Node:
         return self._extreme("min", a, b)

@@ -52,7 +52,7 @@ def _reachable(function: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     found["a default argument"] = (function.__defaults__, function.__kwdefaults__)
     for name, value in found.items():
         if isinstance(value, (types.FunctionType, types.MethodType)):
-            if depth < 3 and value is not function and not value.__module__.startswith(("numpy", "scipy")):
+            if depth < 3 and value is not function and not str(value.__module__).startswith(("numpy", "scipy")):
                 yield from ((f"{name}: {inner}", x) for inner, x in _reachable(value, depth + 1))
         elif not isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
             yield name, value

@@ -20,10 +20,10 @@ def verify_trace(
     """The trace of ``function``, verified; ``trace`` is the tracer itself."""
     from . import interpret, program
 
-    around = Surroundings(function)
     first = trace(function, *examples)
-    around.check("being traced")
+    around = Surroundings(function)  # after a first call: what it computes once and keeps is no hidden state
     second = trace(function, *examples)
+    around.check("being traced")
     if first.graph.nodes != second.graph.nodes or first.outputs != second.outputs or not _same_constants(first, second):
         raise TraceMismatch(
             f"two traces of {_name(function)} differ: it keeps hidden state or draws random numbers; {_REMEDY}"
