@@ -90,6 +90,15 @@ def test_another_key_target_or_precision_is_another_entry(tmp_path):
     assert compiled.load("one", cache=tmp_path, target="batch", lanes=4) is None
 
 
+def test_a_key_that_says_too_little_is_not_trusted(tmp_path):
+    trace.compile(wave, X, cache=tmp_path, key="k")
+    longer = np.ones(5)
+    np.testing.assert_allclose(trace.compile(wave, longer, cache=tmp_path, key="k")(longer), wave(longer))
+    f = trace.compile(lambda a, x: a["k"] * x, {"k": X}, X, cache=tmp_path, key="n")
+    g = trace.compile(lambda a, x: a["m"] * x, {"m": X}, X, cache=tmp_path, key="n")
+    np.testing.assert_allclose(f({"k": X}, X), g({"m": X}, X))
+
+
 def test_a_loaded_function_traces_its_program_only_when_asked(tmp_path):
     trace.compile(wave, X, cache=tmp_path, key="k")
     again = trace.compile(wave, X, cache=tmp_path, key="k")

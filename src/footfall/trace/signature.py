@@ -137,11 +137,7 @@ class Signature:
 
 def of(function: Callable, examples: Sequence, traced: Any, names: Sequence[str] | None = None) -> Signature:
     """The signature of a traced function."""
-    shapes, plain = [], []
-    for example in examples:
-        leaves = tree.flatten(example)[0]
-        shapes.append([np.shape(x) for x in leaves])
-        plain.append(len(leaves) == 1 and leaves[0] is example)
+    shapes, plain = argument_shapes(examples)
     outputs = [tuple(s) for s in traced.output_shapes]
     return Signature(
         name_of(function),
@@ -153,6 +149,16 @@ def of(function: Callable, examples: Sequence, traced: Any, names: Sequence[str]
         list(examples),
         output_spec(traced.rebuild_output, outputs),
     )
+
+
+def argument_shapes(examples: Sequence) -> tuple[list[list[Shape]], list[bool]]:
+    """(shapes of every argument's arrays, whether it is one array or number)."""
+    shapes, plain = [], []
+    for example in examples:
+        leaves = tree.flatten(example)[0]
+        shapes.append([np.shape(x) for x in leaves])
+        plain.append(len(leaves) == 1 and leaves[0] is example)
+    return shapes, plain
 
 
 def output_spec(rebuild: Callable[[list], Any], shapes: Sequence[Shape]) -> Any:
