@@ -13,7 +13,7 @@ from footfall import compiling
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError
 from footfall.simulate.engine import Rows, Stop
-from footfall.simulate.recording import Recording
+from footfall.simulate.recording import Recording, versions
 from footfall.simulate.recording_writer import Event, RecordingWriter
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class Recorder:
             if self.writer is not None:
                 self.writer.meta.update(self.meta)
         if not len(rows):
+            if self.writer is not None and self._new_events:
+                self.writer.append({}, self._new_events)
+                self._new_events = []
             return
         columns = self._columns(rows)
         self.blocks.append(columns)
@@ -102,5 +105,5 @@ def _meta(simulation: Simulation) -> dict[str, Any]:
         "robot": simulation.robot.name, "controller": type(rig.controller).__name__, "rate": 1.0 / rig.period,
         "contact": type(rig.world.contact).__name__, "ground": type(rig.world.ground).__name__, "dt": rig.dt,
         "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
-        "start_time": simulation.time, "fell": False, "diverged": False,
+        "start_time": simulation.time, "fell": False, "diverged": False, "versions": dict(versions()),
     }  # fmt: skip

@@ -46,7 +46,7 @@ class Recording:
         self.meta: dict[str, Any] = dict(meta or {})
         self.meta.setdefault("robot", robot.name)
         self.meta.setdefault("digest", robot.digest)
-        self.meta.setdefault("versions", dict(_versions()))
+        self.meta.setdefault("versions", dict(versions()))
 
     # -- columns -------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> ndarray:
@@ -259,7 +259,7 @@ def _no_rows(robot: Robot) -> dict[str, ndarray]:
 
 
 @functools.cache
-def _versions() -> tuple[tuple[str, str], ...]:
+def versions() -> tuple[tuple[str, str], ...]:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -104,7 +104,7 @@ class Simulation:
             contact = dataclasses.replace(contact, implicit=implicit)
         world = World(
             self.robot, Plane() if self.ground is None else self.ground, contact, self.joints,
-            (float(self.gravity[0]), float(self.gravity[1]), float(self.gravity[2])), spheres_of(self.robot, self.touching),
+            _vector(self.gravity), spheres_of(self.robot, self.touching),
         )  # fmt: skip
         self.rig = Rig(world, self.controller, self.integrator, self.dt, _substeps(self.controller.rate, self.dt))
         self._engine: Engine | None = None
@@ -234,6 +234,13 @@ class Simulation:
         half = 0.5 * self.rig.period
         on = [p.wrench for p in self.pushes if p.start - half <= time < p.start + p.duration - half]
         return np.sum(on, axis=0) if on else np.zeros(6)
+
+
+def _vector(gravity: Any) -> tuple[float, float, float]:
+    array = np.asarray(gravity, dtype=float)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"gravity must be three finite numbers, got {gravity!r}")
+    return float(array[0]), float(array[1]), float(array[2])
 
 
 def _substeps(rate: float, dt: float) -> int:
