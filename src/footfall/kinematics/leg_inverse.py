@@ -166,25 +166,33 @@ def _pitch_first(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_
     """Pitch, roll, then the plane (DynaKat): the distance from hip to foot fixes the plane's triangle first."""
     assert leg.foot is not None
     y = y - leg.hip[1]
-    square = x * x + y * y + z * z - leg.side * leg.side
+    flat = x * x + z * z
+    square = flat + y * y - leg.side * leg.side
     line = np.sqrt(np.maximum(square, 1e-300))  # from hip to foot in the leg's plane
-    pitch = np.arctan2(x, -z)  # of that line, seen from the side
-    tilt = foot_pitch + leg.foot.angle - pitch  # of the foot's link against the line
-    # the ankle, along and across the line
-    along, across = line - leg.foot.length * np.cos(tilt), -leg.foot.length * np.sin(tilt)
-    cosine, sine, inside = _bend(leg.thigh, leg.shank, along * along + across * across, knee)
+    scale = 1.0 / np.sqrt(np.maximum(flat, 1e-300))
+    sin_pitch, cos_pitch = x * scale, -z * scale  # of that line, seen from the side
+    hang = foot_pitch + leg.foot.angle
+    c, s = leg.foot.length * np.cos(hang), leg.foot.length * np.sin(hang)
+    # the ankle, along and across the line: the foot's link makes the angle foot_pitch - pitch with it
+    along, across = line - (c * cos_pitch + s * sin_pitch), c * sin_pitch - s * cos_pitch
+    distance = along * along + across * across
+    cosine, sine, inside = _bend(leg.thigh, leg.shank, distance, knee)
     b, a = leg.shank.length * sine, leg.thigh.length + leg.shank.length * cosine
-    # the line's direction in the leg's plane: the thigh's is fixed there
-    lean = -_angle(across * a - along * b, along * a + across * b, leg.thigh.angle)
-    ahead, down = line * np.sin(lean), line * np.cos(lean)
+    # the line's direction in the leg's plane, where the thigh's is fixed
+    across, along = along * b - across * a, along * a + across * b
+    c, s = math.cos(leg.thigh.angle), math.sin(leg.thigh.angle)
+    scale = 1.0 / np.sqrt(np.maximum(distance * (a * a + b * b), 1e-300))
+    sin_lean, cos_lean = (c * across + s * along) * scale, (c * along - s * across) * scale
+    ahead, down = line * sin_lean, line * cos_lean
     height_square = leg.side * leg.side + down * down - y * y
     height = np.sqrt(np.maximum(height_square, 0.0))
     height = height if above else -height
-    inside = inside & (height_square >= -_SLACK * square) & (square >= 0.0)
+    inside = inside & (height_square >= -_SLACK * square) & (flat > _SLACK * square)
     roll = _turn(leg.side, -down, y, height)
     hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
     knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
-    return [hip, roll, knee_angle, tilt - leg.foot.angle + lean - knee_angle], inside
+    turn = np.arctan2(sin_lean * cos_pitch - cos_lean * sin_pitch, cos_lean * cos_pitch + sin_lean * sin_pitch)
+    return [hip, roll, knee_angle, foot_pitch + turn - knee_angle], inside
 
 
 def _roll_missing(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_pitch: float) -> tuple[list[Any], Any]:
