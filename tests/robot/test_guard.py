@@ -87,6 +87,11 @@ def test_crowded_mjcf_files_are_refused_quickly(model_file, inside):
     refused(model_file, f"<mujoco><worldbody>{inside}</worldbody></mujoco>", "more than", name="m.xml")
 
 
+def test_a_file_that_names_very_many_files_is_refused(model_file):
+    meshes = "".join(f'<visual><geometry><mesh filename="{i}.stl"/></geometry></visual>' for i in range(5001))
+    refused(model_file, urdf_with("</link>", f"{meshes}</link>"), "more than 5000 files")
+
+
 def test_a_chain_of_over_a_hundred_joints_is_refused(model_file):
     refused(model_file, f"<robot name='r'>{CHAIN}<link name='l150'/></robot>", "chain of over 100 joints")
 

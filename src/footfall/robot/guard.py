@@ -21,6 +21,7 @@ MOST_BYTES = 10_000_000
 MOST_DEPTH = 100
 MOST_LINKS = 1000
 MOST_ELEMENTS = 20_000
+MOST_REFERENCES = 5000  # files that a model may name
 MOST_VALUE = 1e30  # a larger number is a mistake, and its products overflow
 _LAYOUT_FOLDERS = frozenset({"urdf", "robots", "robot", "xml", "mjcf", "model", "models", "sdf", "xacro"})
 _SHOWN = 60  # characters of a culprit that a message quotes
@@ -153,6 +154,7 @@ class Package:
 
     def __post_init__(self) -> None:
         self.model = self.model.resolve()
+        self.asked = 0
         own = self.model.parent
         described = next((a for a in [own, *list(own.parents)[:6]] if (a / "package.xml").is_file()), None)
         self.folder = described or (own.parent if own.name.lower() in _LAYOUT_FOLDERS else own)
@@ -162,6 +164,9 @@ class Package:
 
         Absolute paths and paths that lead out of the package folder are refused.
         """
+        self.asked += 1
+        if self.asked > MOST_REFERENCES:
+            raise ModelError(f"{shown(self.model.name)} names more than {MOST_REFERENCES} files")
         text = reference.strip().replace("\\", "/")
         place = f"{what} {shown(reference)} of {shown(self.model.name)}"
         if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?", text):
