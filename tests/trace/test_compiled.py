@@ -85,6 +85,24 @@ def test_nests_go_in_and_come_out(target):
         f(pose, {"p": Q, "speed": 0.5})
 
 
+def test_examples_in_single_precision_say_only_their_shape(target):
+    f = made(scale, Q.astype(np.float32), np.float32(2), target=target)
+    assert f.target == target
+    np.testing.assert_allclose(f(Q, K), scale(Q, K), rtol=1e-15)
+
+
+def test_a_function_of_nothing_is_a_constant(target):
+    np.testing.assert_array_equal(made(lambda: np.array([1.0, 2.0]), target=target)(), [1, 2])
+
+
+def test_empty_arrays_and_constants_pass_through(target):
+    f = made(lambda q, none: {"q": q, "none": none, "word": "up", "two": 2.0}, Q, np.zeros(0), target=target)
+    got = f(Q, np.zeros(0))
+    assert got["word"] == "up"
+    assert got["none"].shape == (0,)
+    assert got["two"] == 2
+
+
 def test_a_scalar_result_is_a_number(target):
     assert made(lambda q: q @ q, Q, target=target)(Q) == pytest.approx(Q @ Q)
 
