@@ -149,7 +149,7 @@ class Interpreted(Function):
             flat = leaf.reshape(batch[0], -1).T if moving[k] else leaf.reshape(-1, *([1] * len(batch)))
             parts.append(np.broadcast_to(flat, (tree.size(shape), *batch)))
         parts += [np.full((1, *batch), h) for h in self.signature.hidden]
-        return np.concatenate([np.asarray(p, self.dtype) for p in parts])
+        return np.concatenate([np.zeros((0, *batch), self.dtype), *(np.asarray(p, self.dtype) for p in parts)])
 
     def _results(self, flat: np.ndarray) -> Any:
         if not self.batched:
