@@ -148,3 +148,22 @@ def test_derivatives_of_loops_that_carry_their_tangents_late():
 def test_the_derivative_graph_computes_the_values_too():
     x = random.normal(size=3)
     np.testing.assert_allclose(push(trace(nested, x), x, np.ones(3))[0], flat(nested(x)), rtol=1e-12)
+
+
+UNTAKEN = {
+    "sqrt": lambda x: np.where(x > 0, np.sqrt(x), 0),
+    "scaled sqrt": lambda x: np.where(x > 0, 3 * np.sqrt(x) * x[2], x),
+    "log": lambda x: np.where(x > 0, -np.log(x) * x, 2 * x),
+    "quotient": lambda x: np.where(x > 0, x[2] / x, 0),
+    "quotient by the else": lambda x: np.where(x <= 0, 0, x[2] / x + 1 / np.sqrt(x)),
+    "arctan2": lambda x: np.where(np.abs(x) > 0, np.arctan2(x, x * x), x),
+}
+
+
+@pytest.mark.parametrize("name", UNTAKEN)
+def test_a_branch_that_is_not_taken_adds_nothing(name):
+    x, d, w = np.array([0.0, -1.0, 2.0]), random.normal(size=3), random.normal(size=3)
+    traced = trace(UNTAKEN[name], x)
+    tangents, pulled = push(traced, x, d)[1], pull(traced, x, w)
+    assert np.isfinite(pulled).all()
+    np.testing.assert_allclose(pulled @ d, w @ tangents, rtol=1e-12)

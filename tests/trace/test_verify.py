@@ -1,5 +1,6 @@
 """Verification finds what a trace cannot see."""
 
+import functools
 import random as python_random
 import time
 from dataclasses import dataclass
@@ -75,6 +76,14 @@ class Stateful:
         return x
 
 
+class Wrapper:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, x):
+        return self.function(x)
+
+
 def helper(x):
     CALLS[0] += 1
     return x
@@ -85,7 +94,8 @@ def calls_a_helper(x):
 
 
 IMPURE = [counts, counts_now_and_then, draws, draws_from_numpys_own, draws_from_python, reads_the_clock, remembers,
-          appends_in_a_loop, asks_the_type, Stateful().method, Stateful(), calls_a_helper]  # fmt: skip
+          appends_in_a_loop, asks_the_type, Stateful().method, Stateful(), calls_a_helper,
+          Wrapper(counts_now_and_then), functools.partial(Wrapper(calls_a_helper).function)]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", IMPURE, ids=lambda f: getattr(f, "__name__", "object"))

@@ -5,7 +5,8 @@ that saves its carried values for a second loop to read backwards (reverse). Eve
 
 Where a function has a kink, the slope is that of the branch it takes: |x| has +1 at 0, max(a, b) that of a at a tie.
 floor, lookup by its position and comparisons are flat. sqrt has no slope at 0 (inf, and NaN times a zero tangent): keep
-its argument off zero, as ``numeric.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1.
+its argument off zero, as ``numeric.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1. A branch that is not taken adds
+nothing, also where its slope is infinite: np.where(x > 0, np.sqrt(x), 0) has slope 0 at 0.
 """
 
 from collections import defaultdict
@@ -87,6 +88,9 @@ def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[boo
 
 
 _SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
+
+
+_STEEP = frozenset({"inv", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
 
 
 def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
@@ -207,7 +211,7 @@ class _Forward:
                 break
             moving = grown
         start = [self.primal[x] for x in initial] + [self.tangent[initial[k]] for k in moving]
-        loop = g.repeat(new, start, values + [slopes[k] for k in moving])
+        loop = g.repeat(new, start, values + [slopes[k] for k in moving], stop=region.stop)
         at = {k: m + j for j, k in enumerate(moving)}
         self.primal[i] = [g.item(loop, k) for k in range(m)]
         self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
@@ -244,6 +248,7 @@ class _Reverse:
         inside[self.old.counter(old)] = g.counter(new)
         self.visit_all(old, inside)
         start = [primal[x] for x in self.old.nodes[i][2:]]
+        # all turns, even where the loop may stop early: the second loop reads what each of them saved
         return g.repeat(new, start, [inside[r] for r in region.results], saves=params)
 
     def pull_back(self, scope: int, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
@@ -273,7 +278,33 @@ class _Reverse:
                 self.add(total, operands[0], g.select(g.less(a[0], zero), g.neg(up), up))
             else:
                 for position, slope in partials(g, op, a, primal[i], [self.old.op(x) != "const" for x in operands]):
-                    self.add(total, operands[position], g.mul(slope, up))
+                    self.add(total, operands[position], self.scaled(op, slope, up))
+
+    def scaled(self, op: str, slope: Node, up: Node) -> Node:
+        """slope * up, but zero where ``up`` is zero since its branch was not taken: the slope may be infinite there."""
+        g = self.new
+        product = g.mul(slope, up)
+        found = self.mask(up) if op in _STEEP or self.is_steep(slope) else None
+        if found is None:
+            return product
+        condition, taken = found
+        return g.select(condition, product, g.const(0)) if taken else g.select(condition, g.const(0), product)
+
+    def is_steep(self, slope: Node, depth: int = 4) -> bool:
+        """Whether a value may be infinite or NaN where its branch is not taken; looks only so deep."""
+        n = self.new.nodes[slope]
+        if n[0] in ("mul", "neg", "add", "sub") and depth:
+            return any(self.is_steep(x, depth - 1) for x in n[1:])
+        return n[0] in _STEEP
+
+    def mask(self, up: Node, depth: int = 8) -> tuple[Node, bool] | None:
+        """(condition, value) outside of which an adjoint is zero, if it was made by a select."""
+        n, zero = self.new.nodes[up], self.new.const(0)
+        if n[0] == "select" and zero in n[2:]:
+            return n[1], n[3] == zero
+        if n[0] in ("neg", "mul") and depth:
+            return next(filter(None, (self.mask(x, depth - 1) for x in n[1:])), None)
+        return None
 
     def table_inputs(self, n: tuple) -> list[int]:
         """The inputs of a run-time table, if an adjoint of any of them is wanted."""

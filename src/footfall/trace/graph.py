@@ -42,6 +42,7 @@ class Region:
     results: tuple[int, ...] = ()
     saves: tuple[int, ...] = ()  # body nodes stored at every iteration, read back by a reversed region
     reverse: bool = False  # the counter runs count-1 .. 0
+    stop: int | None = None  # the carried value that ends the loop when it becomes 1
 
 
 @dataclass
@@ -306,8 +307,12 @@ class Graph:
         """The iteration number inside a region, as a number."""
         return self.node("counter", region)
 
-    def repeat(self, region: int, initial: Sequence[Node], results: Iterable[Node], saves: Iterable[Node] = ()) -> Node:
+    def repeat(
+        self, region: int, initial: Sequence[Node], results: Iterable[Node], saves: Iterable[Node] = (),
+        stop: int | None = None,
+    ) -> Node:  # fmt: skip
         """Close a region; returns the repeat node. Read its final values with ``item``."""
+        self.regions[region].stop = stop
         self.regions[region].results = tuple(results)
         self.regions[region].saves = tuple(saves)
         return self.node("repeat", region, *initial)

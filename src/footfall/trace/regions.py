@@ -51,7 +51,18 @@ class Tracer:
             " table as an argument of the function, or make it from constants"
         )
 
-    def repeat(self, count: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
+    def repeat(
+        self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None
+    ) -> Any:
+        if until is not None:  # one more carried number, which ends the loop when it becomes 1
+            carried, _ = self._repeat(
+                count, lambda i, c: (lambda after: (after, np.where(until(after), 1.0, 0.0)))(body(i, c[0])), (carry, 0.0),
+                stops=True,
+            )  # fmt: skip
+            return carried
+        return self._repeat(count, body, carry)
+
+    def _repeat(self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False) -> Any:
         graph = self.graph
         if type(count) is Scalar or int(count) != count or count < 0:
             raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
@@ -72,7 +83,8 @@ class Tracer:
             raise refusal(f"repeat: the body was given shapes {shapes} and returned {tree.shapes(new)}")
         if [is_truth(leaf) for leaf in new] != truths:
             raise refusal("repeat: a truth value became a number in the carry, or the other way round")
-        loop = graph.repeat(region, initial, [node_of(graph, x) for leaf in new for x in elements(leaf)])
+        results = [node_of(graph, x) for leaf in new for x in elements(leaf)]
+        loop = graph.repeat(region, initial, results, stop=len(results) - 1 if stops else None)
         return rebuild(_refill(graph, [graph.item(loop, k) for k in range(len(initial))], shapes, truths, False))
 
     def _enter(self) -> int:

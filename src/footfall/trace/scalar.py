@@ -306,18 +306,17 @@ def _set_operator(name: str, rule: Callable[[Any, Any], Any]) -> None:
     """Give Scalar the operator and its reflection; arrays answer for themselves, lists become arrays."""
 
     def forward(self: Scalar, other: Any) -> Any:
+        kind = type(other)
+        if kind is Scalar or kind is float:  # nearly always
+            return rule(self, other)
         if isinstance(other, np.ndarray):
             return NotImplemented
-        if type(other) in (list, tuple):
-            return rule_of_arrays(self, other)
-        return rule(self, other)
+        return rule_of_arrays(self, other) if kind in (list, tuple) else rule(self, other)
 
     def reflected(self: Scalar, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
-        if type(other) in (list, tuple):
-            return rule_of_arrays(other, self)
-        return rule(other, self)
+        return rule_of_arrays(other, self) if type(other) in (list, tuple) else rule(other, self)
 
     ufunc = {"sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "floordiv": "floor_divide",
              "mod": "remainder", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",

@@ -18,12 +18,12 @@ class Surroundings:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.before = {name: _frozen(value) for name, value in _reachable(function)}
+        self.before = {(name, owner): _frozen(value) for name, owner, value in _reachable(function)}
 
     def check(self, during: str) -> None:
         """Raise TraceMismatch if the function has changed any of it."""
-        for name, value in _reachable(self.function):
-            if name in self.before and _frozen(value) != self.before[name]:
+        for name, owner, value in _reachable(self.function):
+            if (name, owner) in self.before and _frozen(value) != self.before[name, owner]:
                 function = getattr(self.function, "__name__", type(self.function).__name__)
                 raise TraceMismatch(
                     f"{function} changed {name} while {during}: hidden state cannot be traced; pass it as an argument"
@@ -31,31 +31,43 @@ class Surroundings:
                 )
 
 
-def _reachable(function: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """(name, value) of what the function can reach; helpers that it calls are followed a few calls deep."""
-    if isinstance(function, functools.partial):
-        yield "an argument of partial", (function.args, function.keywords)
-        function = function.func
-    if isinstance(function, types.MethodType):
-        yield "self", function.__self__
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
+
+
+def _reachable(function: Any, seen: set[int] | None = None, depth: int = 0) -> Iterator[tuple[str, int, Any]]:
+    """(name, who has it, value) of what the function can reach; helpers that it calls are followed a few calls deep."""
+    seen = set() if seen is None else seen
+    if isinstance(function, types.MethodType):  # made anew at every look
+        yield "self", id(function.__self__), function.__self__
         function = function.__func__
-    if not isinstance(function, types.FunctionType):
-        if hasattr(function, "__dict__") and not isinstance(function, (type, types.ModuleType)):
-            yield "self", function
-            function = vars(type(function)).get("__call__")
-        if not isinstance(function, types.FunctionType):
-            return
+    if id(function) in seen or depth > _DEPTH:
+        return
+    seen.add(id(function))
+    if isinstance(function, functools.partial):
+        yield "an argument of partial", id(function), (function.args, function.keywords)
+        yield from _reachable(function.func, seen, depth)
+    elif isinstance(function, types.FunctionType):
+        for name, value in _names_of(function).items():
+            if isinstance(value, _FUNCTIONS):
+                if not str(getattr(value, "__module__", "")).startswith(("numpy", "scipy")):
+                    yield from ((f"{name}: {inner}", *x) for inner, *x in _reachable(value, seen, depth + 1))
+            elif not isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
+                yield name, id(function), value
+    elif hasattr(function, "__dict__") and not isinstance(function, (type, types.ModuleType)):
+        yield "self", id(function), function
+        for value in (vars(type(function)).get("__call__"), *vars(function).values()):
+            if isinstance(value, _FUNCTIONS):
+                yield from _reachable(value, seen, depth + 1)
+
+
+def _names_of(function: types.FunctionType) -> dict[str, Any]:
+    """Closure, globals that the code names, and defaults."""
     found = dict(zip(function.__code__.co_freevars, (_content(c) for c in function.__closure__ or ())))
     for name in _names(function.__code__):
         if name in function.__globals__:
             found.setdefault(name, function.__globals__[name])
     found["a default argument"] = (function.__defaults__, function.__kwdefaults__)
-    for name, value in found.items():
-        if isinstance(value, (types.FunctionType, types.MethodType)):
-            if depth < 3 and value is not function and not str(value.__module__).startswith(("numpy", "scipy")):
-                yield from ((f"{name}: {inner}", x) for inner, x in _reachable(value, depth + 1))
-        elif not isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
-            yield name, value
+    return found
 
 
 def _content(cell: Any) -> Any:

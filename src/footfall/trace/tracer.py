@@ -1,7 +1,7 @@
 """Run a plain-NumPy function on symbols and keep what it did."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Trace:
     outputs: list[Node]
     output_shapes: list[tuple[int, ...]]
     rebuild_output: Callable[[Sequence[Any]], Any]
+    output_truths: list[bool] = field(default_factory=list)  # which leaves are truth values, given as 0 and 1
     result: Any = None  # the nest that the function returned, of symbols: for tree.describe
 
     @property
@@ -75,7 +76,8 @@ def trace(function: Callable[..., Any], *examples: Any) -> Trace:
         raise active.refusals[0]
     if graph.regions:
         Scopes(graph, outputs)  # refuses a value that was kept from inside a loop
-    return Trace(graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild, result)
+    truths = [is_truth(leaf) for leaf in leaves]
+    return Trace(graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild, truths, result)
 
 
 def _check_numeric(leaf: Any) -> None:
