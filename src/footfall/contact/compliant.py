@@ -10,7 +10,8 @@ The friction slope μ f_n / v_s is so steep that explicit steps need dt near 2e-
 
     (M + dt JᵀDJ) a = F + Jᵀ f - dt Jᵀ K_z v_n n,   D = k_t 1 + (k_n - k_t) n nᵀ,   k_n = c + dt K_z
 
-with the secant slope k_t of friction and K_z = dK d^e/dd. A foot counts only if it would push at the end of the step.
+with the secant slope k_t of friction and K_z = dK d^e/dd. The ground never pulls: a foot whose force would do so at the
+end of the step is let go and the step is solved again, until all that hold push.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.contact.points import ContactPoint
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.errors import InputError, unknown
@@ -63,19 +65,33 @@ class ForceLaw:
         dt: float,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray]]:
         """(accelerations, the contact forces that acted, in contact axes)."""
-        laws = []
-        for point in points:
-            v_C = point.R_BC.T @ (point.J @ v)
-            f, slopes = self.law(-point.distance, v_C, point.friction, dt if self.implicit else 0.0)
-            laws.append((f, slopes))
-            force = force + point.J.T @ (point.R_BC @ f)
-            if self.implicit:
-                M = M + _damping(point, dt * slopes, self.round)
-        L, d = factor(robot, M)
-        a = solve_factored(robot, L, d, force)
-        if not self.implicit:
-            return a, [f for f, _ in laws]
-        return a, [f - dt * slopes * (point.R_BC.T @ (point.J @ a)) for point, (f, slopes) in zip(points, laws)]
+        ahead = dt if self.implicit else 0.0
+        laws = [self.law(-point.distance, point.R_BC.T @ (point.J @ v), point.friction, ahead) for point in points]
+        pushes = [point.J.T @ (point.R_BC @ f) for point, (f, _) in zip(points, laws)]
+        if not self.implicit or not points:
+            L, d = factor(robot, M)
+            return solve_factored(robot, L, d, sum(pushes, start=force)), [f for f, _ in laws]
+        damping = [_damping(point, dt * slopes, self.round) for point, (_, slopes) in zip(points, laws)]
+
+        def solve(_: float, carry: tuple[ndarray, ndarray, ndarray]) -> tuple[ndarray, ndarray, ndarray]:
+            """Accelerations with the spheres that hold, and which of them still push at the end of the step."""
+            holds, _, _ = carry
+            total_M, total_force = M, force
+            for k in range(len(points)):
+                total_M, total_force = total_M + holds[k] * damping[k], total_force + holds[k] * pushes[k]
+            L, d = factor(robot, total_M)
+            a = solve_factored(robot, L, d, total_force)
+            forces = np.stack(
+                [
+                    holds[k] * (f - dt * slopes * (point.R_BC.T @ (point.J @ a)))
+                    for k, (point, (f, slopes)) in enumerate(zip(points, laws))
+                ]
+            )
+            return np.where(forces[:, 2] < 0.0, 0.0, holds), a, forces
+
+        start = (np.ones(len(points)), np.zeros(robot.nv), np.zeros((len(points), 3)))
+        _, a, forces = numeric.repeat(len(points) + 1, solve, start, until=lambda carry: np.all(carry[2][:, 2] >= 0.0))
+        return a, [forces[k] for k in range(len(points))]
 
 
 def _damping(point: ContactPoint, slopes: Float[ndarray, "3"], round: bool) -> Float[ndarray, "nv nv"]:

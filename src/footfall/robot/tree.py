@@ -173,8 +173,15 @@ def _indexed(robot: Robot, bodies: tuple[Body, ...], frames: dict[str, tuple[int
     support: list[tuple[int, ...]] = [()]
     for i in range(1, n):
         support.append((*support[parent[i]], i))
-    children = tuple(tuple(k for k in range(1, n) if parent[k] == i) for i in range(n))
-    subtree = tuple(tuple(k for k in range(n) if k == i or i in support[k] or i == 0) for i in range(n))
+    hanging: list[list[int]] = [[] for _ in range(n)]
+    for k in range(1, n):
+        hanging[parent[k]].append(k)
+    children = tuple(map(tuple, hanging))
+    below: list[list[int]] = [[i] for i in range(n)]
+    for k in range(1, n):
+        for i in (0, *support[k][:-1]):
+            below[i].append(k)
+    subtree = tuple(map(tuple, below))
     feet, positions = [], []
     for foot in robot.feet:
         if foot.link in frames:  # an unknown link is reported by Robot, which knows the words for it

@@ -146,6 +146,14 @@ class Emitter:
     def logic_not(self, a: str) -> str:
         return self._logic("xor", a, self._all("i1", "true"))
 
+    def any(self, a: str) -> str:
+        """Whether a truth value holds in any lane, as one bit."""
+        if self.lanes == 1:
+            return a
+        name = f"@llvm.vector.reduce.or.v{self.lanes}i1"
+        self.intrinsics.add(f"declare i1 {name}({self.bool_type})")
+        return self.new(f"call i1 {name}({self.bool_type} {a})")
+
     # -- bit patterns -------------------------------------------------------------------------------------------------
     def _int(self, op: str, a: str, b: str) -> str:
         return self.new(f"{op} {self.int_type} {a}, {b}")
