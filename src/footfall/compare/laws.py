@@ -17,8 +17,7 @@ from numpy import ndarray
 from footfall import dynamics, kinematics
 from footfall.dynamics import coordinates
 from footfall.robot.description import Robot
-from footfall.spatial import rotation
-from footfall.spatial.quaternion import to_rotation
+from footfall.spatial import cross_force, cross_force_matrix, cross_motion, cross_motion_matrix, quaternion, rotation
 
 Sides = tuple[ndarray, ndarray] | None
 _STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
@@ -112,7 +111,7 @@ def potential_energy_falls_at_the_power_of_gravity(
     force = dynamics.gravity_terms(robot, q)
     force[robot.nv - robot.nj :] -= dynamics.spring_torques(robot, q)
     power = rate_along(robot, lambda x: np.array(dynamics.potential_energy(robot, x)), q, v)
-    weight = 9.81 * robot.mass  # both may vanish: judged beside the weight at 1 m/s
+    weight = 9.81 * robot.mass  # the power passes through zero: judged beside the weight at 1 m/s
     return np.array([v @ force, weight]), np.array([float(power), weight])
 
 
@@ -149,6 +148,88 @@ def configuration_moves_by_its_rate(robot: Robot, q: ndarray, v: ndarray, a: nda
     return np.concatenate([dynamics.configuration_rate(robot, q, v), back]), np.concatenate([start, step])
 
 
+def index_sets_describe_one_tree(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+    """λ, κ, μ, ν, PRED and SUCC of the paper, each found again from the parents by its definition."""
+    tree, n = robot.tree, len(robot.tree.bodies)
+    above = np.zeros((n, n))  # above[i, j]: body j is i, or carries it
+    children = np.zeros((n, n))
+    for i in range(n):
+        j = i
+        while j >= 0:
+            above[i, j], j = 1.0, tree.parent[j]
+        if tree.parent[i] >= 0:
+            children[tree.parent[i], i] = 1.0
+    sets = (np.array([[float(j in found[i]) for j in range(n)] for i in range(n)])
+            for found in (tree.support, tree.children, tree.subtree))  # fmt: skip
+    joints = above.copy()
+    joints[:, 0] = 0.0  # the base is no joint
+    ends = [tree.parent[0], *tree.pred, *tree.succ]
+    found = [np.array(ends, dtype=float), *(each.ravel() for each in sets)]
+    asked = [
+        np.array([-1, *tree.parent[1:], *range(1, n)], dtype=float),
+        joints.ravel(),
+        children.ravel(),
+        above.T.ravel(),
+    ]
+    return np.concatenate(found), np.concatenate(asked)
+
+
+def joints_lose_and_store_what_they_say(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+    """Springs, damping and dry friction joint by joint, the last at rates well beyond sticking."""
+    base = robot.nv - robot.nj
+    fast = np.where(v < 0, v - 1.0, v + 1.0)
+    found = [
+        dynamics.spring_torques(robot, q),
+        dynamics.damping_torques(robot, v),
+        dynamics.friction_torques(robot, fast),
+    ]
+    joints = [robot.joint(name) for name in robot.joint_names]
+    asked = [
+        np.array([joint.stiffness * (joint.rest - x) for joint, x in zip(joints, q[len(q) - robot.nj :])]),
+        np.array([joint.damping * -rate for joint, rate in zip(joints, v[base:])]),
+        np.array([joint.dry_friction * (1.0 if rate < 0 else -1.0) for joint, rate in zip(joints, v[base:])]),
+    ]
+    return (np.concatenate(found), np.concatenate(asked)) if joints else None
+
+
+def twists_and_wrenches_keep_their_power_between_frames(
+    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
+) -> Sides:
+    """Every way to move a twist or a wrench from frame to frame and back says the same, and none makes power."""
+    X = kinematics.body_poses(robot, q)[-1]
+    V_A, W_A = np.resize(a, 6), np.resize(tau, 6) / np.abs(tau).max()
+    V_B, W_B = X.to_child(V_A), X.wrench_to_child(W_A)
+    found = [X.to_parent(V_B), X.wrench_to_parent(W_B), X.inverse().to_child(V_B), X.inverse().wrench_to_child(W_B)]
+    asked = [V_A, W_A, V_A, W_A]
+    found += [X.motion_matrix() @ V_A, X.force_matrix() @ W_A, np.array([V_B @ W_B])]
+    asked += [V_B, W_B, np.array([V_A @ W_A])]
+    found += [cross_motion_matrix(V_A) @ V_B, cross_force_matrix(V_A) @ W_A, cross_motion_matrix(V_A).T @ W_A]
+    asked += [cross_motion(V_A, V_B), cross_force(V_A, W_A), -cross_force(V_A, W_A)]
+    return np.concatenate(found), np.concatenate(asked)
+
+
+def quaternions_say_the_same_as_rotation_matrices(
+    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
+) -> Sides:
+    """Back and forth between quaternions, matrices and rotation vectors, for turns of every size, every main axis."""
+    along = np.resize(v, 3) / np.linalg.norm(np.resize(v, 3))
+    found: list[ndarray] = []
+    asked: list[ndarray] = []
+    for main in range(4):
+        quat = np.resize(a, 4) / (8.0 * np.abs(a).max()) + np.eye(4)[main]
+        quat = quat / np.sqrt(quat @ quat)
+        R = quaternion.to_rotation(quat)
+        back = quaternion.from_rotation(R)
+        found += [quaternion.to_rotation(back).ravel(), np.sign(back[:1]), quaternion.conjugate(quat)]
+        asked += [R.ravel(), np.ones(1), quat * np.array([1.0, -1.0, -1.0, -1.0])]
+        for angle in (1e-14, 0.19, 0.21, 2.9):
+            turned = quaternion.rotated(quat, angle * along)
+            step = quaternion.multiply(quaternion.conjugate(quat), turned)
+            found += [quaternion.to_rotation(turned).ravel(), *(quaternion.rotation_vector(s * step) for s in (1, -1))]
+            asked += [(R @ rotation.about_axis(along, angle)).ravel(), angle * along, angle * along]
+    return np.concatenate(found), np.concatenate(asked)
+
+
 def euler_rates_map_to_velocity(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """v = N(x) dx/dt for both orders of angles, and x gives q back."""
     if not robot.floating or _near_singular(q):
@@ -164,8 +245,9 @@ def euler_rates_map_to_velocity(robot: Robot, q: ndarray, v: ndarray, a: ndarray
             return moved - 2 * np.pi * turns
 
         N = coordinates.euler_velocity_map(robot, x, order)
-        found += [N @ rate_along(robot, smooth, q, v / 20) * 20, back[:3], to_rotation(back[3:7]).ravel(), back[7:]]
-        asked += [v, q[:3], to_rotation(q[3:7]).ravel(), q[7:]]
+        R, R_back = quaternion.to_rotation(q[3:7]), quaternion.to_rotation(back[3:7])
+        found += [N @ rate_along(robot, smooth, q, v / 20) * 20, back[:3], R_back.ravel(), back[7:]]
+        asked += [v, q[:3], R.ravel(), q[7:]]
     return np.concatenate(found), np.concatenate(asked)
 
 
@@ -183,7 +265,7 @@ def virtual_joints_have_the_same_mass_matrix(robot: Robot, q: ndarray, v: ndarra
 
 
 def _near_singular(q: ndarray) -> bool:
-    R_WB = to_rotation(q[3:7])
+    R_WB = quaternion.to_rotation(q[3:7])
     return any(abs(rotation.to_euler(R_WB, order)[1]) > _STEEPEST for order in rotation.EULER_ORDERS)
 
 
@@ -204,6 +286,10 @@ LAWS: tuple[Law, ...] = (
     momentum_changes_by_outside_forces_only,
     feet_move_by_their_jacobian,
     configuration_moves_by_its_rate,
+    joints_lose_and_store_what_they_say,
+    index_sets_describe_one_tree,
+    twists_and_wrenches_keep_their_power_between_frames,
+    quaternions_say_the_same_as_rotation_matrices,
     euler_rates_map_to_velocity,
     virtual_joints_have_the_same_mass_matrix,
 )

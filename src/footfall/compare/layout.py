@@ -18,8 +18,6 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.robot.description import Robot
-from footfall.spatial import quaternion
-from footfall.spatial.vector import cross
 
 _XYZW = np.array([0, 1, 2, 4, 5, 6, 3])
 _WXYZ = np.array([0, 1, 2, 6, 3, 4, 5])
@@ -64,6 +62,13 @@ def from_pinocchio_jacobian(robot: Robot, J: Float[ndarray, "6 nv"]) -> Float[nd
     return np.concatenate([J[3:], J[:3]]) @ pinocchio_map(robot)
 
 
+def _rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:
+    """R of a unit quaternion, by another formula than ``spatial.quaternion``: a referee shares nothing."""
+    w, u = quat[0], quat[1:]
+    turned = np.array([[0.0, -u[2], u[1]], [u[2], 0.0, -u[0]], [-u[1], u[0], 0.0]])
+    return (w * w - u @ u) * np.eye(3) + 2.0 * np.outer(u, u) + 2.0 * w * turned
+
+
 # -- MuJoCo -----------------------------------------------------------------------------------------------------------
 def to_mujoco_q(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
     return np.array(q)
@@ -78,7 +83,7 @@ def mujoco_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"]
     T = np.eye(robot.nv)
     if robot.floating:
         T[:6, :6] = 0.0
-        T[:3, 3:6] = quaternion.to_rotation(q[3:7])
+        T[:3, 3:6] = _rotation(q[3:7])
         T[3:6, :3] = np.eye(3)
     return T
 
@@ -87,7 +92,7 @@ def mujoco_map_rate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
     """dT/dt v: the linear velocity turns with the base, R (ω x v)."""
     out = np.zeros(robot.nv)
     if robot.floating:
-        out[:3] = quaternion.to_rotation(q[3:7]) @ cross(v[:3], v[3:6])
+        out[:3] = _rotation(q[3:7]) @ np.cross(v[:3], v[3:6])
     return out
 
 

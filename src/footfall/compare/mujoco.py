@@ -21,7 +21,6 @@ from footfall.compare.assembly import Part, parts_of, spring_energy, welded
 from footfall.compare.layout import mujoco_map, mujoco_map_rate
 from footfall.errors import InputError, MissingExtraError
 from footfall.robot.description import Robot
-from footfall.spatial import quaternion
 
 _FLAT = 1e-12  # by how much, relatively, rounding may put a flat body beyond the triangle inequality
 LEAST_MASS = 1e-14  # [kg], and [kg m²]; MuJoCo's own bound is 1e-15
@@ -219,9 +218,9 @@ def _compile(mj: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list
     kinds = {"revolute": mj.mjtJoint.mjJNT_HINGE, "prismatic": mj.mjtJoint.mjJNT_SLIDE}
     for number, part in enumerate(parts):
         carrier = bodies[part.parent] if part.parent >= 0 else spec.worldbody
-        body = carrier.add_body(name=f"{number}", pos=part.origin, quat=quaternion.from_rotation(part.rotation))
+        body = carrier.add_body(name=f"{number}", pos=part.origin, quat=_quaternion(mj, part.rotation))
         bodies.append(body)
-        _set_inertia(robot, part, body)
+        _set_inertia(mj, robot, part, body)
         if part.motion == "free":
             body.add_freejoint(align=mj.mjtAlignFree.mjALIGNFREE_FALSE)
         elif part.motion in kinds:
@@ -234,7 +233,7 @@ def _compile(mj: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list
     return model, [mj.mj_name2id(model, mj.mjtObj.mjOBJ_BODY, f"{n}") for n in range(len(parts))]
 
 
-def _set_inertia(robot: Robot, part: Part, body: Any) -> None:
+def _set_inertia(mj: ModuleType, robot: Robot, part: Part, body: Any) -> None:
     """Principal moments and axes, found here at full accuracy: MuJoCo's own search stops at 1e-12."""
     moments, axes = np.linalg.eigh(part.inertia)
     if _shortfall(part) > _FLAT:
@@ -251,7 +250,14 @@ def _set_inertia(robot: Robot, part: Part, body: Any) -> None:
     axes = axes if np.linalg.det(axes) > 0 else axes * np.array([1.0, 1.0, -1.0])
     body.explicitinertial = True
     body.mass, body.ipos, body.inertia = mass, part.com, moments
-    body.iquat = quaternion.from_rotation(axes)
+    body.iquat = _quaternion(mj, axes)
+
+
+def _quaternion(mj: ModuleType, R: ndarray) -> ndarray:
+    """By MuJoCo's own routine: a referee shares nothing with the judged."""
+    quat = np.zeros(4)
+    mj.mju_mat2Quat(quat, np.ascontiguousarray(R).ravel())
+    return quat
 
 
 def _shortfall(part: Part) -> float:

@@ -39,6 +39,8 @@ class Pinocchio:
         self.parts = parts_of(robot)
         self.model, self.joint_ids = _build(self.pin, robot, self.parts)
         self.model.gravity.linear = np.array(gravity, dtype=float)
+        self.bare = self.model.copy()  # without armature
+        self.bare.armature = np.zeros(self.model.nv)
         self.data = self.model.createData()
         order = {name: k for k, name in enumerate(robot.joint_names)}
         self.followers = [
@@ -99,7 +101,7 @@ class Pinocchio:
 
         Theirs is about the centre of mass of what can move: a fixed base shifts ours.
         """
-        A = self.pin.computeCentroidalMap(self.model, self.data, self.q_of(q))
+        A = self._rows(self.pin.computeCentroidalMap(self.model, self.data, self.q_of(q)))
         shift = self.data.com[0] - self.center_of_mass(q)
         angular = A[3:] + np.cross(shift, A[:3], axisb=0).T
         return np.concatenate([angular, A[:3]]) @ self.G
@@ -112,9 +114,9 @@ class Pinocchio:
         return (mass * moving + base.mass * base.lever) / (mass + base.mass)
 
     def kinetic_energy(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:
-        """Theirs leaves armature out, which their mass matrix has: added here."""
+        """Theirs counts the armature of some kinds of joint only, while their mass matrix has it all."""
         v_theirs = self.v_of(v)
-        bodies = self.pin.computeKineticEnergy(self.model, self.data, self.q_of(q), v_theirs)
+        bodies = self.pin.computeKineticEnergy(self.bare, self.data, self.q_of(q), v_theirs)
         return bodies + 0.5 * float(self.model.armature @ v_theirs**2)
 
     def potential_energy(self, q: Float[ndarray, "nq"]) -> float:
@@ -141,7 +143,9 @@ class Pinocchio:
         """At the feet's centres, rows (angular, linear), in world or foot axes."""
         self.pin.computeJointJacobians(self.model, self.data, self.q_of(q))
         self.pin.updateFramePlacements(self.model, self.data)
-        J = [self.pin.getFrameJacobian(self.model, self.data, foot, self._axes(frame)) for foot in self.feet]
+        J = [
+            self._rows(self.pin.getFrameJacobian(self.model, self.data, foot, self._axes(frame))) for foot in self.feet
+        ]
         return np.array([np.concatenate([j[3:], j[:3]]) @ self.G for j in J]).reshape(-1, 6, self.robot.nv)
 
     def jacobian_rate(
@@ -178,6 +182,10 @@ class Pinocchio:
         for at_v, _, joint, gear in self.followers:
             G[at_v, base + joint] = gear
         return G
+
+    def _rows(self, A: ndarray) -> ndarray:
+        """A 6 x nv matrix of theirs: with one degree of freedom the binding returns six plain numbers."""
+        return np.reshape(A, (6, self.model.nv))
 
     def _axes(self, frame: str) -> Any:
         frames = self.pin.ReferenceFrame

@@ -1,0 +1,78 @@
+"""Shared fixtures: every library robot, every backend, real third-party models.
+
+A law is written once, ``test_...(robot, call)``, and runs on every robot of the library and every backend:
+``call(function, robot, *arrays)`` evaluates a plain-NumPy function of footfall the way the backend does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from footfall.compare.states import States, random_states
+from footfall.robot import Robot, library
+
+Call = Callable[..., Any]
+
+THIRD_PARTY = {  # name: file of the package example-robot-data, total mass [kg]
+    "a1": ("a1_description/urdf/a1.urdf", 13.741),
+    "go2": ("go2_description/urdf/go2.urdf", 16.085),
+    "anymal_c": ("anymal_c_simple_description/urdf/anymal.urdf", 52.13485),
+    "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", 86.774),
+    "solo12": ("solo_description/robots/solo12.urdf", 2.5),
+}
+
+
+def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
+    """The reference: the function as it stands."""
+    return function(robot, *arrays)
+
+
+BACKENDS: dict[str, Call] = {"numpy": numpy_call}
+
+
+@pytest.fixture(params=BACKENDS, scope="session")
+def call(request: pytest.FixtureRequest) -> Call:
+    """``call(function, robot, *arrays)`` on each backend in turn."""
+    return BACKENDS[request.param]
+
+
+@pytest.fixture(params=library.names(), scope="session")
+def robot(request: pytest.FixtureRequest) -> Robot:
+    """Every robot of the library."""
+    return library.load(request.param)
+
+
+@pytest.fixture
+def states(robot: Robot) -> States:
+    """A few random states of the robot."""
+    return random_states(robot, 5, seed=7)
+
+
+def third_party_path(name: str) -> Path:
+    """The URDF of a real robot in the installed package example-robot-data."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    file = f"share/example-robot-data/robots/{THIRD_PARTY[name][0]}"
+    try:
+        path = Path(str(distribution("example-robot-data").locate_file(f"cmeel.prefix/{file}")))
+    except PackageNotFoundError:
+        path = Path(file)
+    if not path.is_file():
+        pytest.fail(f"{path.name} is not installed: pip install --no-deps example-robot-data")
+    return path
+
+
+@pytest.fixture(params=THIRD_PARTY, scope="session")
+def third_party(request: pytest.FixtureRequest) -> Robot:
+    """Real robots of other makers, imported from URDF."""
+    from footfall.robot.urdf_mjcf import load_model
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_model(third_party_path(request.param), name=request.param)

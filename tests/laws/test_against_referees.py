@@ -1,0 +1,79 @@
+"""D1: M, bias, forward dynamics and Jacobians against Pinocchio (and MuJoCo): at most 1e-10, median 1e-13."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from random_trees import random_tree
+
+from footfall.compare import Report, verify
+from footfall.robot import Robot, library
+
+MEDIAN = 1e-13
+STENCIL = 1e-11  # laws with a derivative along the motion are exact to that
+
+
+def check_medians(reports: list[Report]) -> None:
+    """The median over robots and states of the difference to Pinocchio, quantity by quantity.
+
+    MuJoCo's own rounding is larger: its tensors go through principal axes, which light links magnify.
+    """
+    errors = defaultdict(list)
+    for report in reports:
+        for check in report.checks:
+            if check.right == "pinocchio":
+                errors[check.quantity, check.left].append(check.median_rel_error)
+    assert {key: m for key, found in errors.items() if (m := np.median(found)) > MEDIAN} == {}
+
+
+def test_library_robots_agree_with_pinocchio_and_mujoco(robot: Robot) -> None:
+    report = verify(robot, samples=40, seed=1)
+    assert report.failures() == []
+    assert report.skipped == {}
+    check_medians([report])
+
+
+@pytest.mark.parametrize("rotors", ["none", "exact"])
+@pytest.mark.parametrize("name", library.names())
+def test_every_rotor_mode_agrees_with_pinocchio_and_mujoco(name: str, rotors: str) -> None:
+    report = verify(library.load(name).replace(rotors=rotors), samples=10, seed=2)
+    assert report.failures() == []
+    assert set(report.skipped) <= {"articulated"}
+    check_medians([report])
+
+
+def test_real_robots_from_urdf_agree_with_pinocchio_and_mujoco(third_party: Robot) -> None:
+    report = verify(third_party, samples=40, seed=3)
+    assert report.failures() == []
+    assert report.skipped == {}
+    check_medians([report])
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_random_trees_agree_with_pinocchio_and_mujoco(block: int) -> None:
+    """200 trees: any topology and axes, fixed and prismatic joints, rotors, massless links, floating or fixed base."""
+    reports = []
+    for k in range(20):
+        seed = 20 * block + k
+        tree = random_tree(np.random.default_rng(seed), bodies=2 + seed % 14)
+        reports.append(verify(tree, samples=3, seed=seed, laws=k % 5 == 0))
+        assert reports[-1].failures() == [], f"random_tree(default_rng({seed}), {2 + seed % 14})"
+        assert set(reports[-1].skipped) <= {"articulated"}
+    check_medians(reports)
+
+
+def test_laws_of_library_robots_hold_to_rounding(robot: Robot) -> None:
+    report = verify(robot, samples=10, seed=4, sides=["recursive"])
+    assert all(check.max_rel_error <= STENCIL for check in report.checks)
+
+
+@pytest.mark.slow
+def test_verify_with_2000_samples_passes_for_library_robots(robot: Robot) -> None:
+    assert verify(robot, samples=2000).failures() == []
+
+
+@pytest.mark.slow
+def test_verify_with_2000_samples_passes_for_real_robots(third_party: Robot) -> None:
+    assert verify(third_party, samples=2000).failures() == []

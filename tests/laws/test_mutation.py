@@ -1,0 +1,175 @@
+"""D7: one sign, index or factor flipped in any one algorithm makes ``verify`` fail, and it names the quantity."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from mutants import Mutant, mutants_of, swapped_in
+from specimens import specimen
+
+from footfall.compare import Report, verify
+from footfall.robot import Robot
+
+SAMPLED = 14  # mutants of each module in a plain run; the slow test takes them all
+
+# Every module of algorithms, and what ``verify`` must name (at least one of these) when it is broken.
+MODULES: dict[str, tuple[str, ...]] = {
+    "spatial.vector": (),
+    "spatial.motion": ("twists_and_wrenches_keep_their_power_between_frames",),
+    "spatial.transform": (),
+    "spatial.inertia": (),
+    "spatial.quaternion": (),
+    "spatial.rotation": (),
+    "kinematics.forward": (),
+    "kinematics.jacobian": (
+        "feet_jacobian", "feet_jacobian_foot", "feet_jacobian_contact",
+        "jacobian_rate", "jacobian_rate_foot", "jacobian_rate_contact",
+    ),
+    "dynamics.articulated_body": ("forward_dynamics",),
+    "dynamics.coordinates": (
+        "configuration_moves_by_its_rate", "euler_rates_map_to_velocity", "virtual_joints_have_the_same_mass_matrix",
+    ),
+    "dynamics.coriolis_matrix": (
+        "coriolis_times_velocity_and_gravity_is_bias", "mass_matrix_rate_is_twice_the_symmetric_coriolis_part",
+    ),
+    "dynamics.energy": ("kinetic_energy", "potential_energy"),
+    "dynamics.factor": ("forward_dynamics", "factors_multiply_to_mass_matrix"),
+    "dynamics.forward_dynamics": (
+        "forward_dynamics", "bias", "joint_torques_and_external_forces_add",
+        "classical_acceleration_is_that_of_the_base_origin",
+    ),
+    "dynamics.gravity_terms": ("gravity",),
+    "dynamics.inverse_dynamics": ("inverse_dynamics",),
+    "dynamics.mass_matrix": ("mass_matrix",),
+    "dynamics.momentum": ("momentum_matrix", "momentum_is_its_matrix_times_velocity"),
+    "dynamics.passive": ("joints_lose_and_store_what_they_say",),
+    "dynamics.propagate": ("external_terms",),
+    "dynamics.velocity_terms": ("velocity_terms", "classical_acceleration_is_that_of_the_base_origin"),
+    "robot.tree": (),
+}  # fmt: skip
+
+_SERIES = "a late term of a series: below 1e-10 of the result at the largest turn it is used for"
+_GUARD = "decides what is refused, not what is computed"
+# Mutants that change no result that verify could see: (module, function, before) and the reason.
+HARMLESS: dict[tuple[str, str, str], str] = {
+    ("spatial.quaternion", "rotated", "1e-06"): "only keeps the branch not taken from dividing by zero",
+    ("spatial.quaternion", "rotated", "0.01"): "where the series takes over: both branches are exact on either side",
+    ("spatial.quaternion", "rotated", "square / 20 * (1 - square / 42 * (1 - square / 72))"): _SERIES,
+    ("spatial.quaternion", "rotated", "1 - square / 42 * (1 - square / 72)"): _SERIES,
+    ("spatial.quaternion", "rotated", "square / 42 * (1 - square / 72)"): _SERIES,
+    ("spatial.quaternion", "rotated", "1 - square / 72"): _SERIES,
+    ("spatial.quaternion", "rotated", "square / 12 * (1 - square / 30 * (1 - square / 56))"): _SERIES,
+    ("spatial.quaternion", "rotated", "square / 30 * (1 - square / 56)"): _SERIES,
+    ("spatial.quaternion", "rotated", "1 - square / 56"): _SERIES,
+    ("spatial.quaternion", "rotation_vector", "1e-12"): "where a limit takes over: both branches agree on either side",
+    ("spatial.rotation", "about_axis", "abs(axis[k]) - 1.0"): "aligned axes then take the general formula: same matrix",
+    ("spatial.rotation", "about_axis", "1.0"): "aligned axes then take the general formula: same matrix",
+    (
+        "spatial.rotation",
+        "snapped",
+        "R - whole",
+    ): "rounding of a model's numbers, finished before verify sees the robot",
+    ("spatial.rotation", "is_rotation", "R.T"): _GUARD,
+    ("dynamics.coordinates", "to_euler_coordinates", "abs(float(angles[1])) - np.pi / 2"): _GUARD,
+    ("dynamics.coordinates", "to_euler_coordinates", "1"): _GUARD,
+    ("dynamics.articulated_body", "_solve", "0"): "a first value that is overwritten before it is read",
+    ("dynamics.articulated_body", "_solve", "k + 1"): "more of L is filled in, above its diagonal, and never read",
+}
+
+
+@contextmanager
+def limit(seconds: float) -> Iterator[None]:
+    """A mutant may loop for ever: that is noticed too."""
+
+    def stop(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class _TooLong(BaseException):
+    """Not an Exception: ``verify`` must not take it for a finding."""
+
+
+def specimens() -> list[Robot]:
+    return [specimen(True, "exact"), specimen(True, "armature", 1), specimen(False, "exact", 2)]
+
+
+SPECIMENS = specimens()
+
+
+def found_by_verify(mutant: Mutant) -> set[str] | None:
+    """The quantities that fail with the mutant in place: empty when all pass, None when it does not even run."""
+    named: set[str] = set()
+    with swapped_in(mutant):
+        try:
+            with limit(3.0):
+                for robot in specimens() if mutant.module == "footfall.robot.tree" else SPECIMENS:
+                    named |= {check.quantity for check in verify(robot, samples=2).failures()}
+                    if named:
+                        break
+        except _TooLong:
+            return None
+        except Exception:
+            if mutant.module == "footfall.robot.tree":
+                return None  # a robot that cannot be built is never verified
+            raise
+    return named
+
+
+def is_harmless(mutant: Mutant) -> bool:
+    return _key(mutant) in HARMLESS
+
+
+def _key(mutant: Mutant) -> tuple[str, str, str]:
+    return (mutant.module.removeprefix("footfall."), mutant.function, mutant.before)
+
+
+def survivors(module: str, mutants: list[Mutant]) -> list[str]:
+    """Mutants that ``verify`` passes, or blames on something else than the module's own quantities."""
+    out = []
+    for mutant in mutants:
+        named = found_by_verify(mutant)
+        if named is None:
+            continue
+        if not named:
+            out.append(f"passes: {mutant}")
+        elif MODULES[module] and not named & set(MODULES[module]):
+            out.append(f"blamed on {', '.join(sorted(named))}: {mutant}")
+    return out
+
+
+def test_specimens_pass_unharmed() -> None:
+    reports: list[Report] = [verify(robot, samples=3) for robot in SPECIMENS]
+    assert [str(report) for report in reports if not report.passed] == []
+    assert [list(report.skipped) for report in reports] == [["articulated"], [], ["articulated"]]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_verify_fails_and_names_the_quantity_when_one_thing_is_flipped(module: str) -> None:
+    mutants = [mutant for mutant in mutants_of(f"footfall.{module}") if not is_harmless(mutant)]
+    chosen = random.Random(module).sample(mutants, min(SAMPLED, len(mutants)))
+    assert survivors(module, chosen) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", MODULES)
+def test_verify_fails_and_names_the_quantity_for_every_single_flip(module: str) -> None:
+    mutants = [mutant for mutant in mutants_of(f"footfall.{module}") if not is_harmless(mutant)]
+    assert survivors(module, mutants) == []
+
+
+def test_harmless_mutants_are_still_in_the_source() -> None:
+    """A line that changed must be judged again."""
+    known = {_key(mutant) for module in MODULES for mutant in mutants_of(f"footfall.{module}")}
+    assert sorted(set(HARMLESS) - known) == []

@@ -1,0 +1,150 @@
+"""What a simulation must keep: energy and angular momentum of a spinning body (D4), energy of passive robots and the
+order of every integrator (D5), momentum of a free robot that moves its joints (D6)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulated_bodies import IDEAL, hung, many_steps, pendulum, top
+
+import footfall as ff
+from footfall import numeric
+from footfall.compare.states import random_states
+from footfall.control.interface import JointCommand
+from footfall.dynamics.coordinates import difference
+from footfall.dynamics.energy import kinetic_energy, potential_energy
+from footfall.dynamics.momentum import momentum
+from footfall.kinematics.forward import center_of_mass
+from footfall.robot import Robot, library
+from footfall.simulate.integrators import integrate_step
+from footfall.simulate.step import State
+from footfall.simulate.world import World
+
+WEIGHTLESS = (0.0, 0.0, 0.0)
+SPINS = {"about the stable axis": (0.1, 0.2, 9.0), "tumbling": (0.02, 6.0, 0.01), "all ways": (3.0, -4.0, 5.0)}
+
+
+def start(robot: Robot, seed: int = 3, speed: float = 1.0) -> State:
+    """Somewhere in the air, moving."""
+    some = random_states(robot, 1, seed)
+    q = some.q[0].copy()
+    if robot.floating:
+        q[:3] = 0.0, 0.0, 1000.0
+    return State(q, speed * some.v[0])
+
+
+def energy(robot: Robot, state: State, gravity: tuple[float, float, float]) -> float:
+    return float(kinetic_energy(robot, state.q, state.v) + potential_energy(robot, state.q, gravity))
+
+
+@pytest.mark.parametrize("spin", SPINS.values(), ids=SPINS)
+def test_torque_free_body_keeps_kinetic_energy_and_angular_momentum(spin):
+    robot = top()
+    run = many_steps(World(robot, joints=IDEAL, gravity=WEIGHTLESS), "rk4")
+    state = State(robot.state()[0] + [0, 0, 10.0, 0, 0, 0, 0], np.array([*spin, 0.3, -0.2, 0.1]))
+    energy_0, momentum_0 = kinetic_energy(robot, state.q, state.v), momentum(robot, state.q, state.v)
+    for _ in range(10):
+        state = run(state, dt=5e-4, count=2000)
+        assert kinetic_energy(robot, state.q, state.v) == pytest.approx(energy_0, rel=1e-8)
+        np.testing.assert_allclose(
+            momentum(robot, state.q, state.v), momentum_0, atol=1e-8 * np.linalg.norm(momentum_0[:3]), rtol=0
+        )
+        assert abs(np.linalg.norm(state.q[3:7]) - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize("integrator", ["linearly_implicit", "semi_implicit_euler", "heun", "rk4"])
+def test_quaternion_keeps_its_length_with_every_integrator(integrator):
+    robot = top()
+    run = many_steps(World(robot, joints=IDEAL, gravity=WEIGHTLESS), integrator)
+    state = run(State(robot.state()[0], np.array([3.0, -4.0, 15.0, 0, 0, 0])), dt=1e-3, count=10000)
+    assert abs(np.linalg.norm(state.q[3:7]) - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize("integrator", ["linearly_implicit", "semi_implicit_euler"])
+def test_euler_steps_do_not_gain_linear_speed_while_the_base_turns(integrator):
+    """Advanced in base axes the speed would gain 5 % a second at 10 rad/s and dt 1e-3."""
+    robot = Robot("ball", [ff.Link("ball", 1.0, inertia=0.01 * np.eye(3))])
+    run = many_steps(World(robot, joints=IDEAL, gravity=WEIGHTLESS), integrator)
+    state = run(State(robot.state()[0], np.array([1.0, 2.0, 10.0, 1.0, 0.0, 0.5])), dt=1e-3, count=2000)
+    assert np.linalg.norm(state.v[3:6]) == pytest.approx(np.hypot(1.0, 0.5), rel=1e-11)
+
+
+@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("rotors", ["armature", "exact"])
+def test_passive_robot_in_free_fall_keeps_its_energy(name, rotors):
+    robot = ff.load(name).replace(rotors=rotors)
+    world = World(robot, joints=IDEAL)
+    run, state = many_steps(world, "rk4"), start(robot)
+    state = State(np.concatenate([[0, 0, 0], state.q[3:]]), state.v)  # a small potential energy, so that digits count
+    world_energy = energy(robot, state, world.gravity)
+    com, p = center_of_mass(robot, state.q), momentum(robot, state.q, state.v)[3:]
+    # the ground is out of the way: no sphere touches from here on down
+    world = World(robot, ff.contact.Plane(point=np.array([0.0, 0.0, -1e4])), joints=IDEAL)
+    run = many_steps(world, "rk4")
+    state = run(state, dt=1e-3, count=10000)
+    scale = kinetic_energy(robot, state.q, state.v)
+    assert abs(energy(robot, state, world.gravity) - world_energy) < 1e-6 * scale
+    fallen = com + 10.0 * p / robot.mass + 50.0 * np.array(world.gravity)
+    np.testing.assert_allclose(center_of_mass(robot, state.q), fallen, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "robot", [pendulum(2), *(hung(ff.load(name)) for name in library.names())], ids=lambda r: r.name
+)
+def test_passive_robot_hung_by_its_trunk_swings_with_constant_energy(robot):
+    world = World(robot, ff.contact.Plane(point=np.array([0.0, 0.0, -100.0])), joints=IDEAL)
+    state = State(np.full(robot.nq, 0.4), np.zeros(robot.nv))
+    before = energy(robot, state, world.gravity)
+    lowest = min(before, energy(robot, State(np.zeros(robot.nq), np.zeros(robot.nv)), world.gravity))
+    run, moved = many_steps(world, "rk4"), before - lowest
+    for _ in range(10):
+        state = run(state, dt=1e-3, count=1000)
+        moved = max(moved, float(kinetic_energy(robot, state.q, state.v)))
+    assert moved > 0.01
+    assert abs(energy(robot, state, world.gravity) - before) < 1e-6 * moved
+
+
+ORDERS = {"rk4": 4, "heun": 2, "semi_implicit_euler": 1, "linearly_implicit": 1}
+
+
+@pytest.mark.parametrize("integrator", ORDERS)
+@pytest.mark.parametrize("robot", [pendulum(2), top(), ff.load("mini_cheetah")], ids=lambda r: r.name)
+def test_observed_order_of_an_integrator_is_its_nominal_order(robot, integrator):
+    """Errors against a far finer RK4 run fall as dt^order when dt is halved."""
+    world = World(robot, ff.contact.Plane(point=np.array([0.0, 0.0, -100.0])), joints=IDEAL)
+    state = start(robot, seed=5)
+    span, finest = 0.2, {4: 100, 2: 1600, 1: 3200}[ORDERS[integrator]]
+    exact = many_steps(world, "rk4")(state, dt=span / 8000, count=8000)
+    errors = []
+    for count in (finest // 2, finest):
+        last = many_steps(world, integrator)(state, dt=span / count, count=count)
+        errors.append(np.linalg.norm(np.concatenate([difference(robot, exact.q, last.q), last.v - exact.v])))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDERS[integrator], abs=0.1)
+
+
+@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("rotors", ["armature", "exact"])
+def test_internal_torques_do_not_change_the_momentum_of_a_free_robot(name, rotors):
+    """Joints driven to and fro for 10 s, g = 0. Armature is no body: its spin about the trunk does not count."""
+    robot = ff.load(name).replace(rotors=rotors)
+    world = World(robot, ff.contact.Plane(point=np.array([0.0, 0.0, -100.0])), gravity=WEIGHTLESS)
+    middle = robot.state("stand")[0]
+    amplitude = 0.3 * np.cos(np.arange(robot.nj))
+
+    def second(state: State, t_0: float, dt: float) -> State:
+        def once(k: float, state: State) -> State:
+            target = middle[7:] + amplitude * np.sin(6.0 * (t_0 + k * dt))
+            command = JointCommand(target, kp=20.0, kd=0.5).spread(robot.nj)
+            return integrate_step("rk4", world, state, command, np.zeros(6), dt)[0]
+
+        return numeric.repeat(2000, once, state)
+
+    state = State(middle, np.concatenate([[0.3, -0.2, 0.5, 0.1, 0.2, -0.3], np.zeros(robot.nj)]))
+    run = ff.compile(second, None, state, 0.0, 1e-3, verify=False)
+    before, moved = momentum(robot, state.q, state.v), 0.0
+    for k in range(10):
+        state = run(state, float(k), 5e-4)
+        moved = max(moved, float(np.abs(state.q[7:] - middle[7:]).max()))
+        after = momentum(robot, state.q, state.v)
+        np.testing.assert_allclose(after, before, rtol=0, atol=1e-8 * np.abs(before).max())
+    assert moved > 0.1
