@@ -112,13 +112,6 @@ class CompiledEngine:
         self.function = compiling.compile(tick, rig, carried, inputs, verify=False)
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
-        if not hasattr(self.function, "roll"):
-            kept = []
-            for k in range(count):
-                carried, asked = self.function(carried, inputs)
-                if (k + 1) % every == 0:
-                    kept.append((float(carried.tick) * self.rig.period, carried.body, asked))
-            return carried, PythonEngine._rows(self, kept), None  # type: ignore[arg-type]
         after, (seen, asked) = self.function.roll(count, carried, inputs, every=every)
         body = seen.body
         rows = Rows(seen.tick * self.rig.period, body.q, body.v, body.motor, body.forces, body.work, asked)

@@ -67,8 +67,33 @@ class Function:
                 at += 1
         return self.signature.rebuild(parts)
 
-    def _check_advance(self, steps: int) -> int:
-        if not self.signature.advances or not self._can_advance:
+    def roll(self, steps: int, *arguments: Any, every: int = 1, **keywords: Any) -> tuple[Any, Any]:
+        """Feed the result, or the first of a tuple of results, back into the first argument ``steps`` times.
+
+        Returns (what the last step gave for the first argument, the results of every ``every``-th step with one more
+        axis for the rows; in a batch behind the robot axis).
+        """
+        steps = self._check_advance(steps, self.signature.rolls)
+        if steps < 1 or operator.index(every) < 1:
+            raise InputError(f"{self.__name__}.roll: steps and every must be at least 1, got {steps} and {every}")
+        return self._roll(steps, every, arguments, keywords)
+
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+        state, *rest = self.signature.bind(arguments, keywords)
+        kept: list[list] = []
+        rebuild: Callable[[list], Any] = self.signature.rebuild
+        for k in range(steps):
+            result = self(state, *rest)
+            state = result if self.signature.advances else result[0]
+            if (k + 1) % every == 0:
+                leaves, rebuild = tree.flatten(result)
+                kept.append(leaves)
+        axis = 1 if getattr(self, "batched", False) else 0
+        empty = [np.zeros((0, *shape)) for shape in self.signature.output_shapes]
+        return state, rebuild([np.stack(column, axis=axis) for column in zip(*kept)] if kept else empty)
+
+    def _check_advance(self, steps: int, able: bool | None = None) -> int:
+        if not (self.signature.advances if able is None else able) or not self._can_advance:
             given, got = self.signature.shapes[:1], self.signature.output_shapes
             why = f"its first argument has shapes {given} and its result {got}" if self._can_advance else "it is shared"
             raise InputError(f"{self.__name__} cannot feed its result back into its first argument: {why}")
@@ -248,6 +273,17 @@ class Native(Function):
             blocks.advance(steps)
         return self._fold(state.copy())
 
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+        blocks, _, out, _ = self._fill(arguments, keywords)
+        record = blocks.roll(steps, every)[0, :, :, 0]
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            size = tree.size(shape)
+            parts.append(np.ascontiguousarray(record[:, at : at + size]).reshape(-1, *shape))
+            at += size
+        after = self._fold(out.copy())
+        return after if self.signature.advances else after[0], self.signature.rebuild(parts)
+
 
 class Batch(Function):
     """Machine code for many robots: arguments have a leading robot axis, or none if all robots share them."""
@@ -273,6 +309,18 @@ class Batch(Function):
         if steps:
             blocks.advance(steps)
         return self.unpack(blocks.areas["state"], robots)
+
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+        blocks, robots = self.pack(*arguments, **keywords)
+        record = blocks.roll(steps, every)  # (block, row, scalar, lane)
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            size = tree.size(shape)
+            part = record[:, :, at : at + size].transpose(0, 3, 1, 2).reshape(-1, record.shape[1], *shape)
+            parts.append(np.ascontiguousarray(part[:robots]))
+            at += size
+        after = self.unpack(blocks.out, robots)
+        return after if self.signature.advances else after[0], self.signature.rebuild(parts)
 
     def pack(self, *arguments: Any, **keywords: Any) -> tuple[Blocks, int]:
         """(this thread's blocks, filled; robots). The last block repeats its last robot: no lane runs on garbage."""

@@ -24,6 +24,7 @@ class Code:
         self.dtype, self.lanes = dtype, lanes
         self.evaluate: Callable = library.function(llvm.EVALUATE, 5, 1)  # type: ignore[assignment]
         self.advance = library.function(llvm.ADVANCE, 4, 2)
+        self.roll = library.function(llvm.ROLL, 6, 3)
 
 
 class Blocks:
@@ -43,6 +44,15 @@ class Blocks:
         work = self.work.ctypes.data
         self.evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
         self.advance = functools.partial(code.advance or _cannot, *inputs, work, blocks)
+
+    def roll(self, steps: int, every: int) -> np.ndarray:
+        """Outputs of every ``every``-th step, (block, row, scalar, lane); the last ones of all are in ``out``."""
+        code = self.code
+        record = aligned((self.count, steps // every, code.outputs, code.lanes), code.dtype)
+        inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
+        pointers = [*inputs, self.out.ctypes.data, record.ctypes.data, self.work.ctypes.data]
+        (code.roll or _cannot)(*pointers, self.count, steps, every)
+        return record
 
 
 def _cannot(*_: int) -> None:

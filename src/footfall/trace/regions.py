@@ -55,11 +55,12 @@ class Tracer:
         self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None
     ) -> Any:
         if until is not None:  # one more carried number, which ends the loop when it becomes 1
-            carried, _ = self._repeat(
-                count, lambda i, c: (lambda after: (after, np.where(until(after), 1.0, 0.0)))(body(i, c[0])), (carry, 0.0),
-                stops=True,
-            )  # fmt: skip
-            return carried
+
+            def stopping(i: Any, both: tuple[Any, Any]) -> tuple[Any, Any]:
+                after = body(i, both[0])
+                return after, np.where(until(after), 1.0, 0.0)
+
+            return self._repeat(count, stopping, (carry, 0.0), stops=True)[0]
         return self._repeat(count, body, carry)
 
     def _repeat(self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False) -> Any:

@@ -42,6 +42,11 @@ class Signature:
         """Whether the results can be fed back into the first argument."""
         return bool(self.shapes) and self.output_shapes == self.shapes[0]
 
+    @property
+    def rolls(self) -> bool:
+        """Whether the results, or the first of a tuple of them, can be fed back into the first argument."""
+        return bool(self.shapes) and self.output_shapes[: len(self.shapes[0])] == self.shapes[0]
+
     def labels(self) -> list[str]:
         """One name for every flat input: ``q[3]``, ``M[0,2]``, ``sensed.2[1]`` for the third array of a nest."""
         out = []
