@@ -63,6 +63,10 @@ class Array(np.ndarray):
             index, value = ..., np.where(mask, value, self)
         elif not isinstance(value, (np.ndarray, Scalar)) and has_scalars(value):
             value = plain_array(value)  # NumPy would ask the elements of a list for their length
+        if is_truth(self):
+            value = wrap(_to_truths(plain(value)))
+        elif holds_truths(value):
+            value = counted(value)
         super().__setitem__(known(index), value)
 
     def __bool__(self) -> bool:
@@ -85,10 +89,10 @@ class Array(np.ndarray):
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         wanted = np.dtype(dtype)
-        if wanted == _FLOAT:
+        if wanted == _FLOAT or (wanted.kind in "fiu" and is_truth(self)):
             return counted(self)
         if wanted == _BOOL:
-            return wrap(np.frompyfunc(_as_truth, 1, 1)(self.view(np.ndarray)))
+            return wrap(_to_truths(self.view(np.ndarray)))
         if wanted.kind == "O":
             return self.copy()
         if not has_scalars(self):
@@ -215,6 +219,25 @@ def is_truth(values: Any) -> bool:
     return values.size > 0 and all(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
 
 
+def holds_truths(values: Any) -> bool:
+    """Whether any element is a truth value."""
+    if type(values) is Scalar:
+        return values.is_truth
+    if not isinstance(values, np.ndarray):
+        return isinstance(values, _TRUTHS)
+    values = values.view(np.ndarray)
+    if values.dtype != object:
+        return values.dtype == _BOOL
+    return any(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
+
+
+def alike(values: Any) -> Any:
+    """An object array of either truth values or numbers: beside a number NumPy makes a truth value 0 or 1."""
+    if isinstance(values, np.ndarray) and holds_truths(values) and not is_truth(values):
+        return _to_numbers(values.view(np.ndarray))
+    return values
+
+
 def known(index: Any) -> Any:
     """An index with Arrays of constants as plain ones (whole numbers stay whole)."""
     if type(index) is Array:
@@ -234,9 +257,11 @@ def plain_numbers(values: Any) -> np.ndarray:
 def counted(values: Any) -> Any:
     """Truth values as 0 and 1, as NumPy takes them in a sum."""
     base = plain(values)
+    if isinstance(base, _TRUTHS):
+        return float(base)
     if not isinstance(base, np.ndarray) or base.dtype != object:
         return values
-    return wrap(np.frompyfunc(_as_number, 1, 1)(base))
+    return wrap(_to_numbers(base))
 
 
 def elements(leaf: Any) -> Iterable[Any]:
@@ -267,3 +292,6 @@ def _as_number(x: Any) -> Any:
 
 def _as_truth(x: Any) -> Any:
     return Scalar(x.graph, truth_of(x.graph, x)) if type(x) is Scalar else bool(x)
+
+
+_to_numbers, _to_truths = np.frompyfunc(_as_number, 1, 1), np.frompyfunc(_as_truth, 1, 1)

@@ -13,6 +13,7 @@ from .array import (
     Array,
     _asarray,
     _full,
+    alike,
     check_writable,
     counted,
     has_scalars,
@@ -176,7 +177,7 @@ def apply_function(function: Callable, args: tuple, kwargs: dict[str, Any]) -> A
         if kwargs.get("dtype") is not None:
             _check_dtype(np.add, args, kwargs.pop("dtype"))
         result = function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
-        result = type(result)(map(wrap, result)) if type(result) in (tuple, list) else wrap(result)
+        result = type(result)(map(_alike, result)) if type(result) in (tuple, list) else _alike(result)
         if out is None:
             return result
         if type(out) is not Array:
@@ -186,6 +187,10 @@ def apply_function(function: Callable, args: tuple, kwargs: dict[str, Any]) -> A
     if not has_scalars((*args, *kwargs.values())):  # constants only: numbers are known after all
         return function(*map(_numbers, args), **{k: _numbers(v) for k, v in kwargs.items()})
     raise refusal(f"{_name(function)} cannot be traced: {REMEDIES.get(function, REMEDY)}")
+
+
+def _alike(result: Any) -> Any:
+    return wrap(alike(result))
 
 
 def _numbers(x: Any) -> Any:

@@ -14,10 +14,13 @@ from .array import (
     _array,
     _asarray,
     _full,
+    _to_numbers,
+    alike,
     check_writable,
     counted,
     has_scalars,
     has_symbols,
+    holds_truths,
     is_truth,
     plain,
     plain_array,
@@ -35,7 +38,7 @@ _where = np.frompyfunc(select, 3, 1)
 def where(condition: Any, *branches: Any) -> Any:
     if len(branches) != 2:
         raise refusal("np.where(condition) finds positions by value: use np.where(condition, a, b)")
-    return wrap(_where(_elements(condition), *map(_elements, branches)))
+    return wrap(alike(_where(_elements(condition), *map(_elements, branches))))
 
 
 def _elements(x: Any) -> Any:
@@ -258,11 +261,19 @@ def _construct(function: Callable) -> Callable[..., Any]:
 
     def make(*args: Any, **kwargs: Any) -> Any:
         if copies and has_symbols(args[0]):
+            dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+            real = dtype is not None and np.dtype(dtype) == np.float64
             kwargs = {k: v for k, v in kwargs.items() if k in ("copy", "ndmin", "order")}
-            if type(args[0]) is Array and function.__name__ in ("asarray", "asanyarray") and not kwargs:
+            if (
+                type(args[0]) is Array
+                and not (real and holds_truths(args[0]))
+                and function.__name__ in ("asarray", "asanyarray")
+                and not kwargs
+            ):
                 return args[0]
             source = args[0] if isinstance(args[0], np.ndarray) else plain_array(args[0])
-            return wrap(_array(source, dtype=object, **kwargs))
+            made = _array(source, dtype=object, **kwargs)
+            return wrap(_to_numbers(made) if real and holds_truths(made) else alike(made))
         made = function(*args, **kwargs).astype(object)
         if function.__name__ == "empty":
             made[...] = np.nan  # an element that is read before it is written shows
