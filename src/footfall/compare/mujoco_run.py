@@ -1,7 +1,7 @@
 """The same robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
 
 The controller is the very object that footfall runs, called at its own rate; its gains become MuJoCo's actuator gains,
-so that joint feedback acts at every step in both. Defaults are the paper's Table I: ``solref`` -1600 -100, elliptic cone.
+so that joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
 """
 
 from __future__ import annotations

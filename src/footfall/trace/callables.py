@@ -45,6 +45,9 @@ class Function:
             raise InputError(f"{self.signature.function} was loaded from the cache without its source: no program")
         return self._program
 
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         arguments = ", ".join(self.signature.names)
         return f"<{self.signature.function}({arguments}) on {self.target}, {self.dtype.name} x {self.lanes}>"
@@ -294,7 +297,7 @@ class Batch(Function):
     def __init__(self, signature: Signature, code: Code, program: Any) -> None:
         super().__init__(signature, code.dtype, program)
         self.code, self.lanes = code, code.lanes
-        self._can_advance = code.advance is not None
+        self._can_advance = code.roll is not None
         self._local = threading.local()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
