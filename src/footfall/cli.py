@@ -27,6 +27,7 @@ app = typer.Typer(
 for _module in (robots, verify, export):
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)
 
+_INTERRUPTED = 130
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of click, which typer carries inside
 
 
@@ -61,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
         status = typer.main.get_command(app).main(rest, prog_name="footfall", standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
-        return _said("interrupted", 130)
+        return _said("interrupted", _INTERRUPTED)
     except _UsageError as error:
         return _usage(error)
     except BrokenPipeError:  # the reader of a pipe has had enough
@@ -71,6 +72,8 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             raise
         return _said(f"error: {error}", 2)
+    if status == _INTERRUPTED:  # typer has caught the Ctrl-C
+        return _said("interrupted", _INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 

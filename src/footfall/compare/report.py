@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-NOT_FINITE = sys.float_info.max  # stands for an error that is no number: JSON has no infinity
+NOT_FINITE = 1e300  # stands for an error that is no number: JSON has no infinity
 
 
 @dataclass(frozen=True)

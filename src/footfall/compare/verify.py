@@ -67,7 +67,7 @@ def relative_errors(x: ndarray, y: ndarray, floor: float = 0.0) -> ndarray:
     scale = np.maximum(np.abs(y).max(axis=1), max(floor, np.finfo(float).tiny))
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(x - y).max(axis=1) / scale
-    return np.where(np.isfinite(error), error, NOT_FINITE)
+    return np.where(np.isfinite(error), np.minimum(error, NOT_FINITE), NOT_FINITE)
 
 
 # -- sides -----------------------------------------------------------------------------------------------------------
