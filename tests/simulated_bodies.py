@@ -1,0 +1,104 @@
+"""Simple bodies whose motion is known in closed form, and many compiled steps in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import footfall as ff
+from footfall import numeric
+from footfall.control.interface import JointCommand
+from footfall.robot import Foot, Joint, Link, Robot
+from footfall.robot.shapes import box_inertia, rod_inertia
+from footfall.simulate.actuators import JointModel
+from footfall.simulate.integrators import integrate_step
+from footfall.simulate.step import State
+from footfall.simulate.world import World
+
+IDEAL = JointModel.ideal()
+G = 9.81
+REACH = 0.5  # half the distance between the feet of a block [m]
+FEET = {
+    1: ((0.0, 0.0),),
+    3: ((REACH, 0.0), (-REACH, REACH), (-REACH, -REACH)),
+    4: ((REACH, REACH), (REACH, -REACH), (-REACH, REACH), (-REACH, -REACH)),
+}
+
+
+def block(feet: int = 4, mass: float = 2.0, radius: float = 0.02, height: float = 0.02) -> Robot:
+    """A flat box on spherical feet whose contact points lie ``height`` below its centre of mass.
+
+    One foot under the centre of mass carries it like a sledge: its inertia is so large that it does not turn.
+    """
+    heavy = 1e6 if feet == 1 else 1.0
+    link = Link("box", mass, inertia=heavy * box_inertia(mass, (2 * REACH, 2 * REACH, 0.02)))
+    spheres = [
+        Foot(f"foot{k}", "box", np.array([x, y, radius - height]), radius) for k, (x, y) in enumerate(FEET[feet])
+    ]
+    return Robot(f"block on {feet}", [link], feet=spheres)
+
+
+def ball(mass: float = 1.0, radius: float = 0.1) -> Robot:
+    """A solid sphere that touches with its own surface."""
+    link = Link("ball", mass, inertia=0.4 * mass * radius**2 * np.eye(3))
+    return Robot("ball", [link], feet=[Foot("surface", "ball", np.zeros(3), radius)])
+
+
+def top(moments: tuple[float, float, float] = (0.011, 0.036, 0.043)) -> Robot:
+    """A free rigid body with three different moments of inertia [kg m²]."""
+    return Robot("top", [Link("top", 3.3, np.array([0.02, -0.01, 0.03]), np.diag(moments))])
+
+
+def pendulum(links: int = 2, length: float = 0.3, mass: float = 0.5, **joint: Any) -> Robot:
+    """Rods on hinges about y, hanging from the world at q = 0."""
+    parts, joints = [Link("frame", 1.0, inertia=np.eye(3))], []
+    for k in range(links):
+        rod = Link(f"rod{k}", mass, np.array([0.0, 0.0, -length / 2]), rod_inertia(mass, length))
+        parts.append(rod)
+        origin = np.array([0.0, 0.0, -length if k else 0.0])
+        above = f"rod{k - 1}" if k else "frame"
+        joints.append(Joint(f"hinge{k}", "revolute", above, rod.name, origin, axis=np.array([0.0, 1.0, 0.0]), **joint))
+    return Robot("pendulum", parts, joints, floating=False)
+
+
+def hung(robot: Robot) -> Robot:
+    """The robot with its trunk held fast in the world."""
+    return robot.replace(floating=False, name=f"hung {robot.name}")
+
+
+def many_steps(
+    world: World, integrator: str = "linearly_implicit", **options: Any
+) -> Callable[[State, JointCommand, np.ndarray, float, int], State]:
+    """``run(state, command, push, dt, count)``: ``count`` compiled steps of a held command; dt is an input."""
+    robot, compiled = world.robot, {}
+
+    def run(
+        state: State, command: JointCommand | None = None, push: np.ndarray | None = None, dt: float = 1e-3,
+        count: int = 1,
+    ) -> State:  # fmt: skip
+        if count not in compiled:
+            compiled[count] = ff.compile(
+                _steps(integrator, world, count), None, state, JointCommand().spread(robot.nj), np.zeros(6), 1e-3,
+                verify=False, **options,
+            )  # fmt: skip
+        asked = (command or JointCommand()).spread(robot.nj)
+        return compiled[count](state, asked, np.zeros(6) if push is None else push, dt)
+
+    return run
+
+
+def _steps(integrator: str, world: World, count: int) -> Callable[..., State]:
+    def steps(state: State, command: JointCommand, push: np.ndarray, dt: float) -> State:
+        def once(_: float, state: State) -> State:
+            return integrate_step(integrator, world, state, command, push, dt)[0]
+
+        return numeric.repeat(count, once, state)
+
+    return steps
+
+
+def resting_depth(contact: Any, load: float) -> float:
+    """How deep a foot sinks under a load [N]."""
+    return (load / contact.stiffness) ** (1.0 / contact.exponent)
