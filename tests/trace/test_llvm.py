@@ -113,7 +113,7 @@ def test_an_unknown_family_is_emitted_without_touching_its_mode_register():
 def test_no_exported_symbol_is_named_step():
     ir = llvm.module(program(leg_step, *LEG), first_is_state([8, 3, 2]), np.float64, 4)
     exported = re.findall(r"define void @(\w+)", ir)
-    assert sorted(exported) == ["footfall_advance", "footfall_evaluate"]
+    assert sorted(exported) == ["footfall_advance", "footfall_evaluate", "footfall_roll"]
 
 
 def test_wide_kernels_keep_their_vectors_and_align_their_stack():

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError
+from footfall.robot.description import Robot
 from footfall.simulate.engine import Rows, Stop
 from footfall.simulate.recording import Recording, versions
 from footfall.simulate.recording_writer import Event, RecordingWriter
@@ -30,7 +32,8 @@ class Recorder:
         self.events: list[Event] = [
             Event(p.start, "push", f"{np.round(p.force, 3).tolist()} N for {p.duration:g} s") for p in simulation.pushes
         ]
-        self.energies = _energies(simulation)
+        gravity = simulation.rig.world.gravity
+        self.energies = compiling.compile(energies, self.robot, target="batch", gravity=gravity)
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
         self._new_events = list(self.events)
         self._work_before = simulation.carried.body.work
@@ -88,15 +91,11 @@ class Recorder:
                 self.writer.close()
 
 
-def _energies(simulation: Simulation) -> Any:
-    """Kinetic and potential energy of many states at once, compiled for the batch."""
-    robot, gravity = simulation.robot, simulation.rig.world.gravity
-
-    def energies(q: ndarray, v: ndarray) -> tuple[float, float]:
-        return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
-
-    carried = simulation.carried.body
-    return compiling.compile(energies, None, carried.q, carried.v, target="batch", verify=False)
+def energies(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], gravity: tuple[float, float, float]
+) -> tuple[float, float]:
+    """(kinetic, potential) energy [J]."""
+    return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
 
 
 def _meta(simulation: Simulation) -> dict[str, Any]:

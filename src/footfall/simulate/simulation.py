@@ -36,7 +36,6 @@ from footfall.simulate.recorder import Recorder
 from footfall.simulate.recording import Recording
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World
-from footfall.spatial.quaternion import to_rotation
 
 _CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
 
@@ -117,6 +116,8 @@ class Simulation:
         q, v = _start(self.robot, self.start)
         assert self.controller is not None
         _check_clear(self.rig.world, q)
+        if self.robot.floating:
+            self._fall_height = 0.3 * float(self.rig.world.ground.distance(q[:3]))
         self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.controller.start(self.robot))
         self.stopped = None
 
@@ -198,17 +199,11 @@ class Simulation:
         """The first row in which the base leans by more than 75 degrees or lies on the ground."""
         if not self.robot.floating or not len(rows):
             return None
-        q, ground = rows.q, self.rig.world.ground
-        for k in range(len(q)):
-            tilt = to_rotation(q[k, 3:7])[2, 2]
-            if tilt < np.cos(np.radians(75.0)) or ground.distance(q[k, :3]) < self._fall_height:
-                return k
-        return None
-
-    @property
-    def _fall_height(self) -> float:
-        q, _ = _start(self.robot, self.start)
-        return 0.3 * float(self.rig.world.ground.distance(q[:3]))
+        _, x, y, _ = rows.q[:, 3:7].T
+        leaning = 1.0 - 2.0 * (x * x + y * y) < np.cos(np.radians(75.0))
+        height = np.array([self.rig.world.ground.distance(p) for p in rows.q[:, :3]])
+        fallen = np.flatnonzero(leaning | (height < self._fall_height))
+        return int(fallen[0]) if len(fallen) else None
 
     def _every(self) -> int:
         if self.record_rate is None:
