@@ -33,7 +33,29 @@ def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) 
     return function(robot, *arrays)
 
 
-BACKENDS: dict[str, Call] = {"numpy": numpy_call}
+def traced_call(target: str) -> Call:
+    """The function traced and compiled for one target, once for each robot and shape of its arguments."""
+    compiled: dict[Any, Call] = {}
+
+    def call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
+        key = (function, robot.digest, tuple(array.shape for array in arrays))
+        if key not in compiled:
+            import footfall
+
+            compiled[key] = footfall.compile(function, robot, *arrays, target=target, cache=False)
+        if target == "batch":
+            return compiled[key](*(np.stack([array, array]) for array in arrays))[1]
+        return compiled[key](*arrays)
+
+    return call
+
+
+BACKENDS: dict[str, Call] = {
+    "numpy": numpy_call,
+    "interpret": traced_call("interpret"),
+    "native": traced_call("native"),
+    "batch": traced_call("batch"),
+}
 
 
 @pytest.fixture(params=BACKENDS, scope="session")

@@ -102,7 +102,7 @@ def test_export_writes_a_model_file(what: str, tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["verify", "mini_chetah"], "unknown robot 'mini_chetah': the library has mini_cheetah"),
+        (["verify", "mini_chetah"], "unknown robot 'mini_chetah' (did you mean 'mini_cheetah'?)"),
         (["verify", "no/such/file.urdf"], "file.urdf"),
         (["verify"], "Missing argument 'ROBOT'"),
         (["verify", "mini_cheetah", "--samples", "0"], "--samples"),

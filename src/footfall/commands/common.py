@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,20 +33,11 @@ def examples(*lines: str) -> str:
 
 def load_robot(name: str) -> Robot:
     """A robot by library name or by path; what an import assumed goes to standard error."""
-    from footfall.errors import InputError
-    from footfall.robot import library
-
-    if name in library.names():
-        return library.load(name)
-    path = Path(name)
-    if not (path.suffix or path.exists() or len(path.parts) > 1):
-        known = ", ".join(library.names())
-        raise InputError(f"unknown robot '{name}': the library has {known}; or give the path of a URDF or MJCF file")
-    from footfall.robot.urdf_mjcf import load_model
+    from footfall.robot.loading import load
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        robot = load_model(path)
+        robot = load(name)
     for warning in said:
         note(str(warning.message))
     return robot
