@@ -1,0 +1,45 @@
+"""Every timing that footfall quotes, side by side with its peers in one interleaved run.
+
+    report = bench.run("step", seconds=20)
+    print(report.to_json()["ratios"])
+
+``timing`` is the method, ``subject`` what is timed, ``targets`` what must be reached; the other files are the benches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from footfall.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from footfall.bench.report import Report
+
+NAMES = ("dynamics", "step", "simulated_second")
+SECONDS = 20.0  # of timing for one bench, unless told otherwise
+
+Progress = Callable[[str, int, int], None]
+
+
+def run(name: str, seconds: float = SECONDS, progress: Progress | None = None) -> Report:
+    """Run one bench, or with ``all`` every one after another; ``seconds`` bounds the timing of each."""
+    from footfall.bench.report import merged
+
+    if name not in (*NAMES, "all"):
+        raise unknown("bench", name, (*NAMES, "all"))
+    if not 0.0 < seconds < float("inf"):
+        raise InputError(f"the seconds of a bench must be positive, got {seconds}")
+    said = progress or _silent
+    reports = [
+        import_module(f"footfall.bench.{each}").measure(seconds, said) for each in (NAMES if name == "all" else (name,))
+    ]
+    return reports[0] if name != "all" else merged(reports)
+
+
+def _silent(what: str, done: int, of: int) -> None:
+    pass
+
+
+__all__ = ["NAMES", "SECONDS", "run"]

@@ -1,0 +1,147 @@
+"""MuJoCo and Pinocchio on the same robot, ready to be timed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.bench import subject
+from footfall.bench.timing import Task, looped
+from footfall.compare import mujoco, pinocchio
+from footfall.compare.layout import to_mujoco_v
+from footfall.compare.mujoco_run import mujoco_model
+from footfall.control.joint_pd import Hold
+from footfall.errors import FootfallError
+from footfall.robot.description import Robot
+from footfall.simulate.actuators import JointModel
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.step import State
+
+_SETTLING = 1.0  # [s]
+
+
+@dataclass
+class MuJoCoStand:
+    """The subject in MuJoCo: same plane, friction and PD gains, MuJoCo's own default contact and solver settings."""
+
+    model: Any
+    robot: Robot
+
+    @staticmethod
+    def build(integrator: str, cone: str, dt: float) -> MuJoCoStand:
+        robot = subject.robot()
+        hold = Hold("stand", kp=subject.KP, kd=subject.KD, rate=1.0 / dt)
+        simulation = Simulation(robot, hold, dt=dt, joints=JointModel.ideal())
+        model = mujoco_model(simulation, contact={}, options={"integrator": integrator, "cone": cone})
+        model.actuator_gainprm[:, 0] = subject.KP
+        model.actuator_biasprm[:, 1], model.actuator_biasprm[:, 2] = -subject.KP, -subject.KD
+        names = [model.joint(int(k)).name for k in model.actuator_trnid[:, 0]]
+        behind = [model.joint(k).name for k in range(model.njnt)][-robot.nj :]
+        if not names == behind == list(robot.joint_names):
+            raise FootfallError("MuJoCo orders the joints of the bench's robot differently")
+        return MuJoCoStand(model, robot)
+
+    def data(self, state: State, targets: Float[ndarray, "nj"]) -> Any:
+        """A fresh MjData in our state."""
+        data = mujoco.library().MjData(self.model)
+        data.qpos[:] = state.q
+        data.qvel[:] = to_mujoco_v(self.robot, state.q, state.v)
+        data.ctrl[:] = targets
+        return data
+
+    def after(self, state: State, targets: Float[ndarray, "nj"], dt: float, steps: int) -> Any:
+        """MjData after steps of a length of our choice; its state may have become garbage."""
+        self.model.opt.timestep = dt
+        data = self.data(state, targets)
+        mujoco.library().mj_step(self.model, data, nstep=steps)
+        return data
+
+
+@dataclass
+class Settled:
+    """A robot that has stood in MuJoCo for a second, where its solver has the least to do: every turn begins here."""
+
+    stand: MuJoCoStand
+    rest: Any  # MjData, kept
+    data: Any  # MjData, stepped
+
+    @staticmethod
+    def build(integrator: str, cone: str) -> Settled:
+        mj, stand = mujoco.library(), MuJoCoStand.build(integrator, cone, subject.DT)
+        rest = stand.after(*subject.standing(), subject.DT, round(_SETTLING / subject.DT))
+        if rest.ncon != 4:
+            raise FootfallError(f"MuJoCo's robot stands on {rest.ncon} feet, not 4")
+        return Settled(stand, rest, mj.MjData(stand.model))
+
+    def reset(self) -> None:
+        mujoco.library().mj_copyData(self.data, self.stand.model, self.rest)
+
+
+def step_task(name: str, integrator: str, cone: str) -> Task:
+    """mj_step of a standing robot, many steps a call."""
+    mj, settled = mujoco.library(), Settled.build(integrator, cone)
+    model, data = settled.stand.model, settled.data
+    return Task(name, lambda count: mj.mj_step(model, data, nstep=count), "robot-step", before=settled.reset)
+
+
+def rollout_task(name: str, integrator: str, cone: str, robots: int = 8, steps: int = 100) -> Task:
+    """mujoco.rollout of standing robots in the calling thread, its solver warm from the start."""
+    mj, settled = mujoco.library(), Settled.build(integrator, cone)
+    from mujoco import rollout
+
+    model, rest = settled.stand.model, settled.rest
+    what = mj.mjtState.mjSTATE_FULLPHYSICS.value
+    start = np.zeros(mj.mj_stateSize(model, what))
+    mj.mj_getState(model, rest, start, what)
+    starts, controls = np.tile(start, (robots, 1)), np.tile(rest.ctrl, (robots, steps, 1))
+    warm = np.tile(rest.qacc_warmstart, (robots, 1))
+    runner, models = rollout.Rollout(nthread=0), [model] * robots
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            runner.rollout(models, [settled.data], starts, controls, initial_warmstart=warm)
+
+    return Task(name, run, "robot-step", items=robots * steps)
+
+
+def forward_tasks(name: str) -> list[Task]:
+    """mj_forward without contacts, and the empty call that is subtracted from it: sensors of a model that has none."""
+    referee = mujoco.MuJoCo(subject.robot())
+    mj, (state, _) = referee.mj, subject.standing()
+    referee.data.qpos[:] = state.q
+    empty = Task(f"{name} (binding)", looped(mj.mj_sensorPos, referee.model, referee.data), "call", hidden=True)
+    return [
+        empty,
+        Task(name, looped(mj.mj_forward, referee.model, referee.data), "evaluation", less=empty.name),
+    ]
+
+
+def pinocchio_tasks(prefix: str) -> list[Task]:
+    """aba, rnea and crba, each less the same call on a model of one joint.
+
+    That call does a little dynamics too, so the difference is, if anything, too small: in Pinocchio's favour.
+    """
+    referee = pinocchio.Pinocchio(subject.robot())
+    pin, model, data = referee.pin, referee.model, referee.data
+    state, _ = subject.standing()
+    q, v, u = referee.q_of(state.q), np.full(model.nv, 0.1), np.full(model.nv, 0.1)
+    small = pin.Model()
+    small.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), "joint")
+    small.appendBodyToJoint(1, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    small_data, one = small.createData(), np.ones(1)
+    tasks = []
+    for key, function, ours, theirs in (
+        ("aba", pin.aba, (q, v, u), (one, one, one)),
+        ("rnea", pin.rnea, (q, v, u), (one, one, one)),
+        ("crba", pin.crba, (q,), (one,)),
+    ):
+        empty = Task(f"{prefix} {key} (binding)", looped(function, small, small_data, *theirs), "call", hidden=True)
+        tasks += [
+            empty,
+            Task(f"{prefix} {key}", looped(function, model, data, *ours), "evaluation", less=empty.name),
+        ]
+    return tasks

@@ -1,0 +1,125 @@
+"""What a bench found, as JSON and as tables."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from footfall.bench.targets import Target, judged
+from footfall.bench.timing import Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Report:
+    """Times, the ratios of peers' times to ours, counts of operations, and how all that was measured."""
+
+    bench: str
+    rows: list[Row]
+    ratios: dict[str, float]
+    operations: dict[str, int]
+    method: str
+    notes: list[str] = field(default_factory=list)
+    machine: dict[str, Any] = field(default_factory=lambda: this_machine())
+
+    def row(self, name: str) -> Row:
+        return next(row for row in self.rows if row.name == name)
+
+    def judged(self) -> list[tuple[Target, float, bool]]:
+        """(target, measured, whether met) for every target that this bench measures."""
+        times = {row.name: row.ns for row in self.rows}
+        return judged({**times, **self.ratios, **self.operations}, self.machine["vector_bits"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of ``commands.md``, with what must be reached beside it."""
+        return {
+            "bench": self.bench,
+            "rows": [{"name": row.name, "ns": row.ns, "per": row.per} for row in self.rows],
+            "ratios": self.ratios,
+            "operations": self.operations,
+            "machine": self.machine,
+            "method": self.method,
+            "notes": self.notes,
+            "targets": [
+                {"what": t.what, "measured": value, "must": t.must, "goal": t.goal, "unit": t.unit, "met": met}
+                for t, value, met in self.judged()
+            ],
+        }
+
+    def tables(self) -> list[Table]:
+        """The times, and what must be reached."""
+        from rich.table import Table
+
+        times = Table(title=f"bench {self.bench}", title_justify="left")
+        times.add_column("what")
+        times.add_column("time", justify="right")
+        times.add_column("per")
+        for row in self.rows:
+            times.add_row(row.name, spelled(row.ns), row.per)
+        goals = Table(title="what to reach", title_justify="left")
+        goals.add_column("what")
+        for title in ("measured", "must", "goal"):
+            goals.add_column(title, justify="right")
+        goals.add_column("met")
+        for target, value, met in self.judged():
+            goal = target.within(value, target.goal)
+            numbers = [target.spelled(x) for x in (value, target.must, target.goal)]
+            goals.add_row(target.what, *numbers, "goal" if met and goal else "must" if met else "no")
+        return [times, goals] if goals.rows else [times]
+
+
+def merged(reports: Sequence[Report]) -> Report:
+    """Several benches as one."""
+    return Report(
+        "all",
+        [row for report in reports for row in report.rows],
+        {key: value for report in reports for key, value in report.ratios.items()},
+        {key: value for report in reports for key, value in report.operations.items()},
+        " ".join(f"{report.bench}: {report.method}" for report in reports),
+        [note for report in reports for note in report.notes],
+    )
+
+
+def spelled(ns: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.4g} ns"
+
+
+def this_machine() -> dict[str, Any]:
+    """Processor, cores this process may use, and the lanes that batches take on it."""
+    import numpy as np
+
+    from footfall.trace import lanes, machine
+    from footfall.trace.cache import Cache
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if machine.unavailable():
+        return {"cpu": _processor(), "cores": cores, "lanes": {"f64": 1, "f32": 1}, "vector_bits": 0}
+    host, store = machine.host(), Cache()
+    widths = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
+    return {
+        "cpu": f"{_processor()} ({host.cpu})",
+        "cores": cores,
+        "lanes": {key: lanes.choose(host, dtype, store) for key, dtype in widths.items()},
+        "vector_bits": host.vector_bits,
+    }
+
+
+def _processor() -> str:
+    """The processor's name as it gives it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,91 @@
+"""How long a start takes: ``import footfall``, and a first compiled function with an empty and with a filled cache.
+
+Every start is a fresh process, with a cache folder of its own. Times are taken inside it: of the import alone, or from
+a loaded robot to the first result, LLVM's own loading included. The least of several starts counts. Python's own
+bytecode is written beforehand, as it is after the first start of any installation.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from footfall.bench.targets import CACHED, FRESH, IMPORT, start_row
+from footfall.bench.timing import Row
+from footfall.errors import FootfallError
+
+_IMPORT = "import time; began = time.perf_counter(); import footfall; print(time.perf_counter() - began)"
+_MOST = 10  # starts of a kind
+PER = "start"
+
+
+def starts(functions: Sequence[str], seconds: float, progress: Callable[[str, int, int], None]) -> list[Row]:
+    """Rows of the import and of each named function (see ``first_result``), as many rounds as fit, at least one."""
+    best: dict[str, float] = {}
+
+    def keep(name: str, took: float) -> None:
+        best[name] = min(best.get(name, float("inf")), took)
+
+    began, done = time.perf_counter(), 0
+    with tempfile.TemporaryDirectory(prefix="footfall-bench-") as folder:
+        bytecode = Path(folder) / "bytecode"
+        for function in functions[:1]:
+            _first_result_elsewhere(function, Path(folder) / "unused", bytecode)
+        while done == 0 or (done < _MOST and time.perf_counter() - began < seconds):
+            keep(IMPORT, _child([sys.executable, "-c", _IMPORT], {}, bytecode))
+            for function in functions:
+                progress(f"fresh processes: {function}", done, _MOST)
+                cache = Path(folder) / f"{function} {done}"
+                for kind in (FRESH, CACHED, CACHED):
+                    keep(start_row(kind, function), _first_result_elsewhere(function, cache, bytecode))
+            done += 1
+    return [Row(name, 1e9 * took, PER) for name, took in best.items()]
+
+
+def _first_result_elsewhere(function: str, cache: Path, bytecode: Path) -> float:
+    command = [sys.executable, "-m", "footfall.bench.starts", function]
+    return _child(command, {"FOOTFALL_CACHE": str(cache)}, bytecode)
+
+
+def _child(command: list[str], settings: dict[str, str], bytecode: Path) -> float:
+    """Run a process that prints seconds."""
+    environment = {**os.environ, **settings, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    try:
+        return float(done.stdout)
+    except ValueError:
+        last = (done.stderr.strip().splitlines() or ["it printed no time"])[-1]
+        raise FootfallError(f"a fresh process of the bench failed: {last}") from None
+
+
+def first_result(function: str) -> float:
+    """Seconds from a loaded robot to the first result of ``forward_dynamics``, ``explicit step`` or ``implicit step``.
+
+    Runs in the fresh process.
+    """
+    import numpy as np
+
+    from footfall import compiling
+    from footfall.bench import subject
+    from footfall.dynamics.forward_dynamics import forward_dynamics
+
+    state, targets = subject.standing()
+    if function == "forward_dynamics":
+        robot, tau = subject.robot(), np.zeros(len(targets))
+        began = time.perf_counter()
+        compiling.compile(forward_dynamics, robot)(state.q, state.v, tau)
+    else:
+        world = subject.world(subject.SCHEMES[function.split()[0]])
+        began = time.perf_counter()
+        compiling.compile(subject.held_step, world, state, targets, dt=subject.DT)(state, targets)
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{first_result(sys.argv[1])}\n")

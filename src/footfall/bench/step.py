@@ -1,0 +1,90 @@
+"""``footfall bench step``: one step of a standing robot, alone and in a batch, against MuJoCo's at the same dt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from footfall import compiling
+from footfall.bench import peers, subject
+from footfall.bench.report import Report
+from footfall.bench.starts import starts
+from footfall.bench.timing import Task, interleaved, pinned
+from footfall.control.interface import JointCommand
+from footfall.errors import FootfallError
+from footfall.simulate.step import State
+from footfall.simulate.tick import Rig, at_rest, physics
+from footfall.simulate.world import World
+
+METHOD = (
+    "Least of at least 20 interleaved rounds on one pinned core, dt 1e-4, four feet on the ground, joint PD, ideal joints."
+    " Ours: advance(steps), a whole turn of steps inside one compiled call; batch times are for each robot. MuJoCo:"
+    " mj_step(nstep), default solver settings; the ratios take elliptic cone and Euler. The batch is compared with"
+    " mujoco.rollout in one thread, 8 robots and 100 steps a call. Starts: least of fresh processes, from a loaded robot"
+    " to the first result."
+)
+TYPES = {"f64": np.float64, "f32": np.float32}
+_ROBOTS = 64
+_STAND = "mujoco elliptic Euler"
+_ROLLOUT = "mujoco.rollout elliptic Euler"
+
+
+def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report:
+    """Time everything for about ``seconds``, a third of it in fresh processes."""
+    progress("compiling", 0, 100)
+    with pinned():
+        tasks = [
+            *_own_tasks(),
+            peers.step_task(_STAND, "Euler", "elliptic"),
+            peers.step_task("mujoco elliptic implicitfast", "implicitfast", "elliptic"),
+            peers.step_task("mujoco pyramidal Euler", "Euler", "pyramidal"),
+            peers.step_task("mujoco pyramidal implicitfast", "implicitfast", "pyramidal"),
+            peers.rollout_task(_ROLLOUT, "Euler", "elliptic"),
+        ]
+        rows = interleaved(tasks, 0.6 * seconds, progress)
+    times = {row.name: row.ns for row in rows}
+    rows += starts(["explicit step", "implicit step"], 0.4 * seconds, progress)
+    ratios = {f"mujoco_over_native_{scheme}": times[_STAND] / times[f"native {scheme}"] for scheme in subject.SCHEMES}
+    for scheme in subject.SCHEMES:
+        for kind in TYPES:
+            key = f"mujoco_rollout_over_batch_{kind if scheme == 'explicit' else f'{scheme}_{kind}'}"
+            ratios[key] = times[_ROLLOUT] / times[f"batch {kind} {scheme}"]
+    return Report("step", rows, ratios, subject.operations(), METHOD)
+
+
+def _own_tasks() -> list[Task]:
+    state, targets = subject.standing()
+    tasks = []
+    for scheme, implicit in subject.SCHEMES.items():
+        one = subject.compiled_step(implicit)
+        _check_stands(one.advance(1000, state, targets), scheme)
+        tasks.append(Task(f"native {scheme}", _advancing(one, state, targets), "robot-step"))
+        for kind, dtype in TYPES.items():
+            many = subject.compiled_step(implicit, target="batch", dtype=dtype)
+            q, v = (np.tile(x, (_ROBOTS, 1)).astype(dtype) for x in (state.q, state.v))
+            run = _advancing(many, State(q, v), targets.astype(dtype))
+            tasks.append(Task(f"batch {kind} {scheme}", run, "robot-step", items=_ROBOTS))
+    return [*tasks, _audited_task()]
+
+
+def _advancing(function: Any, state: State, targets: np.ndarray) -> Callable[[int], Any]:
+    return lambda count: function.advance(count, state, targets)
+
+
+def _audited_task() -> Task:
+    """The step as ``Simulation`` runs it: the full joint model, any gains, contact forces and work kept."""
+    state, targets = subject.standing()
+    rig = Rig(World(subject.robot()), None, "linearly_implicit", subject.DT, 1)
+    body, push = at_rest(rig.world, state.q, state.v), np.zeros(6)
+    command = JointCommand(targets, 0.0, subject.KP, subject.KD, 0.0).spread(len(targets))
+    function = compiling.compile(physics, rig, body, command, push, verify=False)
+    name = "native implicit, all joint effects, forces and work"
+    return Task(name, lambda count: function.advance(count, body, command, push), "robot-step")
+
+
+def _check_stands(state: State, scheme: str) -> None:
+    before, _ = subject.standing()
+    if not abs(state.q[2] - before.q[2]) < 0.1 * before.q[2]:
+        raise FootfallError(f"the robot of the bench does not stand with {scheme} steps: its trunk is at {state.q[2]} m")

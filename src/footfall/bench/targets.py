@@ -1,0 +1,72 @@
+"""What must be reached, and what we aim for: the table of the performance notes, for a core with AVX-512.
+
+On narrower vectors half of the batch ratios is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+TIMES, COUNT, SECONDS = "times faster", "operations", "s"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One line: ``key`` names a ratio, a count of operations or a row; ratios must be large, the others small."""
+
+    what: str
+    key: str
+    must: float
+    goal: float
+    unit: str
+    vector: bool = False  # a ratio that lives from the width of vectors
+
+    def within(self, value: float, bound: float) -> bool:
+        return value >= bound if self.unit == TIMES else value <= bound
+
+    def spelled(self, value: float) -> str:
+        if self.unit == COUNT:
+            return f"{value:,.0f}".replace(",", " ")
+        return f"{value:.3g} x" if self.unit == TIMES else f"{value:.3g} s"
+
+
+IMPORT, FRESH, CACHED = "import footfall", "trace and compile", "cached start"  # rows of start-up times
+
+
+def start_row(kind: str, function: str) -> str:
+    """The name of the row of a start-up time."""
+    return f"{kind}: {function}"
+
+
+TARGETS = (
+    Target("live operations, forward dynamics", "forward_dynamics", 3900, 3500, COUNT),
+    Target("live operations, explicit step", "explicit", 5000, 4530, COUNT),
+    Target("live operations, implicit step", "implicit", 6000, 5430, COUNT),
+    Target("one robot against MuJoCo, explicit", "mujoco_over_native_explicit", 10, 30, TIMES),
+    Target("one robot against MuJoCo, implicit", "mujoco_over_native_implicit", 8, 27, TIMES),
+    Target("one simulated second at equal accuracy", "mujoco_over_ours", 5, 10, TIMES),
+    Target("batch against rollout, explicit f64", "mujoco_rollout_over_batch_f64", 65, 90, TIMES, True),
+    Target("batch against rollout, explicit f32", "mujoco_rollout_over_batch_f32", 140, 200, TIMES, True),
+    Target("batch against rollout, implicit f64", "mujoco_rollout_over_batch_implicit_f64", 50, 72, TIMES, True),
+    Target("batch against rollout, implicit f32", "mujoco_rollout_over_batch_implicit_f32", 115, 165, TIMES, True),
+    Target("forward dynamics against Pinocchio aba", "pinocchio_aba_over_native_forward_dynamics", 5, 6, TIMES),
+    *(
+        Target(f"{kind}, {function}", start_row(kind, function), must, goal, SECONDS)
+        for function in ("forward_dynamics", "explicit step", "implicit step")
+        for kind, must, goal in ((FRESH, 2.0, 0.6), (CACHED, 0.1, 0.05))
+    ),
+    Target("start of import footfall", IMPORT, 0.5, 0.2, SECONDS),
+)
+
+
+def judged(found: Mapping[str, float], vector_bits: int) -> list[tuple[Target, float, bool]]:
+    """(target, measured, whether the must is met) for every target among what was found; rows are in nanoseconds."""
+    out = []
+    for target in TARGETS:
+        if target.key in found:
+            if target.vector and vector_bits < 512:
+                target = replace(target, must=target.must / 2, goal=target.goal / 2)
+            value = found[target.key] * (1e-9 if target.unit == SECONDS else 1.0)
+            out.append((target, value, target.within(value, target.must)))
+    return out

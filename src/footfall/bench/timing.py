@@ -1,0 +1,120 @@
+"""How things are timed: the least of interleaved rounds on one pinned core.
+
+A busy neighbour, a changing clock or a page fault only ever add time, and they come and go. So every task has its turn
+in every round, all tasks see the same weather, and the least of at least twenty rounds counts. What it costs to enter
+compiled code from Python is kept small by long calls, or subtracted where the peer has no long call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+ROUNDS = 20
+_SHORTEST, _LONGEST = 100e-6, 5e-3  # [s], of one turn
+
+
+@dataclass
+class Task:
+    """Something to time: ``run(n)`` does n units of work, each of them ``items`` things of the kind ``per`` names.
+
+    before: makes ready for a turn, untimed. less: the name of a task whose time for each unit is subtracted.
+    whole: one unit takes its time (a convergence run, NumPy itself), so a turn is one unit.
+    hidden: measured only to be subtracted, no row of a report.
+    """
+
+    name: str
+    run: Callable[[int], Any]
+    per: str
+    items: int = 1
+    before: Callable[[], Any] | None = None
+    less: str | None = None
+    whole: bool = False
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured time: nanoseconds for each of what ``per`` names."""
+
+    name: str
+    ns: float
+    per: str
+
+
+@contextlib.contextmanager
+def pinned() -> Iterator[int | None]:
+    """Keep this thread on one core while it measures, where the system allows; yields its number or None."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield None
+        return
+    before = os.sched_getaffinity(0)
+    core = max(before)
+    try:
+        os.sched_setaffinity(0, {core})
+    except OSError:
+        yield None
+        return
+    try:
+        yield core
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def interleaved(
+    tasks: Sequence[Task], seconds: float, progress: Callable[[str, int, int], None], rounds: int = ROUNDS
+) -> list[Row]:
+    """The least time of every task over at least ``rounds`` rounds, and as many more as fit into ``seconds``."""
+    turn = min(max(seconds / (rounds * max(1, len(tasks))), _SHORTEST), _LONGEST)
+    units = {task.name: _calibrated(task, turn) for task in tasks}
+    best = dict.fromkeys(units, float("inf"))
+    began, done = time.perf_counter(), 0
+    while done < rounds or time.perf_counter() - began < seconds:
+        for task in tasks:
+            count = units[task.name]
+            best[task.name] = min(best[task.name], _timed(task, count) / count)
+        done += 1
+        share = min(1.0, (time.perf_counter() - began) / seconds)
+        progress("timing", int(100 * min(share, done / rounds)), 100)
+    rows = []
+    for task in tasks:
+        if not task.hidden:
+            net = best[task.name] - (best[task.less] if task.less else 0.0)
+            rows.append(Row(task.name, 1e9 * net / task.items, task.per))
+    return rows
+
+
+def _timed(task: Task, units: int) -> float:
+    if task.before is not None:
+        task.before()
+    began = time.perf_counter()
+    task.run(units)
+    return time.perf_counter() - began
+
+
+def _calibrated(task: Task, turn: float) -> int:
+    """How many units make a turn; the first call, which may load or allocate, does not count."""
+    _timed(task, 1)
+    if task.whole:
+        return 1
+    units = 1
+    while units < 1 << 22:
+        took = _timed(task, units)
+        if took >= 0.5 * turn:
+            return max(1, round(units * turn / took))
+        units = max(2 * units, min(16 * units, int(units * 0.7 * turn / max(took, 1e-7))))
+    return units
+
+
+def looped(function: Callable[..., Any], *arguments: Any) -> Callable[[int], None]:
+    """``run`` of a task that calls a function of a peer again and again from Python."""
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            function(*arguments)
+
+    return run
