@@ -17,7 +17,7 @@ import numpy as np
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
 from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
-from footfall.robot.tree import Tree
+from footfall.robot.tree import Tree, check_masses
 
 ROTOR_MODES = ("none", "armature", "exact")
 PROVENANCE = ("published", "derived", "chosen", "imported")
@@ -77,7 +77,8 @@ class Robot:
             twice = {n for n in names if names.count(n) > 1}
             if twice:
                 raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
-        tree = self.tree  # finds unknown names, cycles, two roots, massless leaves
+        tree = self.tree  # finds unknown names, cycles and two roots
+        check_masses(self, tree)
         links = [link.name for link in self.links]
         for foot in self.feet:
             if foot.link not in links:

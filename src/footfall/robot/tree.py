@@ -188,21 +188,17 @@ def _indexed(robot: Robot, bodies: tuple[Body, ...], frames: dict[str, tuple[int
             body, X_BL = frames[foot.link]
             feet.append(body)
             positions.append(X_BL.point(foot.position))
-    tree = Tree(
+    return Tree(
         bodies=bodies, parent=parent, pred=parent[1:], succ=tuple(range(1, n)), support=tuple(support),
         children=children, subtree=subtree, feet=tuple(feet), foot_positions=tuple(positions), frames=frames,
         joint_names=tuple(body.joint.name for body in bodies if body.joint is not None),
         base_dof=6 if robot.floating else 0,
     )  # fmt: skip
-    _check_masses(robot, tree)
-    return tree
 
 
-def _check_masses(robot: Robot, tree: Tree) -> None:
-    """Every motion must move some mass, or the mass matrix is singular. (Traced masses cannot be asked: they pass.)"""
+def check_masses(robot: Robot, tree: Tree) -> None:
+    """Every motion must move some mass, or the mass matrix is singular."""
     masses = [body.inertia.m for body in tree.bodies]
-    if not all(isinstance(m, (int, float)) for m in masses):
-        return
     for i in range(0 if robot.floating else 1, len(masses)):
         if sum(masses[k] for k in tree.subtree[i]) <= 0:
             raise ModelError(f"link '{tree.bodies[i].name}' and all that hangs on it have no mass: it cannot be moved")
