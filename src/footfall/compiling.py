@@ -72,7 +72,7 @@ class Bound:
     def is_library(self) -> bool:
         """Whether the function is footfall's own: it needs no replay, and its source digest can name it."""
         inner = _unwrapped(self.original)
-        return getattr(inner, "__module__", "").startswith("footfall.") and "<" not in getattr(
+        return (getattr(inner, "__module__", None) or "").startswith("footfall.") and "<" not in getattr(
             inner, "__qualname__", "<"
         )
 
