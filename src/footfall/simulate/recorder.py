@@ -81,7 +81,7 @@ class Recorder:
             columns = {key: np.concatenate([block[key] for block in self.blocks]) for key in self.blocks[0]}
         else:
             columns = {"time": np.zeros(0), "q": np.zeros((0, self.robot.nq)), "v": np.zeros((0, self.robot.nv))}
-        return Recording(self.robot, columns, self.events, self.meta)
+        return Recording(self.robot, columns, self.events, {**self.meta, "wall_seconds": self.wall_seconds})
 
     def interrupted(self, error: BaseException) -> None:
         """Close the file so that what was recorded can be read; the error goes on its way."""

@@ -10,7 +10,8 @@ says when and why.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World
 
 _CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
+Progress = bool | Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -155,8 +157,11 @@ class Simulation:
         self.stopped = None
 
     # -- running -----------------------------------------------------------------------------------------------------
-    def run(self, duration: float, path: str | Path | None = None, progress: bool = False) -> Recording:
-        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given."""
+    def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
+        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given.
+
+        ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
+        """
         if not np.isfinite(duration) or duration <= 0:
             raise InputError(f"the duration of a run must be positive, got {duration}")
         if self.stopped is not None:
@@ -180,8 +185,10 @@ class Simulation:
     def _advance(self, count: int, every: int, recorder: Recorder) -> None:
         """Some ticks with constant inputs; stops at the first row that is not finite or has fallen."""
         inputs = Inputs(self.command, self._push_at(self.time))
-        before = self.carried
-        after, rows, trouble = self.engine.roll(before, inputs, count, every)
+        before, engine = self.carried, self.engine
+        began = time.perf_counter()
+        after, rows, trouble = engine.roll(before, inputs, count, every)
+        recorder.wall_seconds += time.perf_counter() - began
         good = rows.finite()
         fallen = self._first_fall(rows[:good]) if self.stop_on_fall else None
         if trouble is not None:
@@ -287,22 +294,27 @@ def _check_clear(world: World, q: ndarray) -> None:
 class _bar:
     """A progress bar on standard error for runs that take longer than a moment; nothing when not asked for."""
 
-    def __init__(self, wanted: bool, total: int) -> None:
-        self.wanted, self.total = wanted, total
+    def __init__(self, wanted: Progress, total: int) -> None:
+        self.wanted, self.total, self.done = wanted, total, 0
 
-    def __enter__(self) -> Any:
-        if not self.wanted:
-            return lambda count: None
+    def _tell(self, count: int) -> None:
+        self.done += count
+        if callable(self.wanted):
+            self.wanted("simulating", self.done, self.total)
+
+    def __enter__(self) -> Callable[[int], None]:
+        if self.wanted is not True:
+            return self._tell
         from rich.console import Console
-        from rich.progress import Progress
+        from rich.progress import Progress as Bar
 
-        self.progress = Progress(console=Console(stderr=True), transient=True)
+        self.progress = Bar(console=Console(stderr=True), transient=True)
         self.progress.start()
         task = self.progress.add_task("simulating", total=self.total)
         return lambda count: self.progress.advance(task, count)
 
     def __exit__(self, *_: object) -> None:
-        if self.wanted:
+        if self.wanted is True:
             self.progress.stop()
 
 
