@@ -147,19 +147,17 @@ class Compliant(ForceLaw):
         elastic = hard * depth
         hardening = dt * self.exponent * hard  # dt K_z
         c = self.damping * smoothstep(depth / self.ramp)
-        end = elastic - (c + hardening) * v_C[2]  # normal force at the end of the step, to first order
-        pushing = (end > 0) & (depth > 0)
-        normal = np.where(pushing, end, 0.0)
-        now = np.where(pushing, elastic - c * v_C[2], 0.0)  # presses the sliding foot
+        normal = elastic - (c + hardening) * v_C[2]  # if the foot went on like this; nothing where it does not touch
+        if not self.implicit:
+            normal = np.maximum(normal, 0.0)  # implicit: whether it pulls is known when the step is solved
+        now = np.maximum(elastic - c * v_C[2], 0.0)  # presses the sliding foot
         if self.friction == "isotropic":
             speed = np.sqrt(v_C[0] * v_C[0] + v_C[1] * v_C[1] + _TINY_SPEED**2)
-            drag_x = drag_y = self._drag(speed, friction) * np.maximum(now, 0.0)
+            drag_x = drag_y = self._drag(speed, friction) * now
         else:
-            drag_x, drag_y = (
-                self._drag(np.sqrt(u * u + _TINY_SPEED**2), friction) * np.maximum(now, 0.0) for u in (v_C[0], v_C[1])
-            )
+            drag_x, drag_y = (self._drag(np.sqrt(u * u + _TINY_SPEED**2), friction) * now for u in (v_C[0], v_C[1]))
         force = np.array([-drag_x * v_C[0], -drag_y * v_C[1], normal])
-        return force, np.array([drag_x, drag_y, np.where(pushing, c + hardening, 0.0)])
+        return force, np.array([drag_x, drag_y, c + hardening])
 
     def _drag(self, speed: float, friction: float) -> float:
         """μ(speed) / speed: the secant slope of friction for a unit normal force."""
