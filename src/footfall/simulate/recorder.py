@@ -29,6 +29,7 @@ class Recorder:
         self.simulation, self.robot = simulation, simulation.robot
         self.meta = _meta(simulation)
         self.blocks: list[dict[str, ndarray]] = []
+        self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
         self.events: list[Event] = [
             Event(p.start, "push", f"{np.round(p.force, 3).tolist()} N for {p.duration:g} s") for p in simulation.pushes
         ]
