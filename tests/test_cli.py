@@ -99,6 +99,13 @@ def test_export_writes_a_model_file(what: str, tmp_path: Path, capsys: pytest.Ca
     assert file.parent == tmp_path / "new" / "folder"
 
 
+def test_export_writes_a_function_as_c(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["export", "mini_cheetah", "gravity_terms", "--out", str(tmp_path), "--json"]) == 0
+    files = [Path(file).name for file in json.loads(capsys.readouterr().out)["files"]]
+    assert sorted(files) == ["gravity_terms.c", "gravity_terms.h", "gravity_terms_test.c"]
+    assert "q[19]" in (tmp_path / "gravity_terms.h").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -107,9 +114,12 @@ def test_export_writes_a_model_file(what: str, tmp_path: Path, capsys: pytest.Ca
         (["verify"], "Missing argument 'ROBOT'"),
         (["verify", "mini_cheetah", "--samples", "0"], "--samples"),
         (["verify", "mini_cheetah", "--samples", "many"], "--samples"),
-        (["verify", "mini_cheetah", "--backend", "abacus"], "unknown backend 'abacus': choose numpy, batch"),
+        (["verify", "mini_cheetah", "--backend", "abacus"], "unknown backend 'abacus': choose auto, numpy, batch"),
         (["verify", "mini_cheetah", "--bogus"], "--bogus"),
-        (["export", "mini_cheetah", "obj", "--out", "x"], "unknown thing to export 'obj': choose urdf, mjcf"),
+        (
+            ["export", "mini_cheetah", "obj", "--out", "x"],
+            "unknown thing to export 'obj': choose urdf, mjcf, body_velocities",
+        ),
         (["export", "mini_cheetah", "urdf"], "--out"),
         (["dance"], "dance"),
     ],

@@ -82,6 +82,16 @@ def test_an_algorithm_that_raises_or_returns_nan_fails_by_name(monkeypatch: pyte
     json.dumps(report.to_json(), allow_nan=False)
 
 
+@pytest.mark.parametrize(("backend", "used"), [("numpy", "numpy"), ("batch", "batch"), ("auto", "numpy+batch")])
+def test_machine_code_is_verified_like_numpy(backend: str, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["footfall.compare.verify"], "_PLAIN", 2)
+    report = verify(library.load("mini_cheetah"), samples=5, laws=False, backend=backend)
+    assert report.passed, report.failures()
+    assert report.backend == used
+    both = [check for check in report.checks if check.quantity == "machine_code_equals_numpy"]
+    assert [check.left for check in both] == (["recursive", "articulated"] if backend == "auto" else [])
+
+
 def test_relative_error_is_the_largest_difference_over_the_largest_entry() -> None:
     y = np.array([[1.0, -4.0], [0.0, 2.0]])
     x = y + np.array([[0.4, 0.0], [0.0, 1.0]])
@@ -115,7 +125,7 @@ def test_what_cannot_be_verified_is_refused() -> None:
         (lambda: verify(stone), "robot 'stone' cannot move"),
         (lambda: verify(robot, samples=0), "samples must be at least 1"),
         (lambda: verify(robot, sides=["bullet"]), "unknown side 'bullet': choose recursive, articulated"),
-        (lambda: verify(robot, backend="abacus"), "unknown backend 'abacus': choose numpy, batch"),
+        (lambda: verify(robot, backend="abacus"), "unknown backend 'abacus': choose auto, numpy, batch"),
     ):
         with pytest.raises(InputError, match=message):
             wrong()

@@ -29,8 +29,8 @@ def command(
     samples: Annotated[int, typer.Option(min=1, help="Number of random states.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
     backend: Annotated[
-        str, typer.Option(help="How footfall's own algorithms are evaluated: numpy, or batch (traced and compiled).")
-    ] = "numpy",
+        str, typer.Option(help="How footfall's own algorithms run: numpy, batch (machine code), or auto (both).")
+    ] = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Compare every formalism with every other and with Pinocchio and MuJoCo on random states.

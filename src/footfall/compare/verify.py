@@ -17,8 +17,9 @@ from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.robot.description import Robot
 
 TOLERANCE = 1e-10
-BACKENDS = ("numpy", "batch")
-_MOST_LAW_SAMPLES = 200  # laws take derivatives along the motion, ten evaluations each
+BACKENDS = ("auto", "numpy", "batch")
+_PLAIN = 200  # samples that plain NumPy always takes: all laws, and with ``auto`` the first of every quantity
+_TRACED = 1e-9  # machine code rounds once in a multiply-add; forward dynamics of light links magnifies that
 _FORCES = ("bias", "velocity_terms", "gravity")  # may vanish altogether, as gravity does about a vertical axis
 
 Progress = Callable[[str, int, int], None]
@@ -30,35 +31,39 @@ def verify(
     seed: int = 0,
     sides: Iterable[str] | None = None,
     laws: bool = True,
-    backend: str = "numpy",
+    backend: str = "auto",
     progress: Progress | None = None,
 ) -> Report:
     """Compare all sides on random states; see ``Report``.
 
     ``sides``: names from ``SIDES``; a named side that is not installed is an error, an unnamed one is skipped with the
-    reason. ``laws``: also check the identities of ``laws.py``, on the first 200 states. ``backend``: ``numpy`` runs
-    footfall's own algorithms as they stand, ``batch`` traces and compiles them first (laws stay with NumPy). Errors are
-    max |x - y| / max |y| over the entries of a quantity; forward dynamics is judged by the residual that one side's
-    accelerations leave in the other side's equations.
+    reason. ``laws``: also check the identities of ``laws.py``, on the first 200 states. Errors are max |x - y| / max
+    |y| over the entries of a quantity; forward dynamics is judged by the residual that one side's accelerations leave
+    in the other side's equations.
+
+    ``backend``: ``numpy`` runs footfall's own algorithms as they stand, ``batch`` traces and compiles them first;
+    ``auto`` takes NumPy for the first 200 states and machine code for the others, and compares the two where both ran.
     """
     if robot.nv == 0:
         raise InputError(f"robot '{robot.name}' cannot move: it has a fixed base and no joints, nothing to verify")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
+    plain = {"auto": min(samples, _PLAIN), "numpy": samples, "batch": 0}[backend]
     states = random_states(robot, samples, seed)
     chosen, skipped = _sides(robot, sides)
     identities = LAWS if laws else ()
     steps = sum(len(side) for side in chosen.values()) + len(identities)
     tick = _counter(progress, steps)
-    values = _evaluate_all(robot, chosen, states, backend, tick)
-    checks = list(_compared(robot, chosen, values, states))
-    few = states.first(_MOST_LAW_SAMPLES)
+    values, traced = _evaluate_all(chosen, states, plain, tick)
+    checks = [*_compared(robot, chosen, values, states), *_traced_checks(robot, values, traced)]
+    few = states.first(_PLAIN)
     for law in identities:
         tick(law.__name__.replace("_", " "))
         check = _law_check(robot, law, few)
         if check is not None:
             checks.append(check)
-    return Report(robot.name, samples, seed, backend, tuple(checks), skipped)
+    used = "+".join(name for name, count in (("numpy", plain), ("batch", samples - plain)) if count)
+    return Report(robot.name, samples, seed, used, tuple(checks), skipped)
 
 
 def relative_errors(x: ndarray, y: ndarray, floor: float = 0.0) -> ndarray:
@@ -88,21 +93,31 @@ def _sides(robot: Robot, names: Iterable[str] | None) -> tuple[dict[str, Side], 
     return chosen, skipped
 
 
+Values = dict[tuple[str, str], ndarray | str]  # by side and quantity; words where the evaluation raised
+
+
 def _evaluate_all(
-    robot: Robot, chosen: dict[str, Side], states: States, backend: str, tick: Callable[[str], None]
-) -> dict[tuple[str, str], ndarray | str]:
-    """Values of every quantity on every side, or the words of the exception that its evaluation raised."""
-    values: dict[tuple[str, str], ndarray | str] = {}
+    chosen: dict[str, Side], states: States, plain: int, tick: Callable[[str], None]
+) -> tuple[Values, Values]:
+    """Every quantity on every side; and what machine code makes of ours at the ``plain`` states, where both ran."""
+    values: Values = {}
+    traced: Values = {}
     for name, side in chosen.items():
+        here = len(states) if name in OUTSIDE else plain
         for quantity, function in side.items():
             tick(f"{name}: {quantity.replace('_', ' ')}")
             arrays = states.arrays(QUANTITIES[quantity])
             try:
-                run = _batched if backend == "batch" and name not in OUTSIDE else _looped
-                values[name, quantity] = run(function, arrays)
+                parts = [_looped(function, [array[:here] for array in arrays])] if here else []
+                if here < len(states):
+                    compiled = _batched(function, arrays)
+                    parts.append(compiled[here:])
+                    if here:
+                        traced[name, quantity] = compiled[:here]
+                values[name, quantity] = np.concatenate(parts)
             except Exception as error:  # a broken algorithm is a finding, not the end of the report
                 values[name, quantity] = f"raised {type(error).__name__}: {error}"
-    return values
+    return values, traced
 
 
 def _looped(function: Callable[..., Any], arrays: list[ndarray]) -> ndarray:
@@ -112,14 +127,12 @@ def _looped(function: Callable[..., Any], arrays: list[ndarray]) -> ndarray:
 def _batched(function: Callable[..., Any], arrays: list[ndarray]) -> ndarray:
     from footfall import trace
 
-    compiled = trace.compile(function, *(array[0] for array in arrays), target="batch")
+    compiled = trace.compile(function, *(array[0] for array in arrays), target="batch", verify=False)
     return np.asarray(compiled(*arrays))
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------
-def _compared(
-    robot: Robot, chosen: dict[str, Side], values: dict[tuple[str, str], ndarray | str], states: States
-) -> Iterable[Check]:
+def _compared(robot: Robot, chosen: dict[str, Side], values: Values, states: States) -> Iterable[Check]:
     """One check for every quantity that two sides know, at least one of them ours."""
     for quantity in QUANTITIES:
         knowing = [name for name in chosen if (name, quantity) in values]
@@ -152,6 +165,22 @@ def _side_check(
             return Check(quantity, left, right, NOT_FINITE, NOT_FINITE, TOLERANCE, len(states), note)
     errors = relative_errors(x, y, floor=_floor(robot, quantity))
     return Check(quantity, left, right, float(errors.max()), float(np.median(errors)), TOLERANCE, len(states))
+
+
+def _traced_checks(robot: Robot, values: Values, traced: Values) -> Iterable[Check]:
+    """Machine code against the plain NumPy it was traced from: one check a side, over all its quantities."""
+    for name in dict.fromkeys(side for side, _ in traced):
+        errors: dict[str, ndarray] = {}
+        for (side, quantity), compiled in traced.items():
+            reference = values[side, quantity]
+            if side == name and isinstance(compiled, ndarray) and isinstance(reference, ndarray) and compiled.size:
+                errors[quantity] = relative_errors(compiled, reference[: len(compiled)], _floor(robot, quantity))
+        worst = max(errors, key=lambda quantity: float(errors[quantity].max()))
+        most = np.max(list(errors.values()), axis=0)
+        note = "" if most.max() <= _TRACED else f"{worst} differs"
+        yield Check(
+            "machine_code_equals_numpy", name, name, float(most.max()), float(np.median(most)), _TRACED, len(most), note
+        )
 
 
 def _residual(
