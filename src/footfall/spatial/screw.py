@@ -1,0 +1,95 @@
+"""Screws: exponential, logarithm, adjoint, motion and constraint screws of joints; eqs. (7)-(13) of Yan et al. 2021.
+
+A motion screw is a twist (ω, v at the frame's origin), a constraint screw a wrench (n about the origin, f). The two are
+reciprocal when a constraint does no work in a motion: W · S = 0. The paper writes both halves the other way round.
+
+Erratum of eq. (13): its first half prints J = T_f M_cmo; constraint screws are carried as all wrenches, J = T_f J_cmo.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.spatial.quaternion import from_rotation, rotation_vector
+from footfall.spatial.transform import Transform
+from footfall.spatial.vector import cross, skew
+
+_SMALL = 1e-4  # [rad] below which the logarithm's series has one term
+
+
+# -- moving along screws -----------------------------------------------------------------------------------------------
+def screw_motion(screw: Float[ndarray, "6"], amount: float) -> Transform:
+    """exp(S θ), the factor P of eq. (10), for a *constant* screw: unit rotation and any pitch, or pure translation."""
+    axis, v = screw[:3], screw[3:]
+    if not axis.any():
+        return Transform(np.eye(3), v * amount)
+    K, s, versine = skew(axis), np.sin(amount), 2.0 * np.sin(0.5 * amount) ** 2  # 1 - cos, without cancellation
+    R = np.eye(3) + s * K + versine * (K @ K)
+    return Transform(R, v * amount + versine * cross(axis, v) + (amount - s) * cross(axis, cross(axis, v)))
+
+
+def exponential(twist: Float[ndarray, "6"]) -> Transform:
+    """The pose reached after one second of a constant numeric twist."""
+    twist = np.asarray(twist, dtype=float)
+    angle = float(np.sqrt(twist[:3] @ twist[:3]))
+    return screw_motion(twist / angle, angle) if angle > 0.0 else Transform(np.eye(3), twist[3:])
+
+
+def logarithm(X: Transform) -> Float[ndarray, "6"]:
+    """The twist whose exponential is X, turning by at most π."""
+    omega = rotation_vector(from_rotation(X.R))
+    angle = float(np.sqrt(omega @ omega))
+    half = 0.5 * angle
+    bend = 1.0 / 12.0 if angle < _SMALL else (1.0 - half * np.cos(half) / np.sin(half)) / angle**2
+    return np.concatenate([omega, X.p - 0.5 * cross(omega, X.p) + bend * cross(omega, cross(omega, X.p))])
+
+
+def adjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
+    """T_v: takes a twist given in B to the same motion given in A."""
+    return np.block([[X_AB.R, np.zeros((3, 3))], [skew(X_AB.p) @ X_AB.R, X_AB.R]])
+
+
+def coadjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
+    """T_f: takes a wrench given in B to the same wrench given in A; the inverse transpose of T_v."""
+    return np.block([[X_AB.R, skew(X_AB.p) @ X_AB.R], [np.zeros((3, 3)), X_AB.R]])
+
+
+# -- screws of joints, in the frame of the child at the joint ----------------------------------------------------------
+def motion_screw(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6"]:
+    """ŝ of eq. (9): what a joint does at a rate of one."""
+    return np.concatenate([axis, np.zeros(3)] if kind == "revolute" else [np.zeros(3), axis])
+
+
+def drive_screw(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6"]:
+    """The wrench of a unit torque or force of the motor, M_cmo of eq. (12): a couple, or a force, along the axis."""
+    return np.concatenate([axis, np.zeros(3)] if kind == "revolute" else [np.zeros(3), axis])
+
+
+def constraint_screws(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6 5"]:
+    """J_cmo of eq. (12): five wrenches that a joint can pass on and that do no work in its motion.
+
+    A hinge passes every force and the couples across its axis, a slider every couple and the forces across its axis.
+    """
+    whole, across = np.eye(3), normals(axis)
+    none = np.zeros((3, 3)), np.zeros((3, 2))
+    if kind == "revolute":
+        return np.block([[none[0], across], [whole, none[1]]])
+    return np.block([[whole, none[1]], [none[0], across]])
+
+
+def spherical_screws(point: Float[ndarray, "3"]) -> Float[ndarray, "6 3"]:
+    """s_i of the standing foot: forces along x, y and z through a point, which let the foot turn about it."""
+    return np.concatenate([skew(point), np.eye(3)])
+
+
+def reciprocal(wrenches: Float[ndarray, "6 m"], twists: Float[ndarray, "6 n"]) -> Float[ndarray, "m n"]:
+    """Power of every wrench in every twist: zero where a constraint is reciprocal to a motion."""
+    return wrenches.T @ twists
+
+
+def normals(axis: Float[ndarray, "3"]) -> Float[ndarray, "3 2"]:
+    """Two unit vectors across a constant unit axis and across each other."""
+    least = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    first = cross(axis, least)
+    first = first / np.sqrt(first @ first)
+    return np.stack([first, cross(axis, first)], axis=1)
