@@ -1,10 +1,12 @@
 """The ground and the forces it gives."""
 
+from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant, ForceLaw
 from footfall.contact.ground import Ground, Plane
+from footfall.contact.model import ContactModel, named
 from footfall.contact.points import ContactPoint, Sphere, contact_points, knees, spheres_of, trunk_corners
 
 __all__ = [
-    "Compliant", "ContactPoint", "ForceLaw", "Ground", "Plane", "Sphere", "contact_points", "knees", "spheres_of",
-    "trunk_corners",
+    "Complementarity", "Compliant", "ContactModel", "ContactPoint", "ForceLaw", "Ground", "Plane", "Sphere",
+    "contact_points", "knees", "named", "spheres_of", "trunk_corners",
 ]  # fmt: skip

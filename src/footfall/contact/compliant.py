@@ -55,6 +55,24 @@ class ForceLaw:
         """
         raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
 
+    def start(self, spheres: int) -> dict[str, ndarray]:
+        """What the law remembers from step to step: nothing."""
+        return {}
+
+    def respond(
+        self,
+        robot: Robot,
+        M: Float[ndarray, "nv nv"],
+        force: Float[ndarray, "nv"],
+        points: Sequence[ContactPoint],
+        v: Float[ndarray, "nv"],
+        dt: float,
+        memory: dict[str, ndarray],
+    ) -> tuple[Float[ndarray, "nv"], list[ndarray], dict[str, ndarray]]:
+        """(accelerations, contact forces, memory): see ``contact.model``."""
+        a, forces = self.accelerate(robot, M, force, points, v, dt)
+        return a, forces, memory
+
     def accelerate(
         self,
         robot: Robot,

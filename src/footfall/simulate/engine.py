@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,14 +36,16 @@ class Rows:
     forces: ndarray
     work: ndarray
     command: JointCommand
+    memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model
 
     def __len__(self) -> int:
         return len(self.time)
 
     def __getitem__(self, rows: slice) -> Rows:
-        own = {f.name: getattr(self, f.name)[rows] for f in dataclasses.fields(self) if f.name != "command"}
+        own = {key: getattr(self, key)[rows] for key in ("time", "q", "v", "motor", "forces", "work")}
         asked = {f.name: getattr(self.command, f.name)[rows] for f in dataclasses.fields(JointCommand)}
-        return Rows(**own, command=JointCommand(**asked))
+        memory = {key: array[rows] for key, array in self.memory.items()}
+        return Rows(**own, command=JointCommand(**asked), memory=memory)
 
     def finite(self) -> int:
         """How many rows, from the first, hold finite numbers only."""
@@ -114,7 +116,8 @@ class CompiledEngine:
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
         after, (seen, asked) = self.function.roll(count, carried, inputs, every=every)
         body = seen.body
-        rows = Rows(seen.tick * self.rig.period, body.q, body.v, body.motor, body.forces, body.work, asked)
+        time = seen.tick * self.rig.period
+        rows = Rows(time, body.q, body.v, body.motor, body.forces, body.work, asked, body.memory)
         return after, rows, None
 
 
@@ -176,4 +179,8 @@ class PythonEngine:
             f.name: np.array([getattr(c, f.name) for _, _, c in kept]).reshape(len(kept), robot.nj)
             for f in dataclasses.fields(JointCommand)
         }
-        return Rows(np.array([t for t, _, _ in kept]), **own, command=JointCommand(**asked))
+        memory = {
+            key: np.array([body.memory[key] for _, body, _ in kept]).reshape(len(kept), *np.shape(first))
+            for key, first in self.rig.world.contact.start(spheres).items()
+        }
+        return Rows(np.array([t for t, _, _ in kept]), **own, command=JointCommand(**asked), memory=memory)

@@ -10,11 +10,14 @@ the quaternion brought back to unit length at the end of every step.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import JointCommand
+from footfall.errors import InputError, unknown
 from footfall.robot.description import Robot
 from footfall.simulate.step import Acted, State, accelerate, step
 from footfall.simulate.world import World
@@ -33,6 +36,7 @@ def integrate_step(
     """(state after dt, what acted at its beginning, work done), as ``step``."""
     if integrator in ("linearly_implicit", "semi_implicit_euler"):
         return step(world, state, command, push, dt)
+    check_integrator(integrator, world.contact)
     robot = world.robot
     y_0 = np.concatenate([_to_vector(robot, state), np.zeros(4)])
     total, slope, acted = np.zeros(len(y_0)), np.zeros(len(y_0)), None
@@ -43,6 +47,17 @@ def integrate_step(
     y = y_0 + dt * total
     assert acted is not None
     return _from_vector(robot, y[:-4]), acted, y[-4:]
+
+
+def check_integrator(integrator: str, contact: Any) -> None:
+    """Refuse what cannot be stepped so: hard contact has impulses, no accelerations that Heun or RK4 could sample."""
+    if integrator not in INTEGRATORS:
+        raise unknown("integrator", integrator, INTEGRATORS)
+    if integrator in _STAGES and getattr(contact, "hard", False):
+        raise InputError(
+            f"{type(contact).__name__} contact gives impulses: its integrator must be linearly_implicit or"
+            f" semi_implicit_euler, not {integrator}"
+        )
 
 
 def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray, "6"]) -> tuple[ndarray, Acted]:

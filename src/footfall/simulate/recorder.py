@@ -38,6 +38,10 @@ class Recorder:
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
         self._new_events = list(self.events)
         self._work_before = simulation.carried.body.work
+        memory = simulation.carried.body.memory
+        self._misses = float(memory["misses"]) if "misses" in memory else 0.0
+        if memory:
+            self.meta["contact_misses"] = 0
 
     def add(self, rows: Rows, stop: Stop | None) -> None:
         """Keep rows, and say in an event why the run stopped."""
@@ -54,10 +58,25 @@ class Recorder:
                 self._new_events = []
             return
         columns = self._columns(rows)
+        self._report_misses(columns)
         self.blocks.append(columns)
         if self.writer is not None:
             self.writer.append(columns, self._new_events)
         self._new_events = []
+
+    def _report_misses(self, columns: dict[str, ndarray]) -> None:
+        """Say in an event when a contact model first fell short of what it promises, and in the end how often."""
+        if "contact_misses" not in columns or columns["contact_misses"][-1] <= self._misses:
+            return
+        model = self.simulation.rig.world.contact
+        if self.meta["contact_misses"] == 0:
+            row = int(np.flatnonzero(columns["contact_misses"] > self._misses)[0])
+            self._new_events.append(Event(float(columns["time"][row]), "warning", model.missed))
+            self.events.append(self._new_events[-1])
+        self.meta["contact_misses"] += int(columns["contact_misses"][-1] - self._misses)
+        self._misses = columns["contact_misses"][-1]
+        if self.writer is not None:
+            self.writer.meta.update(self.meta)
 
     def _columns(self, rows: Rows) -> dict[str, ndarray]:
         feet = self.robot.nf
@@ -71,6 +90,8 @@ class Recorder:
             "kinetic": kinetic, "potential": potential,
             "work": work[:, 0], "friction_work": work[:, 1], "contact_work": work[:, 2], "push_work": work[:, 3],
         }  # fmt: skip
+        if rows.memory:
+            columns |= self.simulation.rig.world.contact.columns(rows.memory, feet)
         if rows.forces.shape[1] > feet:
             columns["body_force"] = rows.forces[:, feet:].sum(axis=1)
         return columns

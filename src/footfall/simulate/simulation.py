@@ -20,19 +20,19 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
+from footfall.contact.model import named
 from footfall.contact.points import spheres_of
 from footfall.control.interface import Command, Controller
 from footfall.control.joint_pd import Hold
 from footfall.dynamics.gravity_terms import GRAVITY
-from footfall.errors import FootfallError, InputError, unknown
+from footfall.errors import FootfallError, InputError
 from footfall.robot.description import Robot
 from footfall.robot.parts import Foot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
 from footfall.simulate.engine import CompiledEngine, Engine, Rows, Stop, make_engine
-from footfall.simulate.integrators import INTEGRATORS
+from footfall.simulate.integrators import check_integrator
 from footfall.simulate.recorder import Recorder
 from footfall.simulate.recording import Recording
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
@@ -89,8 +89,6 @@ class Simulation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.integrator not in INTEGRATORS:
-            raise unknown("integrator", self.integrator, INTEGRATORS)
         if not np.isfinite(self.dt) or not 1e-7 <= self.dt <= 0.02:
             raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt}")
         self.controller = self.controller or _stand(self.robot)
@@ -99,7 +97,8 @@ class Simulation:
                 f"a controller needs a rate, start(robot) and a call, which {type(self.controller).__name__} has not;"
                 " @ff.controller(rate=...) makes one of a function"
             )
-        contact = Compliant() if self.contact is None else self.contact
+        contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
+        check_integrator(self.integrator, contact)
         implicit = self.integrator == "linearly_implicit"
         if getattr(contact, "implicit", implicit) != implicit:
             contact = dataclasses.replace(contact, implicit=implicit)
@@ -118,6 +117,8 @@ class Simulation:
         q, v = _start(self.robot, self.start)
         assert self.controller is not None
         _check_clear(self.rig.world, q)
+        if hasattr(self.rig.world.contact, "check"):
+            self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
         if self.robot.floating:
             self._fall_height = 0.3 * float(self.rig.world.ground.distance(q[:3]))
         self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.controller.start(self.robot))

@@ -7,7 +7,7 @@ Follow any call down to an equation of a paper. Called with symbols, this page i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -27,10 +27,11 @@ from footfall.spatial.quaternion import rotated, to_rotation
 
 @dataclass(frozen=True)
 class State:
-    """Configuration and velocity."""
+    """Configuration, velocity, and what the contact model remembers (empty: it starts afresh in every step)."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
+    memory: dict[str, ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Acted:
     passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
     generalised: Float[ndarray, "4 nv"]  # of motors, passive torques, contact and pushes, whose work is audited
+    memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
 
 
 def step(
@@ -53,7 +55,7 @@ def step(
     """
     a, acted = accelerate(world, state, command, push, dt)
     after = advance(world.robot, state, a, dt)
-    return after, acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
+    return replace(after, memory=acted.memory), acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
 
 
 def accelerate(
@@ -75,7 +77,8 @@ def accelerate(
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
 
     points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
-    a, forces_C = world.contact.accelerate(robot, M, force, points, v, dt)
+    before = state.memory or world.contact.start(len(points))
+    a, forces_C, memory = world.contact.respond(robot, M, force, points, v, dt, before)
 
     motor, passive = torques.motor, torques.passive
     if world.contact.implicit:
@@ -85,7 +88,7 @@ def accelerate(
     contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
     forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, passive), contact, pushed])
-    return a, Acted(motor, passive, forces, generalised)
+    return a, Acted(motor, passive, forces, generalised, memory if state.memory else {})
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:

@@ -7,7 +7,7 @@ is compiled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +57,7 @@ class Body:
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
     work: Float[ndarray, "4"]  # of motors, passive torques, contact and pushes since the start [J]
+    memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,9 @@ def physics(rig: Rig, body: Body, command: JointCommand, push: Float[ndarray, "6
     """The physics of one tick: the command is held while the robot moves."""
 
     def substep(_: float, body: Body) -> Body:
-        state, acted, work = integrate_step(rig.integrator, rig.world, State(body.q, body.v), command, push, rig.dt)
-        return Body(state.q, state.v, acted.motor, acted.forces, body.work + work)
+        before = State(body.q, body.v, body.memory)
+        state, acted, work = integrate_step(rig.integrator, rig.world, before, command, push, rig.dt)
+        return Body(state.q, state.v, acted.motor, acted.forces, body.work + work, state.memory)
 
     if rig.substeps == 1:
         return substep(0.0, body)
@@ -101,5 +103,5 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> B
     """The first body of a run."""
     return Body(
         np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
-        np.zeros(4),
+        np.zeros(4), world.contact.start(len(world.spheres)),
     )  # fmt: skip

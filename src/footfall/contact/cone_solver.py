@@ -1,0 +1,137 @@
+"""Contact impulses by block Gauss-Seidel: every contact in turn meets the exact friction cone, the others held.
+
+One contact alone is a problem in one number. Sliding with V_T = -α λ_T and V_N = 0 gives
+
+    (Ã + α 1) λ_T = -b̃,   λ_N = -(b_N + a · λ_T) / a_N,     Ã = A_TT - a aᵀ / a_N,  b̃ = b_T - a b_N / a_N
+
+α = 0 sticks; else α is the root of μ λ_N / |λ_T| = 1, which Newton's method finds as in a trust region, where the
+quotient is nearly a straight line. The root is followed from sweep to sweep, two Newton steps at every visit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.contact.coulomb import _TINY, Problem, largest, length
+
+_PROXIMAL = 1e-9  # of the block's trace: keeps a contact that cannot move from dividing by zero; leaves solutions alone
+_NEWTON_STEPS = 2
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One contact's 3 x 3 block of A, less what the normal takes from the tangents."""
+
+    t_00: float  # Ã
+    t_01: float
+    t_11: float
+    k_0: float  # a / a_N
+    k_1: float
+    reciprocal: float  # 1 / a_N
+    proximal: float
+
+
+def solve_by_contact(
+    problem: Problem,
+    impulses: Float[ndarray, "nc"],
+    slips: Float[ndarray, "ns"],
+    sweeps: int,
+    tolerance: float,
+) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float]:
+    """(impulses, slip coefficients α [1/kg], sweeps made), from a guess; ends once no velocity moves by ``tolerance``.
+
+    What it returns lies in the cone, converged or not.
+    """
+    blocks = [_block(problem, k) for k in range(problem.contacts)]
+    V_free = problem.V_free - problem.floors
+    scale = problem.scale
+
+    def sweep(_: float, carry: tuple[ndarray, ndarray, float, float]) -> tuple[ndarray, ndarray, float, float]:
+        before, alphas, change, made = carry
+        now, slips = [before[i] for i in range(len(before))], []
+        for k, block in enumerate(blocks):
+            i, guess = 3 * k, np.stack(now)
+            b = [
+                V_free[i + r]
+                + problem.A[i + r] @ guess
+                - sum(_own(problem, block, i, r, c) * now[i + c] for c in range(3))
+                for r in range(3)
+            ]
+            *now[i : i + 3], alpha = _one_contact(block, b, problem.friction[k], alphas[k])
+            slips.append(alpha)
+        after = np.stack(now)
+        moved = largest([scale[i] * np.abs(after[i] - before[i]) for i in range(len(now))])
+        done = change <= tolerance  # left alone, while others that share a processor's lanes go on
+        return (
+            np.where(done, before, after), np.where(done, alphas, np.stack(slips)), np.where(done, change, moved),
+            np.where(done, made, made + 1.0),
+        )  # fmt: skip
+
+    start = (impulses, slips, np.inf, 0.0)
+    out, alphas, _, made = numeric.repeat(sweeps, sweep, start, until=lambda carry: carry[2] <= tolerance)
+    return out, alphas, made
+
+
+def _block(problem: Problem, k: int) -> _Block:
+    A, i = problem.A, 3 * k
+    proximal = _PROXIMAL * (A[i, i] + A[i + 1, i + 1] + A[i + 2, i + 2])
+    reciprocal = 1.0 / (A[i + 2, i + 2] + proximal)
+    k_0, k_1 = A[i, i + 2] * reciprocal, A[i + 1, i + 2] * reciprocal
+    return _Block(
+        A[i, i] + proximal - k_0 * A[i, i + 2], A[i, i + 1] - k_0 * A[i + 1, i + 2],
+        A[i + 1, i + 1] + proximal - k_1 * A[i + 1, i + 2], k_0, k_1, reciprocal, proximal,
+    )  # fmt: skip
+
+
+def _own(problem: Problem, block: _Block, i: int, r: int, c: int) -> float:
+    """The contact's own part of A."""
+    return problem.A[i + r, i + c] + (block.proximal if r == c else 0.0)
+
+
+def _one_contact(block: _Block, b: list[float], mu: float, alpha: float) -> tuple[float, float, float, float]:
+    """(λ_T twice, λ_N, α) of one contact whose velocity is b without it."""
+    pressed = -block.reciprocal * b[2]
+    c_0, c_1 = b[0] - block.k_0 * b[2], b[1] - block.k_1 * b[2]
+    for _ in range(_NEWTON_STEPS):
+        alpha = _newton(block, c_0, c_1, pressed, mu, alpha)
+    x_0, x_1 = _tangential(block, alpha, -c_0, -c_1)
+    normal = pressed - block.k_0 * x_0 - block.k_1 * x_1
+    share = _share(mu, normal, x_0, x_1)
+    x_0, x_1 = share * x_0, share * x_1
+    normal = np.maximum(pressed - block.k_0 * x_0 - block.k_1 * x_1, 0.0)  # V_N = 0 with the friction that there is
+    share = _share(mu, normal, x_0, x_1)
+    open = b[2] >= 0.0
+    return (
+        np.where(open, 0.0, share * x_0), np.where(open, 0.0, share * x_1), np.where(open, 0.0, normal),
+        np.where(open, 0.0, alpha),
+    )  # fmt: skip
+
+
+def _newton(block: _Block, c_0: float, c_1: float, pressed: float, mu: float, alpha: float) -> float:
+    """One Newton step towards μ λ_N / |λ_T| = 1; where that has no slope, a leap outwards."""
+    x_0, x_1 = _tangential(block, alpha, -c_0, -c_1)
+    s_0, s_1 = _tangential(block, alpha, -x_0, -x_1)  # dλ_T / dα
+    normal = pressed - block.k_0 * x_0 - block.k_1 * x_1
+    size_2 = x_0 * x_0 + x_1 * x_1
+    size = np.sqrt(size_2)
+    slope = mu * (-(block.k_0 * s_0 + block.k_1 * s_1) * size_2 - normal * (x_0 * s_0 + x_1 * s_1))
+    leap = 4.0 * alpha + block.t_00 + block.t_11
+    step = (size - mu * normal) * size_2 / np.maximum(slope, _TINY)
+    return np.maximum(np.where(slope > 0.0, np.minimum(alpha + step, 16.0 * leap), leap), 0.0)
+
+
+def _tangential(block: _Block, alpha: float, y_0: float, y_1: float) -> tuple[float, float]:
+    """(Ã + α 1)⁻¹ y."""
+    g_0, g_1 = block.t_00 + alpha, block.t_11 + alpha
+    reciprocal = 1.0 / (g_0 * g_1 - block.t_01 * block.t_01)
+    return reciprocal * (g_1 * y_0 - block.t_01 * y_1), reciprocal * (g_0 * y_1 - block.t_01 * y_0)
+
+
+def _share(mu: float, normal: float, x_0: float, x_1: float) -> float:
+    """How much of a tangential impulse fits into the cone."""
+    return np.minimum(1.0, mu * np.maximum(normal, 0.0) / (length(x_0, x_1) + _TINY))

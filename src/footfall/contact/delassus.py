@@ -1,0 +1,93 @@
+"""The robot as its contacts feel it: A λ + V_0 = V, eqs. (28)-(30) of Adak et al. (seed 001).
+
+A = J M⁻¹ Jᵀ is the Delassus matrix, the inverse inertia at the contact points; λ are impulses, V velocities at the end
+of the step and V_0 those without contact. Erratum: the seed counts a full wrench at every foot, 24 rows for 20 degrees of
+freedom, which makes A singular; a point contact has three rows, 12 for four feet.
+
+With M = Lᵀ D L (``dynamics.factor``) one half of the solution serves three ends: Y = L⁻ᵀ Jᵀ and y = L⁻ᵀ force give
+A = Yᵀ D⁻¹ Y, V_0 = J v + dt Yᵀ D⁻¹ y and, once λ is known, a = L⁻¹ D⁻¹ (y + Y λ / dt).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.points import ContactPoint
+from footfall.dynamics.factor import above, ancestors, factor
+from footfall.robot.description import Robot
+
+
+@dataclass(frozen=True)
+class ContactSpace:
+    """A λ + V_0 = V for all spheres, three rows each in contact axes (tangents, then normal)."""
+
+    A: Float[ndarray, "nc nc"]  # [1/kg]
+    V_before: Float[ndarray, "nc"]  # at the beginning of the step [m/s]
+    V_free: Float[ndarray, "nc"]  # V_0: at its end, if nothing touched
+    gap: Float[ndarray, "ns"]  # distance of every sphere from the ground [m]
+    friction: Float[ndarray, "ns"]
+    _L: Float[ndarray, "nv nv"]
+    _weights: Float[ndarray, "nv"]  # D⁻¹
+    _Y: Float[ndarray, "nv nc"]
+    _y: Float[ndarray, "nv"]
+
+    def accelerations(self, robot: Robot, forces: Float[ndarray, "nc"]) -> Float[ndarray, "nv"]:
+        """Accelerations under the step's forces and contact forces [N]."""
+        return _down(robot, self._L, self._weights * (self._y + self._Y @ forces))
+
+
+def contact_space(
+    robot: Robot,
+    M: Float[ndarray, "nv nv"],
+    force: Float[ndarray, "nv"],
+    points: Sequence[ContactPoint],
+    v: Float[ndarray, "nv"],
+    dt: float,
+) -> ContactSpace:
+    """Eqs. (28)-(30) for a robot that feels ``force`` and has velocity v."""
+    L, d = factor(robot, M)
+    weights = 1.0 / d
+    y = _up(robot, L, force)
+    J = np.concatenate([point.R_BC.T @ point.J for point in points])
+    Y = np.stack([_up(robot, L, row) for row in J], axis=1)
+    WY = weights[:, None] * Y
+    V = J @ v
+    return ContactSpace(
+        A=_symmetric_product(Y, WY), V_before=V, V_free=V + dt * (WY.T @ y),
+        gap=np.stack([point.distance for point in points]), friction=np.stack([point.friction for point in points]),
+        _L=L, _weights=weights, _Y=Y, _y=y,
+    )  # fmt: skip
+
+
+def _up(robot: Robot, L: ndarray, b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
+    """L⁻ᵀ b: from the leaves to the root."""
+    parent = above(robot)
+    x = [b[k] for k in range(robot.nv)]
+    for k in reversed(range(robot.nv)):
+        for i in ancestors(parent, k):
+            x[i] = x[i] - L[k, i] * x[k]
+    return np.stack(x)
+
+
+def _down(robot: Robot, L: ndarray, x: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
+    """L⁻¹ x: from the root to the leaves."""
+    parent, out = above(robot), [x[k] for k in range(robot.nv)]
+    for k in range(robot.nv):
+        for i in ancestors(parent, k):
+            out[k] = out[k] - L[k, i] * out[i]
+    return np.stack(out)
+
+
+def _symmetric_product(Y: ndarray, WY: ndarray) -> ndarray:
+    """Yᵀ WY, of which only the lower triangle is computed."""
+    n = Y.shape[1]
+    A = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            A[i, j] = A[j, i] = Y[:, i] @ WY[:, j]
+    return A
