@@ -14,6 +14,8 @@ from footfall.bench.timing import Row
 if TYPE_CHECKING:
     from rich.table import Table
 
+_TYPES = {"f64": "float64", "f32": "float32"}
+
 
 @dataclass(frozen=True)
 class Report:
@@ -50,6 +52,10 @@ class Report:
                 for t, value, met in self.judged()
             ],
         }
+
+    def machine_in_words(self) -> str:
+        cpu, cores, lanes = (self.machine[key] for key in ("cpu", "cores", "lanes"))
+        return f"Machine: {cpu}, {cores} cores, {lanes['f64']} lanes of f64 and {lanes['f32']} of f32"
 
     def tables(self) -> list[Table]:
         """The times, and what must be reached."""
@@ -104,11 +110,10 @@ def this_machine() -> dict[str, Any]:
     if machine.unavailable():
         return {"cpu": _processor(), "cores": cores, "lanes": {"f64": 1, "f32": 1}, "vector_bits": 0}
     host, store = machine.host(), Cache()
-    widths = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
     return {
         "cpu": f"{_processor()} ({host.cpu})",
         "cores": cores,
-        "lanes": {key: lanes.choose(host, dtype, store) for key, dtype in widths.items()},
+        "lanes": {key: lanes.choose(host, np.dtype(name), store) for key, name in _TYPES.items()},
         "vector_bits": host.vector_bits,
     }
 

@@ -5,7 +5,7 @@ Joint targets are an input of the step, gains are constants, joints have no effe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,10 @@ def robot() -> Robot:
     return library.load("mini_cheetah")
 
 
-def world(implicit: bool) -> World:
-    """The robot on a plane, with explicit or linearly implicit compliant contact."""
-    return World(robot(), contact=Compliant(implicit=implicit), joints=JointModel.ideal())
+def world(implicit: bool, contact: Compliant | None = None) -> World:
+    """The robot on a plane, with explicit or linearly implicit compliant contact, the default one unless given."""
+    contact = dataclasses.replace(contact or Compliant(), implicit=implicit)
+    return World(robot(), contact=contact, joints=JointModel.ideal())
 
 
 def standing() -> tuple[State, Float[ndarray, "nj"]]:
@@ -49,12 +50,10 @@ def held_step(world: World, state: State, targets: Float[ndarray, "nj"], dt: flo
     return after
 
 
-def compiled_step(implicit: bool, dt: float | None = DT, **options: Any) -> Callable[..., Any]:
-    """``held_step`` as machine code; ``dt`` None leaves the step's length an input. Options are ``ff.compile``'s."""
+def compiled_step(implicit: bool, **options: Any) -> Any:
+    """``held_step`` of length ``DT`` as machine code; options are ``ff.compile``'s."""
     state, targets = standing()
-    if dt is None:
-        return compiling.compile(held_step, world(implicit), state, targets, np.array(DT), **options)
-    return compiling.compile(held_step, world(implicit), state, targets, dt=dt, **options)
+    return compiling.compile(held_step, world(implicit), state, targets, dt=DT, **options)
 
 
 def operations() -> dict[str, int]:

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 ROUNDS = 20
-_SHORTEST, _LONGEST = 100e-6, 5e-3  # [s], of one turn
+_SHORTEST, _LONGEST = 500e-6, 5e-3  # [s], of one turn
 
 
 @dataclass
 class Task:
     """Something to time: ``run(n)`` does n units of work, each of them ``items`` things of the kind ``per`` names.
 
-    before: makes ready for a turn, untimed. less: the name of a task whose time for each unit is subtracted.
+    before: makes ready for a turn, untimed. empty: the same call with nothing to do, subtracted from every turn.
+    less: the name of a task whose time for each unit is subtracted, for a run that is a loop of calls.
     whole: one unit takes its time (a convergence run, NumPy itself), so a turn is one unit.
     hidden: measured only to be subtracted, no row of a report.
     """
@@ -32,6 +33,7 @@ class Task:
     per: str
     items: int = 1
     before: Callable[[], Any] | None = None
+    empty: Callable[[], Any] | None = None
     less: str | None = None
     whole: bool = False
     hidden: bool = False
@@ -71,28 +73,33 @@ def interleaved(
     """The least time of every task over at least ``rounds`` rounds, and as many more as fit into ``seconds``."""
     turn = min(max(seconds / (rounds * max(1, len(tasks))), _SHORTEST), _LONGEST)
     units = {task.name: _calibrated(task, turn) for task in tasks}
-    best = dict.fromkeys(units, float("inf"))
+    best, spent = dict.fromkeys(units, float("inf")), {task.name: float("inf") for task in tasks if task.empty}
     began, done = time.perf_counter(), 0
     while done < rounds or time.perf_counter() - began < seconds:
         for task in tasks:
-            count = units[task.name]
-            best[task.name] = min(best[task.name], _timed(task, count) / count)
+            best[task.name] = min(best[task.name], _timed(task, units[task.name]))
+            if task.empty is not None:
+                spent[task.name] = min(spent[task.name], _clocked(task.empty))
         done += 1
         share = min(1.0, (time.perf_counter() - began) / seconds)
         progress("timing", int(100 * min(share, done / rounds)), 100)
-    rows = []
-    for task in tasks:
-        if not task.hidden:
-            net = best[task.name] - (best[task.less] if task.less else 0.0)
-            rows.append(Row(task.name, 1e9 * net / task.items, task.per))
-    return rows
+    each = {name: (took - spent.get(name, 0.0)) / units[name] for name, took in best.items()}
+    return [
+        Row(task.name, 1e9 * (each[task.name] - (each[task.less] if task.less else 0.0)) / task.items, task.per)
+        for task in tasks
+        if not task.hidden
+    ]
 
 
 def _timed(task: Task, units: int) -> float:
     if task.before is not None:
         task.before()
+    return _clocked(lambda: task.run(units))
+
+
+def _clocked(call: Callable[[], Any]) -> float:
     began = time.perf_counter()
-    task.run(units)
+    call()
     return time.perf_counter() - began
 
 

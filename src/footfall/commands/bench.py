@@ -1,0 +1,40 @@
+"""``footfall bench``: timings side by side with MuJoCo and Pinocchio."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from footfall.commands.common import JsonOption, console, examples, print_json, progress
+
+NAME = "bench"
+EXAMPLES = examples(
+    "footfall bench step",
+    "footfall bench all --seconds 60 --json",
+)
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="dynamics, step, simulated_second, or all of them: all.")],
+    seconds: Annotated[
+        float, typer.Option(help="Bounds the timing of each bench; compiling and finding step lengths come on top.")
+    ] = 20.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Time footfall and its peers in one interleaved run, on one core.
+
+    Times drift on a shared machine: compare ratios, not runs. A missed target is shown, it is no error.
+    """
+    from footfall import bench
+
+    with progress(f"bench {name}") as report_progress:
+        report = bench.run(name, seconds, report_progress)
+    if as_json:
+        print_json(report.to_json())
+        return
+    out = console()
+    for table in report.tables():
+        out.print(table)
+    for line in (*report.notes, f"Method: {report.method}", report.machine_in_words()):
+        out.print(line, highlight=False)

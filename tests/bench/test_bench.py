@@ -1,0 +1,148 @@
+"""Every bench runs on a small budget and says all it promises; counts of operations are what they must be."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+
+from footfall import bench
+from footfall.bench import simulated_second, subject, targets, timing
+from footfall.bench.report import Report, merged
+from footfall.cli import run
+from footfall.errors import InputError
+
+RATIOS = {
+    "dynamics": {
+        "pinocchio_aba_over_native_forward_dynamics",
+        "mujoco_forward_over_native_forward_dynamics",
+    },
+    "step": {
+        "mujoco_over_native_explicit",
+        "mujoco_over_native_implicit",
+        "mujoco_rollout_over_batch_f64",
+        "mujoco_rollout_over_batch_f32",
+        "mujoco_rollout_over_batch_implicit_f64",
+        "mujoco_rollout_over_batch_implicit_f32",
+    },
+    "simulated_second": {"mujoco_over_ours"},
+}
+MOST_OPERATIONS = {"forward_dynamics": 3900, "explicit": 5000, "implicit": 6000}
+
+
+@pytest.fixture(scope="module", params=bench.NAMES)
+def report(request: pytest.FixtureRequest) -> Report:
+    return bench.run(request.param, seconds=0.05)
+
+
+def test_a_bench_says_all_it_promises(report: Report) -> None:
+    said = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert said["bench"] == report.bench
+    assert said["ratios"].keys() == RATIOS[report.bench]
+    assert said["operations"].keys() == MOST_OPERATIONS.keys()
+    assert {"cpu", "cores", "lanes"} <= said["machine"].keys()
+    assert "interleaved" in said["method"]
+    assert all(row.keys() == {"name", "ns", "per"} for row in said["rows"])
+    names = [row["name"] for row in said["rows"]]
+    assert len(names) == len(set(names))
+
+
+def test_times_and_ratios_are_finite_and_positive(report: Report) -> None:
+    numbers = [*(row.ns for row in report.rows), *report.ratios.values()]
+    assert all(math.isfinite(x) and x > 0 for x in numbers)
+
+
+def test_machine_code_beats_numpy_and_the_peers(report: Report) -> None:
+    """By far less than it must, so that a busy machine cannot fail it."""
+    if report.bench == "dynamics":
+        assert report.row("numpy forward_dynamics").ns > 50 * report.row("native forward_dynamics").ns
+    assert min(report.ratios.values()) > 1.5
+
+
+def test_every_target_is_measured_by_some_bench() -> None:
+    found = dict.fromkeys(set().union(*RATIOS.values()) | MOST_OPERATIONS.keys() | {targets.IMPORT}, 1.0)
+    for function in ("forward_dynamics", "explicit step", "implicit step"):
+        found |= {targets.start_row(kind, function): 1.0 for kind in (targets.FRESH, targets.CACHED)}
+    assert len(targets.judged(found, 512)) == len(targets.TARGETS)
+
+
+def test_operations_stay_within_their_bounds() -> None:
+    counts = subject.operations()
+    assert counts.keys() == MOST_OPERATIONS.keys()
+    for name, most in MOST_OPERATIONS.items():
+        assert 0 < counts[name] <= most
+
+
+def test_narrow_vectors_halve_what_a_batch_must_reach() -> None:
+    found = {"mujoco_rollout_over_batch_f64": 40.0, "mujoco_over_native_explicit": 9.0}
+    assert [met for _, _, met in targets.judged(found, 512)] == [False, False]
+    assert [met for _, _, met in targets.judged(found, 256)] == [False, True]
+
+
+def test_the_least_of_all_rounds_counts_and_the_empty_call_is_subtracted() -> None:
+    calls = {"full": 0, "empty": 0}
+
+    def busy(name: str, loops: int) -> timing.Task:
+        def work(count: int) -> None:
+            calls[name] += 1
+            for _ in range(count * loops):
+                pass
+
+        less = "empty" if name == "full" else None
+        return timing.Task(name, work, "turn", less=less, hidden=less is None, empty=lambda: None)
+
+    (row,) = timing.interleaved([busy("empty", 10), busy("full", 2000)], 0.02, lambda *_: None)
+    assert row.name == "full"
+    assert row.ns > 0
+    assert min(calls.values()) >= timing.ROUNDS
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system cannot pin a thread to a core")
+def test_pinning_is_undone() -> None:
+    before = os.sched_getaffinity(0)
+    with timing.pinned() as core:
+        assert os.sched_getaffinity(0) == {core}
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_lucky_step_does_not_count_where_all_shorter_ones_must_hold() -> None:
+    errors = {10: 0.1e-3, 20: 2e-3, 40: 0.3e-3, 80: 0.1e-3, 1000: 0.0}
+
+    def trunk(motion: str, steps: int) -> np.ndarray:
+        return np.array([errors[steps], 0.0, 0.0])
+
+    longest = simulated_second.longest_step
+    assert longest(trunk, 1000, (10, 20, 40, 80)) == simulated_second.Found(10, 0.1e-3)
+    assert longest(trunk, 1000, (10, 20, 40, 80), all_shorter=True) == simulated_second.Found(40, 0.3e-3)
+    assert longest(trunk, 1000, (20,)) is None
+
+
+def test_an_unknown_bench_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "speed"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert all(name in said.err for name in (*bench.NAMES, "all"))
+    with pytest.raises(InputError, match="seconds"):
+        bench.run("step", seconds=0.0)
+
+
+def test_the_command_prints_a_table_or_one_json_object(
+    report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "run", lambda name, seconds, progress: report)
+    assert run(["bench", report.bench, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == report.to_json()
+    assert run(["bench", report.bench]) == 0
+    said = capsys.readouterr().out
+    assert "what to reach" in said
+    assert all(note in said.replace("\n", " ") for note in report.notes)
+
+
+def test_all_benches_make_one_report(report: Report) -> None:
+    both = merged([report, report])
+    assert both.to_json()["bench"] == "all"
+    assert both.ratios == report.ratios
+    assert len(both.rows) == 2 * len(report.rows)
