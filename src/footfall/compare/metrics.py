@@ -66,8 +66,8 @@ def shared_rows(a: Recording, b: Recording) -> tuple[ndarray, ndarray]:
         raise InputError(
             f"robots '{a.robot.name}' and '{b.robot.name}' cannot be compared: their feet or joints differ"
         )
-    ticks = (np.round(rec.time * _TICKS).astype(np.int64) for rec in (a, b))
-    common, rows_a, rows_b = np.intersect1d(*ticks, return_indices=True)
+    ticks_a, ticks_b = (np.round(rec.time * _TICKS).astype(np.int64) for rec in (a, b))
+    common, rows_a, rows_b = np.intersect1d(ticks_a, ticks_b, return_indices=True)
     if not len(common):
         raise InputError("the recordings share no times: record both at the same rate")
     return rows_a, rows_b
