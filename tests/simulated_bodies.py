@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -68,35 +69,42 @@ def hung(robot: Robot) -> Robot:
     return robot.replace(floating=False, name=f"hung {robot.name}")
 
 
-def many_steps(
-    world: World, integrator: str = "linearly_implicit", **options: Any
-) -> Callable[[State, JointCommand, np.ndarray, float, int], State]:
-    """``run(state, command, push, dt, count)``: ``count`` compiled steps of a held command; dt is an input."""
-    robot, compiled = world.robot, {}
+def many_steps(world: World, integrator: str = "linearly_implicit") -> Callable[..., State]:
+    """``run(state, command, push, dt=..., count=...)``: compiled steps of a held command.
+
+    dt, count and gravity are inputs, so that one compiled function serves many laws.
+    """
+    joints = world.robot.nj
+
+    def steps(state: State, command: JointCommand, push: np.ndarray, dt: float, count: float, g: np.ndarray) -> State:
+        falling = dataclasses.replace(world, gravity=(g[0], g[1], g[2]))
+
+        def once(k: float, state: State) -> State:
+            return integrate_step(integrator, falling, state, command, push, dt)[0]
+
+        return counted(once, state, count)
+
+    compiled: list[Any] = []
 
     def run(
-        state: State, command: JointCommand | None = None, push: np.ndarray | None = None, dt: float = 1e-3,
-        count: int = 1,
+        state: State, command: JointCommand | None = None, push: np.ndarray | None = None, *, dt: float, count: int,
+        gravity: tuple[float, float, float] | None = None,
     ) -> State:  # fmt: skip
-        if count not in compiled:
-            compiled[count] = ff.compile(
-                _steps(integrator, world, count), None, state, JointCommand().spread(robot.nj), np.zeros(6), 1e-3,
-                verify=False, **options,
-            )  # fmt: skip
-        asked = (command or JointCommand()).spread(robot.nj)
-        return compiled[count](state, asked, np.zeros(6) if push is None else push, dt)
+        asked, pushed = (command or JointCommand()).spread(joints), np.zeros(6) if push is None else push
+        if not compiled:
+            compiled.append(ff.compile(steps, None, state, asked, pushed, 1e-3, 1.0, np.ones(3), verify=False))
+        return compiled[0](state, asked, pushed, dt, float(count), np.array(gravity or world.gravity))
 
     return run
 
 
-def _steps(integrator: str, world: World, count: int) -> Callable[..., State]:
-    def steps(state: State, command: JointCommand, push: np.ndarray, dt: float) -> State:
-        def once(_: float, state: State) -> State:
-            return integrate_step(integrator, world, state, command, push, dt)[0]
+def counted(body: Callable[[float, Any], Any], carry: Any, count: float) -> Any:
+    """carry = body(k, carry) for k = 0, 1, ..., count - 1, with a count that may be traced."""
 
-        return numeric.repeat(count, once, state)
+    def once(k: float, carry: Any) -> Any:
+        return k + 1.0, body(k, carry[1])
 
-    return steps
+    return numeric.repeat(10_000_000, once, (0.0, carry), until=lambda carry: carry[0] >= count)[1]
 
 
 def resting_depth(contact: Any, load: float) -> float:
