@@ -83,7 +83,7 @@ HARMLESS: dict[tuple[str, str, str], str] = {
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """A mutant may loop for ever, which is noticed too: seconds of computing, so that a busy machine changes nothing."""
+    """A mutant may loop for ever, which is noticed too: seconds of computing, so a busy machine changes nothing."""
 
     def stop(*_: object) -> None:
         raise _TooLong
