@@ -5,8 +5,9 @@ from footfall.contact.compliant import Compliant, ForceLaw
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, named
 from footfall.contact.points import ContactPoint, Sphere, contact_points, knees, spheres_of, trunk_corners
+from footfall.contact.stance import Stance
 
 __all__ = [
-    "Complementarity", "Compliant", "ContactModel", "ContactPoint", "ForceLaw", "Ground", "Plane", "Sphere",
+    "Complementarity", "Compliant", "ContactModel", "ContactPoint", "ForceLaw", "Ground", "Plane", "Sphere", "Stance",
     "contact_points", "knees", "named", "spheres_of", "trunk_corners",
 ]  # fmt: skip

@@ -1,62 +1,129 @@
 """Hard contact by time stepping: Stewart and Trinkle's scheme, section 3.2 of Adak et al. (seed 001).
 
-M v⁺ = M v + dt (Sᵀτ - c - g) + Jᵀ λ,     A λ + V_0 = V,     λ and V meet Signorini's and Coulomb's laws
+    M v⁺ = M v + dt (Sᵀτ - c - g) + Jᵀ λ,     A λ + V_0 = V
+
+with λ and V under Signorini's and Coulomb's laws (``coulomb``), solved in impulses, so that a landing foot needs no
+small step. Joint feedback and damping are implicit, in M, as with compliant contact. Two solvers stand beside each
+other: the paper's least-squares form (``least_squares``), which falls back on the second where it does not arrive, and
+one that meets every contact's cone in turn (``cone_solver``). Both start from the impulses of the step before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.cone_solver import solve_by_contact
 from footfall.contact.coulomb import Problem, residuals
 from footfall.contact.delassus import contact_space
+from footfall.contact.impact import bounce_floor, without_gain
+from footfall.contact.least_squares import solve_by_least_squares
 from footfall.contact.model import Memory
-from footfall.contact.points import ContactPoint
+from footfall.contact.points import ContactPoint, Sphere
+from footfall.errors import InputError, unknown
 from footfall.robot.description import Robot
+
+METHODS = ("cone", "least_squares")
+_STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
 
 
 @dataclass(frozen=True)
 class Complementarity:
-    method: str = "cone"
-    sweeps: int = 200
-    tolerance: float = 1e-10
-    implicit: bool = True
-    hard: ClassVar[bool] = True
-    missed: ClassVar[str] = "missed"
+    """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
 
-    def start(self, spheres: int) -> Memory:
+    restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
+    method: ``cone`` or ``least_squares``. tolerance: the residual that is promised [m/s]; a step that misses it is
+    counted (column ``contact_misses``) and makes an event. In single precision promise no less than 1e-5.
+    """
+
+    restitution: float = 0.0
+    method: str = "cone"
+    tolerance: float = 1e-8  # [m/s]
+    sweeps: int = 200  # at most, of the cone solver
+    iterations: int = 10  # at most, of the least-squares solver
+    slowest_bounce: float = 0.05  # [m/s]
+    implicit: bool = True  # joint feedback at the end of the step
+    hard: ClassVar[bool] = True
+    missed: ClassVar[str] = "the contact solver did not reach its tolerance; contact_residual says by how much"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.restitution, (int, float)) and not 0.0 <= self.restitution <= 1.0:
+            raise InputError(f"restitution must lie between 0 and 1, got {self.restitution}")
+        if self.method not in METHODS:
+            raise unknown("method of complementarity contact", self.method, METHODS)
+        for key in ("tolerance", "slowest_bounce"):
+            value = getattr(self, key)
+            if isinstance(value, (int, float)) and not (np.isfinite(value) and value > 0.0):
+                raise InputError(f"{key.replace('_', ' ')} of complementarity contact must be positive, got {value}")
+        for key in ("sweeps", "iterations"):
+            if not isinstance(getattr(self, key), int) or getattr(self, key) < 1:
+                raise InputError(f"{key} of complementarity contact must be at least 1, got {getattr(self, key)}")
+
+    def start(self, spheres: Sequence[Sphere]) -> Memory:
+        """Impulses [N s] and slip coefficients to start from; of the last step: residuals and iterations; misses."""
         return {
-            "impulse": np.zeros((spheres, 3)), "slip": np.zeros(spheres), "residual": np.zeros(3),
-            "sweeps": np.zeros(()), "misses": np.zeros(()),
+            "impulse": np.zeros((len(spheres), 3)), "slip": np.zeros(len(spheres)), "residual": np.zeros(3),
+            "iterations": np.zeros(()), "sweeps": np.zeros(()), "misses": np.zeros(()),
         }  # fmt: skip
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
-        return {
-            "contact_residual": memory["residual"],
-            "contact_sweeps": memory["sweeps"],
-            "contact_misses": memory["misses"],
-        }
+        """Residuals (Signorini, cone, maximum dissipation) [m/s], work of the solvers, steps that missed so far."""
+        kept = ("residual", "iterations", "sweeps", "misses")
+        return {f"contact_{key}": memory[key] for key in kept}
 
-    def respond(self, robot: Robot, M, force, points: Sequence[ContactPoint], v, dt: float, memory: Memory):
+    def respond(
+        self,
+        robot: Robot,
+        M: Float[ndarray, "nv nv"],
+        force: Float[ndarray, "nv"],
+        points: Sequence[ContactPoint],
+        v: Float[ndarray, "nv"],
+        dt: float,
+        memory: Memory,
+    ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
+        """(accelerations (v⁺ - v) / dt, forces λ / dt in contact axes, memory): see ``contact.model``."""
         space = contact_space(robot, M, force, points, v, dt)
         floor = -np.maximum(space.gap, 0.0) / dt
         problem = Problem(space.A, space.V_free, floor, space.friction)
-        impulses, slips, sweeps = solve_by_contact(
-            problem, memory["impulse"].reshape(-1), memory["slip"], self.sweeps, self.tolerance
-        )
-        missed = residuals(problem, impulses)
-        a = space.accelerations(robot, impulses / dt)
-        forces = impulses.reshape(-1, 3) / dt
-        after = {
-            "impulse": impulses.reshape(-1, 3),
-            "slip": slips,
-            "residual": missed,
-            "sweeps": sweeps,
-            "misses": memory["misses"] + np.where(np.max(missed) > 1e-8, 1.0, 0.0),
-        }
-        return a, [forces[k] for k in range(len(points))], after
+        found = self._solve(problem, memory["impulse"].reshape(-1), memory["slip"])
+        impulses = found.impulses
+        if not (isinstance(self.restitution, (int, float)) and self.restitution == 0.0):
+            up = bounce_floor(floor, impulses, space.V_before, self.restitution, self.slowest_bounce)
+            again = self._solve(Problem(space.A, space.V_free, up, space.friction), impulses, found.slips)
+            impulses = without_gain(space.A, space.V_before + space.V_free, impulses, again.impulses)
+            found = _Found(
+                found.impulses, found.slips, np.maximum(found.residuals, again.residuals),
+                found.iterations + again.iterations, found.sweeps + again.sweeps,
+            )  # fmt: skip
+        worst = np.max(found.residuals)
+        after: Memory = {
+            "impulse": found.impulses.reshape(-1, 3), "slip": found.slips, "residual": found.residuals,
+            "iterations": found.iterations, "sweeps": found.sweeps,
+            "misses": memory["misses"] + np.where(worst > self.tolerance, 1.0, 0.0),
+        }  # fmt: skip
+        forces = impulses * (1.0 / dt)
+        a = space.accelerations(robot, forces)
+        return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
+
+    def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
+        stop, iterations, unsolved = _STOP * self.tolerance, 0.0, np.inf
+        if self.method == "least_squares":
+            impulses, slips, unsolved, iterations = solve_by_least_squares(
+                problem, impulses, slips, self.iterations, stop
+            )
+        impulses, slips, sweeps = solve_by_contact(problem, impulses, slips, self.sweeps, stop, unsolved)
+        return _Found(impulses, slips, residuals(problem, impulses), iterations, sweeps)
+
+
+@dataclass(frozen=True)
+class _Found:
+    impulses: Float[ndarray, "nc"]
+    slips: Float[ndarray, "ns"]
+    residuals: Float[ndarray, "3"]
+    iterations: Any
+    sweeps: Any

@@ -24,7 +24,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.contact.points import ContactPoint
+from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.errors import InputError, unknown
 from footfall.numeric import smoothstep
@@ -55,7 +55,7 @@ class ForceLaw:
         """
         raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
 
-    def start(self, spheres: int) -> dict[str, ndarray]:
+    def start(self, spheres: Sequence[Sphere]) -> dict[str, ndarray]:
         """What the law remembers from step to step: nothing."""
         return {}
 

@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from footfall import numeric
 from footfall.contact.coulomb import _TINY, Problem, largest, length
+from footfall.numeric import select
 
 _PROXIMAL = 1e-9  # of the block's trace: keeps a contact that cannot move from dividing by zero; leaves solutions alone
 _NEWTON_STEPS = 2
@@ -42,8 +43,11 @@ def solve_by_contact(
     slips: Float[ndarray, "ns"],
     sweeps: int,
     tolerance: float,
+    unsolved: float = np.inf,
 ) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float]:
     """(impulses, slip coefficients α [1/kg], sweeps made), from a guess; ends once no velocity moves by ``tolerance``.
+
+    ``unsolved`` says how good the guess is [m/s]: at or below the tolerance it is returned as it is.
 
     What it returns lies in the cone, converged or not.
     """
@@ -68,11 +72,11 @@ def solve_by_contact(
         moved = largest([scale[i] * np.abs(after[i] - before[i]) for i in range(len(now))])
         done = change <= tolerance  # left alone, while others that share a processor's lanes go on
         return (
-            np.where(done, before, after), np.where(done, alphas, np.stack(slips)), np.where(done, change, moved),
-            np.where(done, made, made + 1.0),
+            select(done, before, after), select(done, alphas, np.stack(slips)), select(done, change, moved),
+            select(done, made, made + 1.0),
         )  # fmt: skip
 
-    start = (impulses, slips, np.inf, 0.0)
+    start = (impulses, slips, unsolved, 0.0)
     out, alphas, _, made = numeric.repeat(sweeps, sweep, start, until=lambda carry: carry[2] <= tolerance)
     return out, alphas, made
 
@@ -107,8 +111,8 @@ def _one_contact(block: _Block, b: list[float], mu: float, alpha: float) -> tupl
     share = _share(mu, normal, x_0, x_1)
     open = b[2] >= 0.0
     return (
-        np.where(open, 0.0, share * x_0), np.where(open, 0.0, share * x_1), np.where(open, 0.0, normal),
-        np.where(open, 0.0, alpha),
+        select(open, 0.0, share * x_0), select(open, 0.0, share * x_1), select(open, 0.0, normal),
+        select(open, 0.0, alpha),
     )  # fmt: skip
 
 
@@ -122,7 +126,7 @@ def _newton(block: _Block, c_0: float, c_1: float, pressed: float, mu: float, al
     slope = mu * (-(block.k_0 * s_0 + block.k_1 * s_1) * size_2 - normal * (x_0 * s_0 + x_1 * s_1))
     leap = 4.0 * alpha + block.t_00 + block.t_11
     step = (size - mu * normal) * size_2 / np.maximum(slope, _TINY)
-    return np.maximum(np.where(slope > 0.0, np.minimum(alpha + step, 16.0 * leap), leap), 0.0)
+    return np.maximum(select(slope > 0.0, np.minimum(alpha + step, 16.0 * leap), leap), 0.0)
 
 
 def _tangential(block: _Block, alpha: float, y_0: float, y_1: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """The robot as its contacts feel it: A λ + V_0 = V, eqs. (28)-(30) of Adak et al. (seed 001).
 
 A = J M⁻¹ Jᵀ is the Delassus matrix, the inverse inertia at the contact points; λ are impulses, V velocities at the end
-of the step and V_0 those without contact. Erratum: the seed counts a full wrench at every foot, 24 rows for 20 degrees of
+of the step, V_0 those without contact. Erratum: the seed counts a full wrench at every foot, 24 rows for 20 degrees of
 freedom, which makes A singular; a point contact has three rows, 12 for four feet.
 
 With M = Lᵀ D L (``dynamics.factor``) one half of the solution serves three ends: Y = L⁻ᵀ Jᵀ and y = L⁻ᵀ force give

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.points import ContactPoint
+from footfall.contact.points import ContactPoint, Sphere
 from footfall.errors import unknown
 from footfall.robot.description import Robot
 
@@ -23,9 +23,10 @@ Memory = dict[str, ndarray]
 class ContactModel(Protocol):
     """What the ground does to the robot. ``implicit``: joint feedback is taken at the end of the step."""
 
-    implicit: bool
+    @property
+    def implicit(self) -> bool: ...
 
-    def start(self, spheres: int) -> Memory:
+    def start(self, spheres: Sequence[Sphere]) -> Memory:
         """The memory before the first step; empty if the model needs none. A count of ``misses`` in it makes an event.
 
         A model with memory also has ``columns(memory, feet)``, what of it is recorded, and ``missed``, what a miss is.

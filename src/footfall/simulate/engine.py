@@ -41,7 +41,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.time)
 
-    def __getitem__(self, rows: slice) -> Rows:
+    def state(self, row: int, before: Carried, period: float) -> Carried:
+        """What was carried after the tick of a row; the controller's memory was not recorded and is an earlier one."""
+        memory = {key: array[row] for key, array in self.memory.items()}
+        body = Body(self.q[row], self.v[row], self.motor[row], self.forces[row], self.work[row], memory)
+        return Carried(float(np.round(self.time[row] / period)), body, before.memory)
+
+    def __getitem__(self, rows: slice | ndarray) -> Rows:
         own = {key: getattr(self, key)[rows] for key in ("time", "q", "v", "motor", "forces", "work")}
         asked = {f.name: getattr(self.command, f.name)[rows] for f in dataclasses.fields(JointCommand)}
         memory = {key: array[rows] for key, array in self.memory.items()}
@@ -50,7 +56,8 @@ class Rows:
     def finite(self) -> int:
         """How many rows, from the first, hold finite numbers only."""
         good = np.ones(len(self), dtype=bool)
-        for array in (self.q, self.v, self.motor, self.forces, self.command.position, self.command.torque):
+        asked = (getattr(self.command, f.name) for f in dataclasses.fields(JointCommand))
+        for array in (self.q, self.v, self.motor, self.forces, *asked):
             good &= np.isfinite(np.reshape(array, (len(self), -1))).all(axis=1)
         bad = np.flatnonzero(~good)
         return int(bad[0]) if len(bad) else len(self)
@@ -77,7 +84,7 @@ class Engine(Protocol):
 
 def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | None) -> Engine:
     """Compile the controller with the physics if it can be traced (``compiled`` None: find out; True: insist)."""
-    if compiled is False:
+    if compiled is False or hasattr(rig.controller, "prepare"):
         return PythonEngine(rig, carried, inputs)
     try:
         _check_controller(rig, carried, inputs)
@@ -85,8 +92,7 @@ def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | Non
     except TraceError as error:
         if compiled:
             raise
-        name = type(rig.controller).__name__
-        warnings.warn(f"controller {name} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
+        warnings.warn(f"controller {_name(rig)} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
         return PythonEngine(rig, carried, inputs)
 
 
@@ -99,11 +105,24 @@ def _check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> None:
     robot, body = rig.world.robot, carried.body
 
     def controller(t: float, sensed: Sensed, command: Any, memory: Any) -> Any:
-        asked, after = rig.controller(t, robot, sensed, command, memory)
+        asked, after = _answer(rig.controller(t, robot, sensed, command, memory), rig)
         return asked.spread(robot.nj), after
 
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
     trace.verify(controller, 0.1, sensed, inputs.command, carried.memory)
+
+
+def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:
+    """What a controller returned, if it is what it must be."""
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
+        where = where or f"controller {_name(rig)}"
+        raise InputError(f"{where} must return (JointCommand, memory), got {type(answer).__name__}")
+    return answer
+
+
+def _name(rig: Rig) -> str:
+    """A user's function by its own name."""
+    return getattr(getattr(rig.controller, "function", None), "__name__", type(rig.controller).__name__)
 
 
 class CompiledEngine:
@@ -126,6 +145,8 @@ class PythonEngine:
 
     def __init__(self, rig: Rig, carried: Carried, inputs: Inputs) -> None:
         self.rig = rig
+        if hasattr(rig.controller, "prepare"):  # controllers do not import the compiler: they are handed it
+            rig.controller.prepare(rig.world.robot, compiling.compile)
         command = JointCommand().spread(rig.world.robot.nj)
         self.physics = compiling.compile(physics, rig, carried.body, command, inputs.push, verify=False)
 
@@ -148,17 +169,16 @@ class PythonEngine:
     def _ask(self, time: float, carried: Carried, inputs: Inputs) -> tuple[JointCommand, Any]:
         """One tick of the controller, with everything it may do wrong turned into one sentence."""
         rig, body = self.rig, carried.body
-        where = f"controller {type(rig.controller).__name__} at {time:.4f} s (tick {int(carried.tick)})"
+        where = f"controller {_name(rig)} at {time:.4f} s (tick {int(carried.tick)})"
         robot = rig.world.robot
         try:
             sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
             answer = rig.controller(time, robot, sensed, inputs.command, carried.memory)
         except Exception as error:
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
-        if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
-            raise InputError(f"{where} must return (JointCommand, memory), got {type(answer).__name__}")
+        asked, memory = _answer(answer, rig, where)
         try:
-            asked = answer[0].spread(robot.nj)
+            asked = asked.spread(robot.nj)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         for f in dataclasses.fields(JointCommand):
@@ -166,7 +186,7 @@ class PythonEngine:
             if not np.isfinite(value).all():
                 joint = robot.joint_names[int(np.flatnonzero(~np.isfinite(value))[0])]
                 raise InputError(f"{where} asked for a {f.name} that is not finite at joint '{joint}'")
-        return asked, answer[1]
+        return asked, memory
 
     def _rows(self, kept: list[tuple[float, Body, JointCommand]]) -> Rows:
         robot, spheres = self.rig.world.robot, len(self.rig.world.spheres)
@@ -181,6 +201,6 @@ class PythonEngine:
         }
         memory = {
             key: np.array([body.memory[key] for _, body, _ in kept]).reshape(len(kept), *np.shape(first))
-            for key, first in self.rig.world.contact.start(spheres).items()
+            for key, first in self.rig.world.contact.start(self.rig.world.spheres).items()
         }
         return Rows(np.array([t for t, _, _ in kept]), **own, command=JointCommand(**asked), memory=memory)

@@ -23,7 +23,7 @@ from numpy import ndarray
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import named
 from footfall.contact.points import spheres_of
-from footfall.control.interface import Command, Controller
+from footfall.control.interface import Command, Controller, check_command
 from footfall.control.joint_pd import Hold
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import FootfallError, InputError
@@ -33,6 +33,7 @@ from footfall.simulate.actuators import JointModel
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
 from footfall.simulate.engine import CompiledEngine, Engine, Rows, Stop, make_engine
 from footfall.simulate.integrators import check_integrator
+from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
 from footfall.simulate.recorder import Recorder
 from footfall.simulate.recording import Recording
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
@@ -40,25 +41,6 @@ from footfall.simulate.world import World
 
 _CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
 Progress = bool | Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Push:
-    """A force [N] on the base for a while, in world axes, at its origin; ``moment`` [N m] as well if given."""
-
-    start: float
-    duration: float
-    force: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    moment: tuple[float, float, float] = (0.0, 0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        numbers = [self.start, self.duration, *self.force, *self.moment]
-        if not np.isfinite(numbers).all() or self.duration <= 0 or self.start < 0:
-            raise InputError(f"a push needs a start >= 0, a duration > 0 and finite forces, got {self}")
-
-    @property
-    def wrench(self) -> Float[ndarray, "6"]:
-        return np.array([*self.moment, *self.force], dtype=float)
 
 
 @dataclass
@@ -101,11 +83,13 @@ class Simulation:
         check_integrator(self.integrator, contact)
         implicit = self.integrator == "linearly_implicit"
         if getattr(contact, "implicit", implicit) != implicit:
-            contact = dataclasses.replace(contact, implicit=implicit)
+            contact = dataclasses.replace(contact, implicit=implicit)  # type: ignore[type-var]
         world = World(
             self.robot, Plane() if self.ground is None else self.ground, contact, self.joints,
             _vector(self.gravity), spheres_of(self.robot, self.touching),
         )  # fmt: skip
+        check_pushes(self.pushes, self.robot)
+        check_command(self.command)
         self.rig = Rig(world, self.controller, self.integrator, self.dt, _substeps(self.controller.rate, self.dt))
         self._engine: Engine | None = None
         self.stopped: Stop | None = None
@@ -119,8 +103,9 @@ class Simulation:
         _check_clear(self.rig.world, q)
         if hasattr(self.rig.world.contact, "check"):
             self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
-        if self.robot.floating:
-            self._fall_height = 0.3 * float(self.rig.world.ground.distance(q[:3]))
+        if self.robot.floating:  # a robot that is dropped has not fallen when it stands
+            stand = self.robot.poses["stand"].height if "stand" in self.robot.poses else np.inf
+            self._fall_height = 0.3 * min(float(self.rig.world.ground.distance(q[:3])), stand)
         self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.controller.start(self.robot))
         self.stopped = None
 
@@ -167,8 +152,11 @@ class Simulation:
             raise InputError(f"the duration of a run must be positive, got {duration}")
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
+        check_pushes(self.pushes, self.robot)
+        check_command(self.command)
         ticks = max(1, round(duration / self.rig.period))
         every = self._every()
+        _ = self.engine  # what is wrong with the controller shows before a file is made
         recorder = Recorder(self, path)
         try:
             with _bar(progress, ticks) as bar:
@@ -184,24 +172,35 @@ class Simulation:
         return recorder.finish()
 
     def _advance(self, count: int, every: int, recorder: Recorder) -> None:
-        """Some ticks with constant inputs; stops at the first row that is not finite or has fallen."""
+        """Some ticks with constant inputs; stops at the first tick that is not finite or has fallen."""
         inputs = Inputs(self.command, self._push_at(self.time))
         before, engine = self.carried, self.engine
+        aligned = before.tick % every == 0 and count % every == 0
         began = time.perf_counter()
-        after, rows, trouble = engine.roll(before, inputs, count, every)
+        after, rows, trouble = engine.roll(before, inputs, count, every if aligned else 1)
+        if aligned and every > 1 and trouble is None and not _all_finite(after) and isinstance(engine, CompiledEngine):
+            after, rows, trouble = engine.roll(before, inputs, count, 1)  # find the tick
         recorder.wall_seconds += time.perf_counter() - began
         good = rows.finite()
         fallen = self._first_fall(rows[:good]) if self.stop_on_fall else None
-        if trouble is not None:
-            self.stopped = trouble
+        self.stopped = trouble
         if fallen is not None:
-            self.stopped = Stop(rows.time[fallen], "fell", f"the robot fell at {rows.time[fallen]:.3f} s")
-            good = fallen + 1
-        elif good < len(rows):
-            when, culprit = float(rows.time[good]), rows.culprit(good, self.robot.joint_names)
+            when = float(rows.time[fallen])
+            self.stopped, good = Stop(when, "fell", f"the robot fell at {when:.3f} s"), fallen + 1
+        elif good < len(rows) or (trouble is None and not _all_finite(after)):
+            bad = min(good, len(rows) - 1)
+            when = float(rows.time[bad]) if len(rows) else self.time
+            culprit = rows.culprit(bad, self.robot.joint_names) if len(rows) else "the state of the base"
             self.stopped = Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
-        recorder.add(rows[:good], self.stopped)
-        self.carried = after if self.stopped is None or trouble is not None else before
+        self.carried = after
+        if self.stopped is not trouble:  # what is past the stop is not shown
+            self.carried = rows.state(good - 1, before, self.rig.period) if good else before
+        kept = rows[:good]
+        if len(kept) and every > 1 and len(rows) > count // every:
+            whole = np.round(kept.time / self.rig.period) % every == 0
+            whole[-1] |= self.stopped is not None
+            kept = kept[np.flatnonzero(whole)]
+        recorder.add(kept, self.stopped)
 
     def _first_fall(self, rows: Rows) -> int | None:
         """The first row in which the base leans by more than 75 degrees or lies on the ground."""
@@ -216,27 +215,24 @@ class Simulation:
     def _every(self) -> int:
         if self.record_rate is None:
             return 1
-        every = round(1.0 / (self.record_rate * self.rig.period))
-        if every < 1 or not np.isfinite(self.record_rate):
-            raise InputError(
-                f"record rate {self.record_rate} Hz is beyond the controller's {1 / self.rig.period:.6g} Hz"
-            )
-        return every
+        highest = 1.0 / self.rig.period
+        if not np.isfinite(self.record_rate) or not 0 < self.record_rate <= highest * (1 + 1e-9):
+            raise InputError(f"the record rate must lie between 0 and the controller's {highest:.6g} Hz, got"
+                             f" {self.record_rate}")  # fmt: skip
+        return max(1, round(highest / self.record_rate))
 
     def _chunk(self, left: int, every: int) -> int:
         """Ticks until the next look: a quarter of a second, the end, or the next change of a push."""
         count = min(left, max(every, int(_CHUNK_SECONDS / self.rig.period) // every * every))
-        for push in self.pushes:
-            for edge in (push.start, push.start + push.duration):
-                ahead = round((edge - self.time) / self.rig.period)
-                if 0 < ahead < count:
-                    count = ahead
-        return count
+        return ticks_to_change(self.pushes, self.carried.tick, self.rig.period, count)
 
     def _push_at(self, time: float) -> Float[ndarray, "6"]:
-        half = 0.5 * self.rig.period
-        on = [p.wrench for p in self.pushes if p.start - half <= time < p.start + p.duration - half]
-        return np.sum(on, axis=0) if on else np.zeros(6)
+        """The mean wrench of the pushes over the tick that begins at a time."""
+        return mean_wrench(self.pushes, float(np.round(time / self.rig.period)), self.rig.period)
+
+
+def _all_finite(carried: Carried) -> bool:
+    return bool(np.isfinite(carried.body.q).all() and np.isfinite(carried.body.v).all())
 
 
 def _vector(gravity: Any) -> tuple[float, float, float]:

@@ -77,7 +77,7 @@ def accelerate(
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
 
     points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
-    before = state.memory or world.contact.start(len(points))
+    before = state.memory or world.contact.start(world.spheres)
     a, forces_C, memory = world.contact.respond(robot, M, force, points, v, dt, before)
 
     motor, passive = torques.motor, torques.passive

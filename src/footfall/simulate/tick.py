@@ -103,5 +103,5 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> B
     """The first body of a run."""
     return Body(
         np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
-        np.zeros(4), world.contact.start(len(world.spheres)),
+        np.zeros(4), world.contact.start(world.spheres),
     )  # fmt: skip

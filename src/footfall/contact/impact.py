@@ -1,0 +1,75 @@
+"""Impacts: feet that stop where they touch, and feet that bounce without gaining energy.
+
+Stopping: the impulses that bring chosen feet to chosen velocities, A λ = wanted - V in their rows, which is the KKT
+system of seed 002 in impulses; without forces and with nothing wanted it is ``dynamics.constrained.impact_map``.
+
+Bouncing: Newton's law, V_N⁺ = -e V_N⁻. With friction, or several contacts at once, that law may gain energy (Kane and
+Levinson's paradox). So the impulses λ_c that merely stop (they take energy) and those of the full bounce λ_b are mixed,
+λ = λ_c + s (λ_b - λ_c), with the largest s <= 1 for which the contacts do no work. The mixture lies in the friction
+cone and parts all contacts, as both of its ends do; s = 1, the plain law, unless energy would be gained.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.dynamics.dense_factor import dense_factor, dense_solve
+
+
+def stopping_impulses(
+    A: Float[ndarray, "nc nc"],
+    V: Float[ndarray, "nc"],
+    wanted: Float[ndarray, "nc"],
+    mode: Float[ndarray, "ns"],
+    damping: float = 0.0,
+) -> Float[ndarray, "nc"]:
+    """λ [N s] with A λ + V = wanted in the rows of contacts whose mode is 1, and 0 in the others.
+
+    ``mode`` may be traced: inactive rows become rows of the identity. ``damping`` is added to A as a share of its mean
+    diagonal, which makes sets of contacts solvable that hold a body more than once.
+    """
+    rows = np.stack([m for k in range(len(mode)) for m in (mode[k], mode[k], mode[k])])
+    held = A * (rows[:, None] * rows[None, :])
+    slack = damping * sum(A[k, k] for k in range(len(rows))) / len(rows)
+    for k in range(len(rows)):
+        held[k, k] = held[k, k] + slack + (1.0 - rows[k])
+    return dense_solve(*dense_factor(held), rows * (wanted - V))
+
+
+def bounce_floor(
+    floor: Float[ndarray, "ns"],
+    impulses: Float[ndarray, "nc"],
+    V_before: Float[ndarray, "nc"],
+    restitution: float,
+    slowest: float,
+) -> Float[ndarray, "ns"]:
+    """Least normal velocities after a bounce: -e V_N⁻ where a contact comes in faster than ``slowest`` [m/s]."""
+    speed = np.stack([-V_before[3 * k + 2] for k in range(len(floor))])
+    pressed = np.stack([impulses[3 * k + 2] for k in range(len(floor))])
+    hit = (pressed > 0.0) & (speed > slowest)
+    return np.where(hit, np.maximum(restitution * speed, floor), floor)
+
+
+def without_gain(
+    A: Float[ndarray, "nc nc"],
+    V_sum: Float[ndarray, "nc"],
+    stopping: Float[ndarray, "nc"],
+    bouncing: Float[ndarray, "nc"],
+) -> Float[ndarray, "nc"]:
+    """The mixture of stopping and bouncing impulses that bounces most while the contacts' work stays at 0 or below.
+
+    V_sum = V⁻ + V_0. Work is impulse times mean velocity, λ · (V_sum + A λ) / 2: a convex parabola in s. Where even
+    stopping does work (feet that were on their way up), no more than that is done.
+    """
+    extra = bouncing - stopping
+    A_extra = A @ extra
+    work = 0.5 * (stopping @ V_sum + stopping @ (A @ stopping))
+    slope = 0.5 * (extra @ V_sum) + stopping @ A_extra
+    curvature = 0.5 * (extra @ A_extra)
+    room = np.maximum(-work, 0.0)
+    root = np.sqrt(slope * slope + 4.0 * curvature * room)
+    # 2 room / (slope + root): the positive root, also for little curvature; a falling parabola has room for all of it
+    share = np.where(slope + curvature <= room, 1.0, 2.0 * room / np.maximum(slope + root, 1e-300))
+    return stopping + np.minimum(share, 1.0) * extra

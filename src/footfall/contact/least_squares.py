@@ -1,0 +1,152 @@
+"""Contact impulses as an unconstrained least-squares problem: eqs. (33)-(37) of Adak et al. (seed 001).
+
+One number x for every row codes both an impulse and a velocity, only one of which can be there:
+
+    λ_N = max(0, -x_N),  V_N = max(0, x_N),  s = min(1, μ λ_N / |x_T|),  λ_T = -s x_T,  V_T = x_T - s x_T,   V = λ + x
+
+so that all laws hold for any x, and what is left to meet is A λ(x) + V_0 = V(x): minimise the square of its residual,
+
+    F(x) = (A D⁻¹ - 1) λ(x) - x + V_0
+
+Errata: eq. (34) prints S_11 = 1, which contradicts eq. (33) for x_N > 0: here 1 only for x_N < 0. A - I of eq. (37)
+mixes units: here λ is scaled by D (``coulomb``). "Almost always" the exact solution: so the residual is reported, and
+whoever needs more goes on with ``cone_solver``.
+
+F is linear where no contact changes between sticking, sliding and open, so that Gauss-Newton steps with the Jacobian
+-H, H = 1 - Q + A D⁻¹ Q, Q = -dλ/dx, are exact there; each is shortened until the residual falls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.contact.coulomb import _TINY, Problem, cone_radius, length
+from footfall.numeric import select
+
+_LENGTHS = (1.0, 0.5, 0.1)  # of a step, tried in this order
+
+
+def solve_by_least_squares(
+    problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"], iterations: int, tolerance: float
+) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:
+    """(impulses, slip coefficients α [1/kg], |F| [m/s], iterations made), from a guess as of ``solve_by_contact``."""
+    scale, V_free = problem.scale, problem.V_free - problem.floors
+    radii = [cone_radius(problem, k) for k in range(problem.contacts)]
+    A = problem.A * (1.0 / scale)[None, :]
+
+    def misfit(x: ndarray) -> ndarray:
+        scaled = impulses_of(x, radii)
+        return A @ scaled - scaled - x + V_free
+
+    def iterate(_: float, carry: tuple[ndarray, ndarray, float, float]) -> tuple[ndarray, ndarray, float, float]:
+        x, F, size, made = carry
+        step = _solved(A, _slopes(x, radii), F)
+        best, best_F, best_size = x, F, size
+        for part in reversed(_LENGTHS):
+            trial = x + part * step
+            trial_F = misfit(trial)
+            trial_size = np.sqrt(trial_F @ trial_F)
+            better = trial_size < best_size  # never where it is no number
+            best, best_F = select(better, trial, best), select(better, trial_F, best_F)
+            best_size = select(better, trial_size, best_size)
+        done = size <= tolerance
+        return (
+            select(done, x, best), select(done, F, best_F), select(done, size, best_size),
+            select(done, made, made + 1.0),
+        )  # fmt: skip
+
+    first = _start(problem, impulses, slips, V_free)
+    F = misfit(first)
+    carry = (first, F, np.sqrt(F @ F), 0.0)
+    x, _, size, made = numeric.repeat(iterations, iterate, carry, until=lambda carry: carry[2] <= tolerance)
+    scaled = impulses_of(x, radii)
+    return scaled / scale, _slip_coefficients(problem, x, radii), size, made
+
+
+def impulses_of(x: Float[ndarray, "nc"], radii: list[float]) -> Float[ndarray, "nc"]:
+    """λ(x) of eq. (33), scaled: inside the cone for any x."""
+    out = []
+    for k, radius in enumerate(radii):
+        share, normal = _share(x, k, radius)
+        out += [-share * x[3 * k], -share * x[3 * k + 1], normal]
+    return np.stack(out)
+
+
+def _share(x: ndarray, k: int, radius: float) -> tuple[float, float]:
+    """(s, λ_N) of one contact."""
+    normal = np.maximum(-x[3 * k + 2], 0.0)
+    return np.minimum(1.0, radius * normal / (length(x[3 * k], x[3 * k + 1]) + _TINY)), normal
+
+
+def _slopes(x: ndarray, radii: list[float]) -> list[ndarray]:
+    """Q, a 3 x 3 block a contact."""
+    blocks = []
+    for k, radius in enumerate(radii):
+        i = 3 * k
+        share, _ = _share(x, k, radius)
+        pressed = select(x[i + 2] < 0.0, 1.0, 0.0)
+        slides = select(share < 1.0, 1.0, 0.0)
+        reciprocal = 1.0 / (length(x[i], x[i + 1]) + _TINY)
+        u_0, u_1 = x[i] * reciprocal, x[i + 1] * reciprocal
+        across, along = share, slides * share  # of the slope, what sliding takes off along the slip
+        turn = -radius * slides * pressed
+        blocks.append(
+            np.array(
+                [
+                    [across - along * u_0 * u_0, -along * u_0 * u_1, turn * u_0],
+                    [-along * u_0 * u_1, across - along * u_1 * u_1, turn * u_1],
+                    [0.0, 0.0, pressed],
+                ]
+            )
+        )
+    return blocks
+
+
+def _solved(A: ndarray, Q: list[ndarray], F: ndarray) -> ndarray:
+    """H⁻¹ F by elimination without pivots: the diagonal of H is 1 where a contact is open or sticks."""
+    n = len(F)
+    H = np.concatenate([A[:, 3 * k : 3 * k + 3] @ block for k, block in enumerate(Q)], axis=1)
+    rows = [[H[i, j] for j in range(n)] for i in range(n)]
+    for k, block in enumerate(Q):
+        for r in range(3):
+            for c in range(3):
+                i, j = 3 * k + r, 3 * k + c
+                rows[i][j] = rows[i][j] - block[r, c] + (1.0 if r == c else 0.0)
+    b = [F[i] for i in range(n)]
+    for k in range(n):
+        reciprocal = 1.0 / rows[k][k]
+        for i in range(k + 1, n):
+            part = rows[i][k] * reciprocal
+            for j in range(k + 1, n):
+                rows[i][j] = rows[i][j] - part * rows[k][j]
+            b[i] = b[i] - part * b[k]
+        rows[k][k] = reciprocal
+    for k in reversed(range(n)):
+        for j in range(k + 1, n):
+            b[k] = b[k] - rows[k][j] * b[j]
+        b[k] = b[k] * rows[k][k]
+    return np.stack(b)
+
+
+def _start(problem: Problem, impulses: ndarray, slips: ndarray, V_free: ndarray) -> ndarray:
+    """x of a guess: from its impulses where a contact pushed, else from the velocity that it has without contact."""
+    scale, out = problem.scale, []
+    for k in range(problem.contacts):
+        i = 3 * k
+        touched = impulses[i + 2] > 0.0
+        for r in range(3):
+            weight = scale[i + r] + (slips[k] if r < 2 else 0.0)
+            out.append(select(touched, -weight * impulses[i + r], V_free[i + r]))
+    return np.stack(out)
+
+
+def _slip_coefficients(problem: Problem, x: ndarray, radii: list[float]) -> ndarray:
+    """α with V_T = -α λ_T."""
+    scale, out = problem.scale, []
+    for k, radius in enumerate(radii):
+        share, normal = _share(x, k, radius)
+        out.append(select(normal > 0.0, (1.0 - share) / np.maximum(share, 1e-9) * scale[3 * k], 0.0))
+    return np.stack(out)

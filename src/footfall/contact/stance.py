@@ -1,0 +1,150 @@
+"""Feet that stand or are up: contact as constraints that come and go (lecture slides of seed 002).
+
+    [ M  -Jᵀ ] [ a ]   [ Sᵀτ - h            ]
+    [ J   0  ] [ f ] = [ -dJ/dt v - feedback ]
+
+over one step, in velocities: J v⁺ = wanted, where J v⁺ = J v + dt J a takes the place of J a + dJ/dt v and needs no
+dJ/dt (its drift of order dt² is fed back). A standing foot neither slips nor leaves, its sphere rolls; ``wanted`` is 0
+but for the normal, which closes what gap has crept in. Which feet stand is data, 0 or 1, remembered from step to step:
+
+- a foot comes to stand when it would pass the ground in this step; one that comes in fast stops all the same, which is
+  the impact map v⁺ = v - M⁻¹ Jᵀ A⁻¹ J v;
+- a foot is released when the ground would have to pull: the worst one first, then the step is solved again.
+
+Friction is taken for granted: a step whose forces leave the cone is counted and reported, it does not slip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.contact.delassus import ContactSpace, contact_space
+from footfall.contact.ground import Ground
+from footfall.contact.impact import stopping_impulses
+from footfall.contact.model import Memory
+from footfall.contact.points import ContactPoint, Sphere, contact_points
+from footfall.errors import InputError, unknown
+from footfall.kinematics.forward import joint_transforms, poses_in_base
+from footfall.robot.description import Robot
+
+_NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
+_EXCESS = 1e-6  # [N], of friction
+
+
+@dataclass(frozen=True)
+class Stance:
+    """Standing feet as constraints, without slip.
+
+    stands: names of feet that stand from the start, which is checked; the others stand once they touch.
+    stabilisation: rate [1/s] at which a standing foot closes a gap. damping: share of its diagonal that is added to the
+    Delassus matrix, so that feet may hold a body more than once (a block on four feet).
+    """
+
+    stands: tuple[str, ...] = ()
+    stabilisation: float = 20.0
+    damping: float = 1e-9
+    implicit: bool = True  # joint feedback at the end of the step
+    hard: ClassVar[bool] = True
+    missed: ClassVar[str] = "a standing foot needed more friction than the ground has: this contact model does not slip"
+
+    def __post_init__(self) -> None:
+        for key in ("stabilisation", "damping"):
+            value = getattr(self, key)
+            if isinstance(value, (int, float)) and not (np.isfinite(value) and value >= 0.0):
+                raise InputError(f"{key} of stance contact must not be negative, got {value}")
+        if isinstance(self.stands, str) or not all(isinstance(name, str) for name in self.stands):
+            raise InputError(f"stands of stance contact must be names of feet, got {self.stands!r}")
+        object.__setattr__(self, "stands", tuple(self.stands))
+
+    def start(self, spheres: Sequence[Sphere]) -> Memory:
+        """Which spheres stand; friction beyond the cone in the last step [N]; steps in which there was some."""
+        names = [sphere.name for sphere in spheres]
+        for name in self.stands:
+            if name not in names:
+                raise unknown("foot", name, names, "inconsistent stance: this robot touches with")
+        mode = np.array([float(name in self.stands) for name in names])
+        return {"mode": mode, "excess": np.zeros(()), "misses": np.zeros(())}
+
+    def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
+        """The feet's modes, friction beyond the cone [N], and steps so far in which there was some."""
+        return {
+            "mode": memory["mode"][:, :feet], "contact_excess": memory["excess"], "contact_misses": memory["misses"],
+        }  # fmt: skip
+
+    def check(self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: ndarray, v: ndarray) -> None:
+        """Refuse a start in which a foot that is said to stand is in the air or moves."""
+        X = joint_transforms(robot, q)
+        for sphere, point in zip(spheres, contact_points(robot, X, poses_in_base(robot, X), spheres, ground)):
+            if sphere.name not in self.stands:
+                continue
+            if point.distance > _NEAR:
+                height = f"{1e3 * float(point.distance):.1f} mm over the ground"
+                raise InputError(f"inconsistent stance: '{sphere.name}' is to stand at the start but is {height}")
+            speed = float(np.sqrt(np.sum((point.J @ v) ** 2)))
+            if speed > _SLOW:
+                raise InputError(
+                    f"inconsistent stance: '{sphere.name}' is to stand at the start but moves {speed:.3g} m/s"
+                )
+
+    def respond(
+        self,
+        robot: Robot,
+        M: Float[ndarray, "nv nv"],
+        force: Float[ndarray, "nv"],
+        points: Sequence[ContactPoint],
+        v: Float[ndarray, "nv"],
+        dt: float,
+        memory: Memory,
+    ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
+        """(accelerations (v⁺ - v) / dt, forces λ / dt in contact axes, memory): see ``contact.model``."""
+        space = contact_space(robot, M, force, points, v, dt)
+        ahead, wanted = self._plan(space, memory["mode"], dt)
+
+        def hold(_: float, carry: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
+            """Impulses of the feet that stand, less the one that pulls most."""
+            stands, before = carry
+            stands = np.where(_pulls(before), 0.0, stands)
+            return stands, stopping_impulses(space.A, space.V_free, wanted, stands, self.damping)
+
+        first = (ahead, np.zeros(3 * len(points)))
+        mode, impulses = numeric.repeat(len(points) + 1, hold, first, until=lambda carry: np.all(~_pulls(carry[1])))
+        excess = _excess(space, impulses) * (1.0 / dt)
+        after = {
+            "mode": mode, "excess": excess, "misses": memory["misses"] + np.where(excess > _EXCESS, 1.0, 0.0),
+        }  # fmt: skip
+        forces = impulses * (1.0 / dt)
+        a = space.accelerations(robot, forces)
+        return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
+
+    def _plan(self, space: ContactSpace, mode: Float[ndarray, "ns"], dt: float) -> tuple[ndarray, ndarray]:
+        """(which feet may stand in this step, the velocities that they are to have)."""
+        stands, wanted = [], []
+        for k in range(len(mode)):
+            gap, approach = space.gap[k], space.V_free[3 * k + 2]
+            lands = (gap + dt * approach <= 0.0) & (approach < 0.0)
+            down = np.where(mode[k] > 0.5, -self.stabilisation * gap, -np.maximum(gap, 0.0) / dt)
+            stands.append(np.where(lands, 1.0, mode[k]))
+            wanted += [0.0, 0.0, down]
+        return np.stack(stands), np.stack(wanted)
+
+
+def _pulls(impulses: Float[ndarray, "nc"]) -> ndarray:
+    """The contact that the ground would have to pull most, if any."""
+    normal = np.stack([impulses[k] for k in range(2, len(impulses), 3)])
+    return (normal < 0.0) & (normal <= np.min(normal))
+
+
+def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> float:
+    """The largest tangential impulse beyond what friction gives [N s]."""
+    worst = 0.0
+    for k in range(len(space.friction)):
+        x, y, normal = impulses[3 * k], impulses[3 * k + 1], impulses[3 * k + 2]
+        worst = np.maximum(worst, np.sqrt(x * x + y * y) - space.friction[k] * normal)
+    return worst
