@@ -8,7 +8,8 @@ compiled with the physics; anything else (a QP solver, a network) runs in Python
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -64,6 +65,16 @@ class Command:
     sideways: float = 0.0  # [m/s], to the left
     turn: float = 0.0  # [rad/s], to the left
     height: float = 0.0  # [m] above the nominal height
+
+
+def check_command(command: Command) -> None:
+    """Refuse a command with a value that is no finite number."""
+    if not isinstance(command, Command):
+        raise InputError(f"a command must be a Command(forward, sideways, turn, height), got {type(command).__name__}")
+    for f in fields(Command):
+        value = getattr(command, f.name)
+        if not isinstance(value, Real) or not np.isfinite(float(value)):
+            raise InputError(f"{f.name} of a command must be a finite number, got {value!r}")
 
 
 @runtime_checkable

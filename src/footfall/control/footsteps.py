@@ -1,0 +1,72 @@
+"""Where feet go: placement by speed and its error (Raibert), the swing between footholds, the ground they tell of.
+
+A foothold lies under the hip, moved by half of what the body travels in a stance and a little more where it runs too
+fast: p = p_hip + v T_stance / 2 + k (v - v_wanted), k = sqrt(h / g) / 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+
+def foothold(
+    under_hip: Float[ndarray, "3"],
+    velocity: Float[ndarray, "3"],
+    wanted: Float[ndarray, "3"],
+    stance: float,
+    height: float,
+) -> Float[ndarray, "3"]:
+    """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own."""
+    gain = 0.2 * np.sqrt(height / 9.81)
+    step = (0.5 * stance * velocity + gain * (velocity - wanted))[:2]
+    length = np.sqrt(step[0] * step[0] + step[1] * step[1] + 1e-12)
+    step = step * np.minimum(1.0, 0.45 * height / length)
+    return np.array([under_hip[0] + step[0], under_hip[1] + step[1], under_hip[2]])
+
+
+def swing(
+    start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Any, duration: float
+) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"], Float[ndarray, "3"]]:
+    """(position, velocity, acceleration) of a foot at the part s of its swing, above both ends by ``clearance``.
+
+    Horizontally a minimum-jerk path; vertically one up to the apex and one down.
+    """
+    x, dx, ddx = _minimum_jerk(s)
+    along = end[:2] - start[:2]
+    top = np.maximum(start[2], end[2]) + clearance
+    rising = s < 0.5
+    low, high = np.where(rising, start[2], top), np.where(rising, top, end[2])
+    z, dz, ddz = _minimum_jerk(2 * s - np.where(rising, 0.0, 1.0))
+    rise = high - low
+    return (
+        np.array([start[0] + x * along[0], start[1] + x * along[1], low + z * rise]),
+        np.array([dx * along[0], dx * along[1], 2 * dz * rise]) / duration,
+        np.array([ddx * along[0], ddx * along[1], 4 * ddz * rise]) / duration**2,
+    )
+
+
+def _minimum_jerk(s: Any) -> tuple[Any, Any, Any]:
+    s = np.clip(s, 0.0, 1.0)
+    return (
+        s * s * s * (10 - 15 * s + 6 * s * s),
+        30 * s * s * (1 - s) * (1 - s),
+        60 * s * (1 - s) * (1 - 2 * s),
+    )
+
+
+def ground_slope(points: Float[ndarray, "n 3"]) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
+    """((a, b, c), normal) of the plane z = a x + b y + c nearest to some points; what they do not tell is level."""
+    count = len(points)
+    middle = sum(points[k] for k in range(count)) / count
+    away = points - middle
+    xx, xy, yy = (sum(away[k, i] * away[k, j] for k in range(count)) for i, j in ((0, 0), (0, 1), (1, 1)))
+    xz, yz = (sum(away[k, i] * away[k, 2] for k in range(count)) for i in (0, 1))
+    xx, yy = xx + 1e-3, yy + 1e-3
+    determinant = xx * yy - xy * xy
+    a, b = (yy * xz - xy * yz) / determinant, (xx * yz - xy * xz) / determinant
+    normal = np.array([-a, -b, 1.0 + 0.0 * a])
+    return np.array([a, b, middle[2] - a * middle[0] - b * middle[1]]), normal / np.sqrt(a * a + b * b + 1.0)

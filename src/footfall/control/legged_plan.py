@@ -1,0 +1,276 @@
+"""One tick of locomotion up to its quadratic programs: command, schedule, footsteps, tasks, matrices. Plain NumPy.
+
+After seed 002 (two stages) and seed 003 (control framework): a velocity command is smoothed into a wanted pose, a
+gait's schedule is corrected by what the feet feel, feet that are up swing to footholds, and the whole-body program is
+written down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.footsteps import foothold, ground_slope, swing
+from footfall.control.interface import Command, Sensed
+from footfall.control.posture import standing_state
+from footfall.control.qp import friction_pyramid
+from footfall.dynamics.forward_dynamics import bias_terms
+from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.gait.pattern import Gait
+from footfall.identity import digest_of
+from footfall.kinematics.forward import foot_positions
+from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
+from footfall.numeric import norm
+from footfall.robot.description import Robot
+from footfall.spatial import cross
+from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.rotation import about_z, to_euler
+
+LIMITS = Command(forward=1.5, sideways=0.6, turn=1.5, height=0.08)  # beyond these a command is clipped
+LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
+FELT = 0.03  # of the weight: a foot that feels this much is on the ground
+
+
+@dataclass(frozen=True)
+class Gains:
+    """How hard the tasks pull, and what they weigh in the whole-body program."""
+
+    base_turn: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
+    base_move: tuple[float, float] = (60.0, 12.0)
+    swing: tuple[float, float] = (800.0, 45.0)
+    base_weight: float = 1.0
+    swing_weight: float = 0.5
+    still_weight: float = 20.0  # feet that are down do not accelerate
+    force_weight: float = 0.2  # per newton of weight
+    least: float = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Walker:
+    """The constants of a plan: a robot, its gait, how often, and how it stands."""
+
+    robot: Robot
+    gait: Gait
+    rate: float
+    friction: float
+    clearance: float
+    gains: Gains
+    height: float  # of the base over the ground [m]
+    feet: Float[ndarray, "4 3"]  # under the hips, from the base, base axes [m]
+
+    @staticmethod
+    def of(
+        robot: Robot, gait: Gait, rate: float, friction: float, clearance: float, gains: Gains, hip_height: float | None
+    ) -> Walker:
+        q, _ = standing_state(robot, hip_height)
+        return Walker(robot, gait, rate, friction, clearance, gains, float(q[2]), foot_positions(robot, q)[:4] - q[:3])
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What one tick leaves to the next."""
+
+    tick: Any
+    phase: Any  # of the gait [cycles]
+    walking: Any  # 1 while the gait runs, 0 while it stands
+    started: Any
+    wanted: Float[ndarray, "3"]  # x, y, yaw
+    velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
+    lift_off: Float[ndarray, "4 3"]
+    last_down: Float[ndarray, "4 3"]
+    down: Float[ndarray, "4"]
+    since: Float[ndarray, "4"]  # how long a foot has been late [s]
+    forces: Float[ndarray, "4 3"]  # of stage one [N]
+
+    @staticmethod
+    def at_start(walker: Walker) -> Memory:
+        feet = walker.feet + np.array([0.0, 0.0, walker.height])
+        return Memory(
+            0.0, 0.0, 0.0, 0.0, np.zeros(3), np.zeros(3), feet, feet, np.ones(4), np.zeros(4), np.zeros((4, 3))
+        )
+
+
+@dataclass(frozen=True)
+class Program:
+    """min ½ xᵀHx + fᵀx, low <= (x, A x) <= high: accelerations, then forces at the four feet."""
+
+    H: Float[ndarray, "n n"]
+    f: Float[ndarray, "n"]
+    A: Float[ndarray, "m n"]
+    low: Float[ndarray, "n_m"]
+    high: Float[ndarray, "n_m"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the solvers need."""
+
+    program: Program
+    bias: Float[ndarray, "nv"]
+    J: Float[ndarray, "4 3 nv"]
+    acceleration: Float[ndarray, "6"]  # wanted of the base: ω̇ in base axes, classical in world axes
+    swing: Float[ndarray, "4 3"]
+    feet: Float[ndarray, "4 3"]
+    touchdown: Float[ndarray, "4 3"]
+    normal: Float[ndarray, "3"]
+    slope: Float[ndarray, "3"]  # height = slope[2] + slope[0] x + slope[1] y
+    euler: Float[ndarray, "3"]  # roll, pitch, yaw
+    level: Float[ndarray, "2"]  # wanted roll and pitch
+    travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
+
+
+def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
+    """The plan of this tick and the memory for the next (its forces are those of the last stage one)."""
+    robot, gait, dt = walker.robot, walker.gait, 1.0 / walker.rate
+    q, v = sensed.q, sensed.v
+    R = to_rotation(q[3:7])
+    yaw, pitch, roll = to_euler(R, "zyx")
+    moving_at = R @ v[3:6]
+    feet_W = foot_positions(robot, q)[:4]
+    J = feet_jacobian(robot, q)[:4, 3:]
+    rate_J = feet_bias_acceleration(robot, q, v)[:4, 3:]
+    radii = np.array([foot.radius for foot in robot.feet[:4]])
+
+    # -- the command, clipped, smoothed, and integrated into a wanted pose on a short leash
+    bounds = np.array([LIMITS.forward, LIMITS.sideways, LIMITS.turn])
+    asked = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
+    most = np.array([1.0, 0.8, 2.0]) * dt
+    velocity = memory.velocity + np.clip(asked - memory.velocity, -most, most)
+    wanted = np.where(memory.started > 0.5, memory.wanted, np.array([q[0], q[1], yaw]))
+    across = about_z(wanted[2]) @ np.array([velocity[0], velocity[1], 0.0])
+    lag = _within_turn(wanted[2] + dt * velocity[2] - yaw)
+    wanted = np.array(
+        [
+            q[0] + np.clip(wanted[0] + dt * across[0] - q[0], -LEASH, LEASH),
+            q[1] + np.clip(wanted[1] + dt * across[1] - q[1], -LEASH, LEASH),
+            yaw + np.clip(lag, -YAW_LEASH, YAW_LEASH),
+        ]
+    )
+
+    # -- the schedule, corrected by what is felt
+    going = (np.max(np.abs(asked)) > 0.02) | (np.max(np.abs(velocity)) > 0.02)
+    slow = np.max(np.abs(moving_at[:2])) < 0.1
+    walking = np.where(going, 1.0, np.where(slow, 0.0, memory.walking))
+    phase = np.where(memory.walking > 0.5, memory.phase, 0.0)
+    phase = np.where(walking > 0.5, _part(phase + dt / gait.period), 0.0)
+    leg_phase = _part(phase - np.array(gait.delays))
+    planned = np.where((leg_phase < gait.duty) | (walking < 0.5), 1.0, 0.0)
+    part = np.clip((leg_phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
+    weight = robot.mass * 9.81
+    felt = np.stack([norm(f, 1e-9) for f in sensed.forces[:4]]) > FELT * weight
+    early = (planned < 0.5) & (part > 0.55) & felt
+    late = (planned > 0.5) & ~felt & (memory.down < 0.5)
+    since = np.where(late, memory.since + dt, 0.0)
+    down = np.where(early, 1.0, np.where(late & (since < 0.08), 0.0, planned))
+    lifting = (down < 0.5) & (memory.down > 0.5)
+    lift_off = np.where(lifting[:, None], feet_W, memory.lift_off)
+    last_down = np.where(((down > 0.5) & felt)[:, None], feet_W, memory.last_down)
+    slope, normal = ground_slope(last_down - radii[:, None] * np.array([0.0, 0.0, 1.0]))
+
+    def ground(x: Any, y: Any) -> Any:
+        return slope[2] + slope[0] * x + slope[1] * y
+
+    # -- feet that are up
+    stance, air = gait.duty * gait.period, (1.0 - gait.duty) * gait.period
+    heading = about_z(yaw)
+    spin = np.array([0.0, 0.0, velocity[2]])
+    targets, pulls = [], []
+    for k in range(4):
+        arm = heading @ walker.feet[k]
+        turning = cross(spin, arm)
+        left = (1.0 - part[k]) * air
+        target = foothold(
+            q[:3] + arm + left * (moving_at + turning), moving_at + turning, across + turning, stance, walker.height
+        )
+        z = ground(target[0], target[1]) + radii[k] - 0.008 - 0.4 * since[k]
+        target = np.array([target[0], target[1], z])
+        s = np.where(planned[k] > 0.5, 1.0, part[k])
+        p, dp, ddp = swing(lift_off[k], target, walker.clearance, s, air)
+        kp, kd = walker.gains.swing
+        pulls.append(ddp + kp * (p - feet_W[k]) + kd * (dp - J[k] @ v))
+        targets.append(target)
+    pull = np.stack(pulls)
+
+    # -- the trunk
+    n_H = heading.T @ normal
+    level = np.array([np.arctan2(-n_H[1], n_H[2]), np.arctan2(n_H[0], n_H[2])])
+    kp, kd = walker.gains.base_turn
+    error = np.array([level[0] - roll, level[1] - pitch, _within_turn(wanted[2] - yaw)])
+    turn = kp * error + kd * (R.T @ spin - v[:3])
+    travel = np.array([across[0], across[1], slope[0] * across[0] + slope[1] * across[1]])
+    lift = walker.height + np.clip(command.height, -LIMITS.height, LIMITS.height)
+    kp, kd = walker.gains.base_move
+    place = np.array([wanted[0], wanted[1], ground(q[0], q[1]) + lift])
+    move = kp * np.array([0.3, 0.3, 1.0]) * (place - q[:3]) + kd * (travel - moving_at)
+    acceleration = np.concatenate([turn, move])
+
+    bias = bias_terms(robot, q, v)
+    base = np.concatenate([turn, R.T @ move - cross(v[:3], v[3:6])])
+    program = _program(walker, mass_matrix(robot, q), bias, J, rate_J, base, pull, down, normal)
+    after = Memory(
+        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, lift_off, last_down, down,
+        since, memory.forces,
+    )  # fmt: skip
+    euler = np.array([roll, pitch, yaw])
+    return (
+        Plan(program, bias, J, acceleration, pull, feet_W, np.stack(targets), normal, slope, euler, level, travel),
+        after,
+    )
+
+
+def _program(
+    walker: Walker, M: ndarray, bias: ndarray, J: ndarray, rate_J: ndarray, base: ndarray, pull: ndarray,
+    down: ndarray, normal: ndarray,
+) -> Program:  # fmt: skip
+    """The whole-body program; feet that are up have no force, feet that are down do not accelerate."""
+    robot, gains, nv = walker.robot, walker.gains, walker.robot.nv
+    n = nv + 12
+    scale = gains.base_weight * np.array([0.1, 0.1, 0.1, 1.0, 1.0, 1.0])
+    H, f = np.zeros((n, n)), np.zeros(n)
+    H[:nv, :nv] = gains.least * np.eye(nv)
+    for k in range(6):
+        H[k, k] = H[k, k] + scale[k]
+        f[k] = f[k] - scale[k] * base[k]
+    for k in range(4):
+        weight = np.where(down[k] > 0.5, gains.still_weight, gains.swing_weight)
+        goal = np.where(down[k] > 0.5, 0.0, pull[k]) - rate_J[k]
+        H[:nv, :nv] = H[:nv, :nv] + J[k].T @ (weight * J[k])
+        f[:nv] = f[:nv] - J[k].T @ (weight * goal)
+    for k in range(nv, n):
+        H[k, k] = gains.force_weight / (robot.mass * 9.81)
+    pyramid = friction_pyramid(walker.friction, normal)
+    A = np.zeros((nv + 20, n))
+    A[:nv, :nv] = M
+    for k in range(4):
+        A[:nv, nv + 3 * k : nv + 3 * k + 3] = -J[k].T
+        A[nv + 5 * k : nv + 5 * k + 5, nv + 3 * k : nv + 3 * k + 3] = pyramid
+    limits = torque_bounds(robot)
+    free, held = np.full(nv, 1e30), np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
+    low = np.concatenate([-free, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
+    high = np.concatenate([free, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
+    return Program(H, f, A, low, high)
+
+
+def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
+    """Of every joint [N m]; files that leave them out, or say 1000, are held to twenty times the robot's mass."""
+    by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
+    return np.array([min(by_joint.get(joint, np.inf), 20.0 * robot.mass) for joint in robot.joint_names])
+
+
+def _part(x: Any) -> Any:
+    """The part of a cycle in [0, 1)."""
+    return x - np.floor(x)
+
+
+def _within_turn(angle: Any) -> Any:
+    """The same angle within ±π."""
+    return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)

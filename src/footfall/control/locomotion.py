@@ -1,0 +1,175 @@
+"""Locomotion under a velocity command: a gait's schedule, footsteps, contact forces in two stages, joint torques.
+
+Stage one finds forces for the rows that no torque reaches (convex MPC on the single rigid body, or a balance program on
+the present moment); stage two finds joint torques (the whole-body program, or Jᵀf with impedance for swinging feet).
+Solvers are called here, so it runs in Python at its own rate; all that is not a solver is in ``legged_plan``, and is
+compiled when a simulation hands over the compiler (``prepare``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.balance import balance_forces
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.legged_plan import LIMITS, Gains, Memory, Plan, Walker, plan, torque_bounds
+from footfall.control.posture import standing_joints
+from footfall.control.qp import solve_bounded
+from footfall.control.single_body import ConvexMpc, SingleBody
+from footfall.errors import InputError, unknown
+from footfall.gait.pattern import LEGS, Gait, trot
+from footfall.robot.description import Robot
+from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.rotation import about_z
+
+STAGES = ("balance", "mpc", "whole_body")
+
+
+@dataclass(eq=False)
+class Locomotion:
+    """A quadruped that follows a velocity command.
+
+    stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
+    ``log`` lists what went wrong, with its time: programs without a solution, commands that were clipped.
+    """
+
+    gait: Gait = field(default_factory=trot)
+    stage: str = "whole_body"
+    rate: float = 1000.0  # [Hz]
+    mpc_rate: float = 40.0  # [Hz]
+    friction: float = 0.5
+    clearance: float = 0.06  # of a swinging foot [m]
+    hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
+    gains: Gains = field(default_factory=Gains)
+    joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
+
+    def __post_init__(self) -> None:
+        if self.stage not in STAGES:
+            raise unknown("stage", self.stage, STAGES)
+        if not 1.0 <= self.mpc_rate <= self.rate:
+            raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
+        self.log: list[tuple[float, str]] = []
+        self._robot: Robot | None = None
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+    def start(self, robot: Robot) -> Memory:
+        missing = [leg for leg in LEGS if leg not in robot.foot_names]
+        if missing or not robot.floating:
+            raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
+        self._set_up(robot)
+        return Memory.at_start(self.walker)
+
+    def _set_up(self, robot: Robot) -> None:
+        if self._robot is not None and self._robot.digest == robot.digest:
+            return
+        self._robot = robot
+        self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
+        self.body = SingleBody.of(robot, standing_joints(robot, self.hip_height))
+        self.limits = torque_bounds(robot)
+        self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any]) -> None:
+        """Compile what can be; called by the simulation, which has the compiler."""
+        self._set_up(robot)
+        q, v = robot.state(standing_joints(robot, self.hip_height))
+        sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
+        self._plan = compile(plan, self.walker, sensed, Command(), Memory.at_start(self.walker))
+
+    # -- a tick ------------------------------------------------------------------------------------------------------
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
+    ) -> tuple[JointCommand, Memory]:
+        for key in ("forward", "sideways", "turn", "height"):
+            if abs(getattr(command, key)) > getattr(LIMITS, key) and memory.tick == 0:
+                self.log.append((t, f"the command {key} is clipped to ±{getattr(LIMITS, key):g}"))
+        found, after = self._plan(sensed, command, memory)
+        forces = self._forces(t, sensed, command, found, memory, after)
+        after = dataclasses.replace(after, forces=forces)
+        torque = self._torque(t, sensed, found, after)
+        rates = sensed.v[6:]
+        return JointCommand(velocity=rates, kd=self.joint_kd * robot.mass, torque=torque), after
+
+    def _forces(
+        self, t: float, sensed: Sensed, command: Command, found: Plan, before: Memory, after: Memory
+    ) -> Float[ndarray, "4 3"]:
+        """Stage one: at its own rate, and whenever a foot has come or gone."""
+        if self.stage == "balance":
+            return balance_forces(self.body, sensed, found, after.down, self.friction)
+        every = max(1, round(self.rate / self.mpc_rate))
+        if int(before.tick) % every and (after.down == before.down).all():
+            return before.forces
+        forces, status = self._mpc(sensed, command, found, after)
+        if forces is None:
+            self.log.append((t, f"MPC: {status}; the weight is shared"))
+            count = max(1.0, float(after.down.sum()))
+            return np.outer(after.down, np.array([0.0, 0.0, self.body.mass * 9.81 / count]))
+        return forces
+
+    def _mpc(
+        self, sensed: Sensed, command: Command, found: Plan, after: Memory
+    ) -> tuple[Float[ndarray, "4 3"] | None, str]:
+        mpc = ConvexMpc(self.body, friction=self.friction)
+        walking = after.walking > 0.5
+        dt = self.gait.period / mpc.steps if walking else 0.05
+        R, yaw = to_rotation(sensed.q[3:7]), float(found.euler[2])
+        com = sensed.q[:3] + R @ self.body.com
+        x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
+        times = dt * np.arange(1, mpc.steps + 1)
+        turn = float(after.velocity[2])
+        place = np.array([after.wanted[0], after.wanted[1]]) + np.outer(times, found.travel[:2])
+        offset = about_z(yaw) @ self.body.com
+        lift = self.walker.height + np.clip(command.height, -LIMITS.height, LIMITS.height)
+        reference = np.zeros((mpc.steps, 12))
+        reference[:, :2] = found.level
+        reference[:, 2] = yaw + np.remainder(after.wanted[2] - yaw + np.pi, 2 * np.pi) - np.pi + turn * times
+        reference[:, 3:5] = place + offset[:2]
+        reference[:, 5] = place @ found.slope[:2] + found.slope[2] + lift + offset[2]
+        reference[:, 8], reference[:, 9:12] = turn, found.travel
+        contacts = np.ones((mpc.steps, 4))
+        contacts[0] = after.down
+        if walking:
+            phases = (after.phase + (np.arange(1, mpc.steps) + 0.5) * dt / self.gait.period)[:, None]
+            contacts[1:] = (np.remainder(phases - np.array(self.gait.delays), 1.0) < self.gait.duty).astype(float)
+        stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
+        stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.walker.robot.feet[:4]])
+        feet = stand[None] - reference[:, None, 3:6]
+        forces, solution = mpc.solve(x, reference, contacts, feet, found.normal, dt)
+        return forces, solution.status
+
+    def _torque(self, t: float, sensed: Sensed, found: Plan, after: Memory) -> Float[ndarray, "nj"]:
+        """Stage two."""
+        if self.stage != "whole_body":
+            return self._transposed(sensed, found, after)
+        program, nv = found.program, len(found.bias)
+        f = np.array(program.f)
+        f[nv:] -= np.diag(program.H)[nv:] * after.forces.ravel()
+        solution = solve_bounded(program.H, f, program.A, program.low, program.high)
+        if solution.x is None:
+            self.log.append((t, f"whole-body program: {solution.status}; the feet that are down hold the weight"))
+            return self._transposed(sensed, found, after)
+        torque = program.A[6:nv] @ solution.x + found.bias[6:]
+        return np.clip(torque, -self.limits, self.limits)
+
+    def _transposed(self, sensed: Sensed, found: Plan, after: Memory) -> Float[ndarray, "nj"]:
+        """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, and the bias."""
+        torque, nv = np.array(found.bias[6:]), len(found.bias)
+        M = found.program.A[:nv, :nv]
+        for k in range(4):
+            J = found.J[k][:, 6:]
+            if after.down[k] > 0.5:
+                torque -= J.T @ after.forces[k]
+                continue
+            leg = np.flatnonzero(np.abs(J).sum(axis=0) > 0)
+            bend = np.linalg.lstsq(J[:, leg], found.swing[k], rcond=1e-3)[0]
+            torque[leg] += M[6:, 6:][np.ix_(leg, leg)] @ bend
+        return np.clip(torque, -self.limits, self.limits)
+
+
+__all__ = ["LIMITS", "STAGES", "Locomotion"]

@@ -1,0 +1,122 @@
+"""The single rigid body of a quadruped and the convex MPC on it (Di Carlo et al. 2018; seed 002: stage one of two).
+
+The robot is one body of the whole mass with the locked inertia of its standing pose, moved by forces at the feet that
+the gait plans to be down. With small roll and pitch the dynamics are linear in (Θ, p, ω, v), and the forces of a horizon
+come from one quadratic program with friction pyramids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.qp import Solution, friction_pyramid, solve_qp
+from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.kinematics.forward import center_of_mass
+from footfall.robot.description import Robot
+from footfall.spatial import skew
+from footfall.spatial.rotation import about_z
+
+
+@dataclass(frozen=True, eq=False)
+class SingleBody:
+    """Mass [kg], inertia about the centre of mass in base axes [kg m²], and where that is in the base [m]."""
+
+    mass: float
+    inertia: Float[ndarray, "3 3"]
+    com: Float[ndarray, "3"]
+
+    @staticmethod
+    def of(robot: Robot, joints: Float[ndarray, "nj"]) -> SingleBody:
+        """The robot locked in a pose."""
+        q, _ = robot.state(joints)
+        com, M = center_of_mass(robot, q), mass_matrix(robot, q)
+        inertia = M[:3, :3] - robot.mass * ((com @ com) * np.eye(3) - np.outer(com, com))
+        return SingleBody(robot.mass, inertia, com)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexMpc:
+    """Weights of the horizon: (roll, pitch, yaw; x, y, z; ω; v), and of the forces."""
+
+    body: SingleBody
+    steps: int = 10
+    weights: tuple[float, ...] = (60.0, 60.0, 40.0, 10.0, 10.0, 200.0, 0.5, 0.5, 1.0, 8.0, 8.0, 2.0)
+    force_weight: float = 2e-5
+    friction: float = 0.5
+    largest_force: float = 3.0  # of one foot, in robot weights
+    time_limit: float = 0.02
+
+    def solve(
+        self,
+        x: Float[ndarray, "12"],
+        reference: Float[ndarray, "steps 12"],
+        contacts: Float[ndarray, "steps 4"],
+        feet: Float[ndarray, "steps 4 3"],
+        normal: Float[ndarray, "3"],
+        dt: float,
+    ) -> tuple[Float[ndarray, "4 3"] | None, Solution]:
+        """(forces [N] in world axes for the first step, how it went).
+
+        x = (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes; ``feet`` are positions relative to the
+        planned centre of mass.
+        """
+        columns = [(k, i) for k in range(self.steps) for i in range(4) if contacts[k, i] > 0.5]
+        if not columns:
+            return np.zeros((4, 3)), Solution(np.zeros(0), "flight", 0.0)
+        free, Phi = self._predict(x, reference, columns, feet, dt)
+        W = np.tile(self.weights, self.steps)
+        error = free - reference.ravel()
+        weighted = Phi * W[:, None]
+        H = Phi.T @ weighted + self.force_weight * np.eye(Phi.shape[1])
+        pyramid = friction_pyramid(self.friction, normal)
+        rows = len(columns)
+        A = np.kron(np.eye(rows), pyramid)
+        weight = self.body.mass * 9.81
+        lower = np.zeros(5 * rows)
+        upper = np.tile([np.inf, np.inf, np.inf, np.inf, self.largest_force * weight], rows)
+        lower[4::5] = 0.02 * weight
+        solution = solve_qp(0.5 * (H + H.T), weighted.T @ error, A, lower, upper, self.time_limit)
+        if solution.x is None:
+            return None, solution
+        forces = np.zeros((4, 3))
+        for at, (k, i) in enumerate(columns):
+            if k == 0:
+                forces[i] = solution.x[3 * at : 3 * at + 3]
+        return forces, solution
+
+    def _predict(
+        self, x: ndarray, reference: ndarray, columns: list[tuple[int, int]], feet: ndarray, dt: float
+    ) -> tuple[ndarray, ndarray]:
+        """States of the horizon without forces, and how each force moves each of them."""
+        n = self.steps
+        free, state = np.zeros(12 * n), x
+        blocks = np.zeros((12 * n, 3 * len(columns)))
+        gravity = np.zeros(12)
+        gravity[11] = -9.81
+        A = np.eye(12)
+        for k in range(n):
+            R_z = about_z(reference[k, 2])
+            inverse = np.linalg.inv(R_z @ self.body.inertia @ R_z.T)
+            A[:3, 6:9], A[3:6, 9:12] = dt * R_z.T, dt * np.eye(3)
+            state = A @ state + dt * gravity + _half(gravity, dt)
+            before = blocks[12 * (k - 1) : 12 * k] if k else np.zeros((12, 3 * len(columns)))
+            now = A @ before
+            for at, (step, i) in enumerate(columns):
+                if step == k:
+                    turn, push = inverse @ skew(feet[k, i]), np.eye(3) / self.body.mass
+                    now[6:9, 3 * at : 3 * at + 3] += dt * turn
+                    now[9:12, 3 * at : 3 * at + 3] += dt * push
+                    now[:3, 3 * at : 3 * at + 3] += 0.5 * dt * dt * (R_z.T @ turn)
+                    now[3:6, 3 * at : 3 * at + 3] += 0.5 * dt * dt * push
+            free[12 * k : 12 * k + 12], blocks[12 * k : 12 * k + 12] = state, now
+        return free, blocks
+
+
+def _half(gravity: ndarray, dt: float) -> ndarray:
+    out = np.zeros(12)
+    out[3:6] = 0.5 * dt * dt * gravity[9:12]
+    return out
