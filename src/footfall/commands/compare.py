@@ -1,0 +1,131 @@
+"""``footfall compare``: the same robot, controller and ground in footfall and in MuJoCo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
+from footfall.commands.run_options import (
+    ConstantsOption,
+    ContactOption,
+    ControllerOption,
+    DropOption,
+    DtOption,
+    DurationOption,
+    FrictionOption,
+    GaitOption,
+    GroundOption,
+    IntegratorOption,
+    KdOption,
+    KpOption,
+    OutOption,
+    SeedOption,
+    SidewaysOption,
+    SpeedOption,
+    SubjectArgument,
+    TurnOption,
+    planned,
+)
+
+if TYPE_CHECKING:
+    from footfall.simulate.recording import Recording
+
+NAME = "compare"
+EXAMPLES = examples(
+    "footfall compare mini_cheetah --against mujoco",
+    "footfall compare mini_cheetah --against mujoco --dt 1e-4 --constants B --json",
+)
+REFEREES = ("mujoco",)
+
+
+def command(
+    robot: SubjectArgument,
+    against: Annotated[str, typer.Option("--against", help="mujoco.")] = "mujoco",
+    gait: GaitOption = None,
+    constants: ConstantsOption = None,
+    speed: SpeedOption = None,
+    sideways: SidewaysOption = None,
+    turn: TurnOption = None,
+    controller: ControllerOption = None,
+    kp: KpOption = None,
+    kd: KdOption = None,
+    contact: ContactOption = None,
+    ground: GroundOption = None,
+    friction: FrictionOption = None,
+    drop: DropOption = None,
+    duration: DurationOption = None,
+    dt: DtOption = None,
+    integrator: IntegratorOption = None,
+    seed: SeedOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the same robot, controller and ground in both, and say how far they are apart.
+
+    MuJoCo's contact is that of de Paula et al. 2024 (solref -1600 -100, elliptic cone). With --out FILE.mcap its
+    recording goes to FILE.mujoco.mcap. Exit status 1 when a robot fell or our run diverged.
+    """
+    from footfall.errors import unknown
+
+    given = {key: value for key, value in locals().items() if key not in ("robot", "against", "as_json", "unknown")}
+    if against not in REFEREES:
+        raise unknown("simulator", against, REFEREES)
+    run = planned(robot, given)
+    from footfall.compare.mujoco_run import run_mujoco
+
+    with progress(f"comparing {run.simulation.robot.name}") as report_progress:
+        report_progress("MuJoCo", 0, 2)
+        theirs = run_mujoco(run.simulation, run.options.duration)
+        report_progress("footfall", 1, 2)
+        ours = run.simulation.run(run.options.duration, run.options.out)
+    if run.options.out is not None:
+        theirs.save(Path(run.options.out).with_suffix(".mujoco.mcap"))
+    result = distances(ours, theirs)
+    if as_json:
+        print_json(result)
+    else:
+        _print(run.simulation.robot.name, result)
+    trouble = [] if run.simulation.stopped is None else [run.simulation.stopped.message]
+    trouble += ["the robot fell in MuJoCo"] if theirs.meta["fell"] else []
+    for text in trouble:
+        note(text)
+    if trouble:
+        raise typer.Exit(1)
+
+
+def distances(ours: Recording, theirs: Recording) -> dict[str, Any]:
+    """The JSON object of a comparison; pairs are ours, then theirs."""
+    from footfall.compare import metrics
+
+    return {
+        "position_mae": metrics.position_mae(ours, theirs).tolist(),
+        "euler_mae_deg": metrics.euler_mae_deg(ours, theirs).tolist(),
+        "force_mae": metrics.force_mae(ours, theirs),
+        "contact_agreement": metrics.contact_agreement(ours, theirs),
+        "peak_force": [metrics.peak_force(rec) for rec in (ours, theirs)],
+        "wall_seconds": [metrics.wall_seconds(rec) for rec in (ours, theirs)],
+    }
+
+
+def _print(robot: str, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    apart = Table(title=f"{robot}: mean absolute difference between footfall and MuJoCo", title_justify="left")
+    apart.add_column("")
+    for title in ("first", "second", "third"):
+        apart.add_column(title, justify="right")
+    apart.add_row("trunk position x, y, z [mm]", *(f"{1e3 * value:.1f}" for value in result["position_mae"]))
+    apart.add_row("Euler angles yaw, pitch, roll [deg]", *(f"{value:.2f}" for value in result["euler_mae_deg"]))
+    apart.add_row("vertical force, all feet [N]", f"{result['force_mae']:.2f}")
+    apart.add_row("contact agrees, all feet", f"{100 * result['contact_agreement']:.1f} %")
+    both = Table(title_justify="left")
+    both.add_column("")
+    for title in ("footfall", "MuJoCo"):
+        both.add_column(title, justify="right")
+    both.add_row("largest vertical force [N]", *(f"{value:.0f}" for value in result["peak_force"]))
+    both.add_row("time spent stepping [s]", *(f"{value:.3f}" for value in result["wall_seconds"]))
+    console().print(apart)
+    console().print(both)

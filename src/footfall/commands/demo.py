@@ -1,0 +1,30 @@
+"""``footfall demo``: ten seconds of trot beside MuJoCo, as in de Paula et al. 2024."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from footfall.commands.common import JsonOption, examples, print_json
+from footfall.commands.reproduce import measure, show, verdict
+
+NAME = "demo"
+EXAMPLES = examples("footfall demo", "footfall demo --out reports/demo --json")
+
+
+def command(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the report.")] = Path("out/demo"),
+    as_json: JsonOption = False,
+) -> None:
+    """Seed experiment: 10 s of trot, footfall beside MuJoCo; a table, and one self-contained HTML report.
+
+    The same claims as ``footfall reproduce depaula2024``, with fewer variants beside them.
+    """
+    outcomes, written = measure(("depaula2024",), out, "footfall demo", quick=True)
+    if as_json:
+        print_json({"report": str(written.report), "claims": [claim.to_json() for claim in outcomes[0].claims]})
+    else:
+        show(outcomes, written)
+    verdict(outcomes)

@@ -1,0 +1,95 @@
+"""``footfall reproduce``: a paper's tables and figures again, claim by claim."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
+
+if TYPE_CHECKING:
+    from footfall.experiments.claims import Outcome
+    from footfall.report import Written
+
+NAME = "reproduce"
+EXAMPLES = examples(
+    "footfall reproduce depaula2024",
+    "footfall reproduce all --out reports --json",
+)
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="depaula2024, or all.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure every claim of a paper again, and write a report with its figures.
+
+    Exit status 1 when a claim is not reproduced and we cannot say why.
+    """
+    from footfall import experiments
+    from footfall.errors import unknown
+
+    names = experiments.names() if name == "all" else (name,)
+    if not set(names) <= set(experiments.names()):
+        raise unknown("experiment", name, (*experiments.names(), "all"))
+    folder = out or Path("out") / name
+    outcomes, written = measure(names, folder, f"footfall reproduce {name}", quick=False)
+    objects = [o.to_json([str(path) for path in written.figures.get(o.experiment, [])]) for o in outcomes]
+    if as_json:
+        many = {"experiments": objects, "report": str(written.report)}
+        print_json({**objects[0], "report": str(written.report)} if len(objects) == 1 and name != "all" else many)
+    else:
+        show(outcomes, written)
+    verdict(outcomes)
+
+
+def measure(names: tuple[str, ...], folder: Path, command: str, quick: bool) -> tuple[list[Outcome], Written]:
+    """Do experiments and write their report."""
+    from footfall import experiments, report
+    from footfall.experiments.trot_runs import cores
+
+    folder.mkdir(parents=True, exist_ok=True)  # a place that cannot be written to is found now
+    began, outcomes = time.monotonic(), []
+    for name in names:
+        with progress(name) as report_progress:
+            outcomes.append(experiments.run(name, quick, report_progress, workers=min(cores(), 8)))
+    return outcomes, report.write(outcomes, folder, command, time.monotonic() - began)
+
+
+def show(outcomes: list[Outcome], written: Written) -> None:
+    """The claims as a table, and where the report is."""
+    out = console()
+    for outcome in outcomes:
+        out.print(claims_table(outcome))
+    out.print(f"report: {written.report}", highlight=False, soft_wrap=True)
+
+
+def claims_table(outcome: Outcome) -> Any:
+    from rich.table import Table
+
+    from footfall.experiments.claims import shown
+
+    colors = {"reproduced": "green", "refuted": "yellow", "not_reproduced": "bold red"}
+    table = Table(title=outcome.title, title_justify="left")
+    table.add_column("claim")
+    for title in ("paper", "ours"):
+        table.add_column(title, justify="right")
+    table.add_column("unit")
+    table.add_column("verdict")
+    for claim in outcome.claims:
+        verdict = f"[{colors[claim.verdict]}]{claim.verdict.replace('_', ' ')}[/]"
+        table.add_row(claim.claim, shown(claim.printed), shown(claim.measured), claim.unit, verdict)
+    return table
+
+
+def verdict(outcomes: list[Outcome]) -> None:
+    """Exit status 1 if something is left unexplained."""
+    missing = [claim for outcome in outcomes for claim in outcome.claims if claim.verdict == "not_reproduced"]
+    for claim in missing:
+        note(f"{claim.id} is not reproduced: printed {claim.printed}, measured {claim.measured} {claim.unit}".rstrip())
+    if missing:
+        raise typer.Exit(1)

@@ -1,0 +1,54 @@
+"""The options of one run, shared by ``simulate`` and ``compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from footfall.simulate.runfile import Planned
+
+SubjectArgument = Annotated[
+    str,
+    typer.Argument(metavar="ROBOT|RUN.toml", help="A library name, a URDF or MJCF file, or a run file with options."),
+]
+GaitOption = Annotated[str | None, typer.Option("--gait", help="trot, walk, pace, bound, ... (trot unless given).")]
+ConstantsOption = Annotated[
+    str | None, typer.Option("--constants", help="Set of known-good gait constants; A to E for mini_cheetah's trot.")
+]
+SpeedOption = Annotated[float | None, typer.Option("--speed", help="Forward speed asked for [m/s]; sets the stride.")]
+SidewaysOption = Annotated[float | None, typer.Option("--sideways", help="Speed to the left [m/s].")]
+TurnOption = Annotated[float | None, typer.Option("--turn", help="Turn rate to the left [rad/s].")]
+ControllerOption = Annotated[
+    str | None, typer.Option("--controller", help="pd (joint PD on a gait) or hold (stand still); pd unless given.")
+]
+KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
+KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]
+ContactOption = Annotated[str | None, typer.Option("--contact", help="Contact model; compliant unless given.")]
+GroundOption = Annotated[
+    str | None, typer.Option("--ground", help="plane, or slope:D (D degrees, uphill along +x); plane unless given.")
+]
+FrictionOption = Annotated[float | None, typer.Option("--friction", help="Of the ground; 0.8 unless given.")]
+DropOption = Annotated[float | None, typer.Option("--drop", help="Height of the feet at the start [m].")]
+DurationOption = Annotated[float | None, typer.Option("--duration", help="Simulated time [s]; 10 unless given.")]
+DtOption = Annotated[float | None, typer.Option("--dt", help="Physics step [s]; 1e-3 unless given.")]
+IntegratorOption = Annotated[
+    str | None, typer.Option("--integrator", help="linearly_implicit (default), semi_implicit_euler, heun or rk4.")
+]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of whatever is random; 0 unless given.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Recording to write (.mcap).")]
+
+
+def planned(subject: str, given: dict[str, Any]) -> Planned:
+    """The simulation of a robot or a run file; options on the command line win over those in the file."""
+    from footfall.commands.common import load_robot
+    from footfall.simulate.runfile import options_of, plan, read_run_file
+
+    asked = {key: value for key, value in given.items() if value is not None}
+    if "out" in asked:
+        asked["out"] = str(asked["out"])
+    inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
+    options = options_of({**inside, **asked})
+    return plan(load_robot(options.robot), options)

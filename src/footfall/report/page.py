@@ -1,0 +1,155 @@
+"""One self-contained HTML page of one or more experiments: claims, figures, tables, how to do it again.
+
+Nothing is fetched: figures are embedded as data, the style sheet is part of the page, and there is no script.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from footfall.experiments.claims import VERDICTS, Claim, Outcome, Table, shown
+from footfall.report.machine import machine, versions
+from footfall.report.style import CSS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DPI = 180  # of embedded figures: sharp on a laptop's display
+
+
+def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -> str:
+    """The page as text. ``command`` repeats it; ``took`` is how long that was [s]."""
+    title = outcomes[0].title if len(outcomes) == 1 else "Published claims, measured again"
+    sections = [_experiment(outcome, alone=len(outcomes) == 1) for outcome in outcomes]
+    links = [(f"#{o.experiment}", o.title) for o in outcomes] if len(outcomes) > 1 else []
+    if len(outcomes) == 1:
+        name = outcomes[0].experiment
+        parts = {"claims": "Claims", "figures": "Figures", "settings": "Settings", "tables": "Tables"}
+        has = {
+            "claims": True,
+            "figures": outcomes[0].figures,
+            "settings": outcomes[0].settings,
+            "tables": outcomes[0].tables,
+        }
+        links = [(f"#{name}-{key}", text) for key, text in parts.items() if has[key]]
+    links.append(("#again", "Do it again"))
+    nav = "".join(f'<a href="{href}">{escape(text)}</a>' for href, text in links)
+    lead = f'<p class="lead">{escape(outcomes[0].summary)}</p>' if len(outcomes) == 1 else ""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>footfall: {escape(title)}</title>
+<style>{CSS}</style>
+</head>
+<body>
+<main>
+<header class="top">
+<div class="kicker">footfall report</div>
+<h1>{escape(title)}</h1>
+{_tally([claim for outcome in outcomes for claim in outcome.claims])}
+{lead}
+<nav>{nav}</nav>
+</header>
+{"".join(sections)}
+{_again(command, took)}
+</main>
+</body>
+</html>
+"""
+
+
+def data_uri(figure: Figure, dpi: int = DPI) -> str:
+    """A figure as a PNG inside an address."""
+    return f"data:image/png;base64,{base64.b64encode(png(figure, dpi)).decode('ascii')}"
+
+
+def png(figure: Figure, dpi: int = DPI) -> bytes:
+    """A figure as the bytes of a PNG file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+# -- sections ----------------------------------------------------------------------------------------------------------
+def _experiment(outcome: Outcome, alone: bool) -> str:
+    name = escape(outcome.experiment)
+    parts = []
+    if not alone:
+        parts.append(f'<h2 id="{name}">{escape(outcome.title)}</h2><p class="lead">{escape(outcome.summary)}</p>')
+    parts.append(f'<h2 id="{name}-claims">Claims: printed and measured</h2>{_claims(outcome.claims)}')
+    if outcome.figures:
+        parts.append(f'<h2 id="{name}-figures">Figures</h2>')
+        parts += [_figure(id, figure, outcome.captions.get(id, id)) for id, figure in outcome.figures.items()]
+    if outcome.settings:
+        parts.append(f'<h2 id="{name}-settings">Settings</h2>{_facts(outcome.settings)}')
+    if outcome.tables:
+        parts.append(f'<h2 id="{name}-tables">Tables</h2>')
+        parts += [_table(table) for table in outcome.tables]
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _tally(claims: Sequence[Claim]) -> str:
+    counts = Counter(claim.verdict for claim in claims)
+    badges = [
+        f'<span class="badge {verdict}">{counts[verdict]} {_words(verdict)}</span>'
+        for verdict in VERDICTS
+        if counts[verdict]
+    ]
+    return f'<div class="tally">{"".join(badges)}</div>'
+
+
+def _claims(claims: Sequence[Claim]) -> str:
+    rows = []
+    for claim in claims:
+        note = f'<span class="note">{escape(claim.note)}</span>' if claim.note else ""
+        rows.append(
+            f'<tr><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span>{note}</td>'
+            f'<td class="number">{_value(claim.printed, claim.unit)}</td>'
+            f'<td class="number">{_value(claim.measured, claim.unit)}</td>'
+            f'<td><span class="badge {claim.verdict}">{_words(claim.verdict)}</span></td></tr>'
+        )
+    head = '<th>claim</th><th class="number">printed</th><th class="number">measured</th><th>verdict</th>'
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _value(value: float | str | bool | None, unit: str) -> str:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return escape(shown(value)) + (f' <span class="unit">{escape(unit)}</span>' if unit and number else "")
+
+
+def _figure(id: str, figure: Figure, caption: str) -> str:
+    image = f'<img src="{data_uri(figure)}" alt="{escape(caption)}">'
+    return f'<figure id="{escape(id)}">{image}<figcaption>{escape(caption)}</figcaption></figure>'
+
+
+def _facts(facts: dict[str, str]) -> str:
+    rows = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in facts.items())
+    return f'<div class="scroll"><table class="facts"><tbody>{rows}</tbody></table></div>'
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    note = f'<p class="small">{escape(table.note)}</p>' if table.note else ""
+    return (
+        f'<h3>{escape(table.title)}</h3>{note}<div class="scroll"><table class="plain"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _again(command: str, took: float | None) -> str:
+    facts = machine() | {"versions": ", ".join(f"{name} {version}" for name, version in versions().items())}
+    if took is not None:
+        facts["took"] = f"{took:.0f} s"
+    return f'<section><h2 id="again">Do it again</h2><pre>{escape(command)}</pre>{_facts(facts)}</section>'
+
+
+def _words(verdict: str) -> str:
+    return verdict.replace("_", " ")

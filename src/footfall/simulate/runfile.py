@@ -1,0 +1,215 @@
+"""Run files: the options of one run in TOML, and the simulation they describe.
+
+    robot = "mini_cheetah"        # or a path to a URDF or MJCF file, beside the run file
+    gait = "trot"
+    speed = 0.3
+    ground = "slope:5"
+    duration = 20.0
+    out = "uphill.mcap"
+
+Every key is an option of ``footfall simulate``; what is not said keeps its default. Paths are relative to the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from footfall.contact.ground import Ground, Plane
+from footfall.contact.model import named as contact_named
+from footfall.control.interface import Command, Controller
+from footfall.control.joint_pd import Hold, JointPD
+from footfall.errors import InputError, unknown
+from footfall.gait import tuned
+from footfall.gait.pattern import Gait
+from footfall.gait.pattern import named as gait_named
+from footfall.robot import library
+from footfall.robot.description import Robot
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.standing import standing_start
+
+CONTROLLERS = ("pd", "hold")
+GROUNDS = ("plane", "slope:D")
+_RATE = 1000.0  # [Hz], about which controllers are called
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """One run, in the words of the command line. None: left to the robot, the gait or the controller."""
+
+    robot: str
+    gait: str | None = None
+    constants: str | None = None  # which known-good set of a gait's constants
+    speed: float | None = None  # forward [m/s]
+    sideways: float = 0.0  # to the left [m/s]
+    turn: float = 0.0  # to the left [rad/s]
+    controller: str = "pd"
+    kp: float | None = None  # [N m/rad]
+    kd: float | None = None  # [N m s/rad]
+    contact: str = "compliant"
+    ground: str = "plane"
+    friction: float = 0.8
+    drop: float = 0.0  # height of the feet over the ground at the start [m]
+    duration: float = 10.0  # [s]
+    dt: float = 1e-3  # [s]
+    integrator: str = "linearly_implicit"
+    seed: int = 0
+    out: str | None = None  # recording
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, _checked(field.name, str(field.type), getattr(self, field.name)))
+        for key in ("duration", "dt"):
+            if not getattr(self, key) > 0:
+                raise InputError(f"{key} must be positive, got {getattr(self, key)}")
+        if self.seed < 0:
+            raise InputError(f"seed must not be negative, got {self.seed}")
+        if self.out is not None and Path(self.out).suffix != ".mcap":
+            raise InputError(f"a recording is an .mcap file, got {self.out!r}")
+
+
+KEYS = tuple(field.name for field in dataclasses.fields(RunOptions))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A simulation ready to run, and what was asked of it."""
+
+    options: RunOptions
+    simulation: Simulation
+    gait: Gait | None
+    commanded_speed: float  # [m/s]
+    ramp: float  # time of the start that means leave out [s]
+
+
+def read_run_file(path: str | Path) -> dict[str, Any]:
+    """The options in a run file; a key that is none is refused with the nearest that is."""
+    file = Path(path)
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} is not TOML: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot read the run file {file}: {error.strerror}") from error
+    for key in found:
+        if key not in KEYS:
+            raise unknown(f"key of the run file {file}", key, KEYS, "choose from")
+    if "robot" not in found:
+        raise InputError(f'the run file {file} names no robot: it needs  robot = "mini_cheetah"  or the like')
+    for key in ("robot", "out"):
+        value = found.get(key)
+        if isinstance(value, str) and not (key == "robot" and value in library.names()):
+            found[key] = str(file.parent / value)
+    return found
+
+
+def options_of(given: Mapping[str, Any]) -> RunOptions:
+    """Options from a run file or the command line: what is None is not given."""
+    return RunOptions(**{key: value for key, value in given.items() if value is not None})
+
+
+def plan(robot: Robot, options: RunOptions) -> Planned:
+    """The simulation that options describe."""
+    ground = ground_named(options.ground, options.friction)
+    controller, gait = _controller(robot, options)
+    speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
+    command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
+    simulation = Simulation(
+        robot, controller, contact_named(options.contact), ground, dt=options.dt, command=command, seed=options.seed,
+        start=standing_start(robot, controller, ground, command, options.drop), integrator=options.integrator,
+    )  # fmt: skip
+    return Planned(options, simulation, gait, speed, gait.ramp if gait else 0.0)
+
+
+def ground_named(name: str, friction: float = 0.8) -> Ground:
+    """``plane``, or ``slope:D`` that rises by D degrees along +x."""
+    kind, _, size = name.partition(":")
+    if kind == "plane" and not size:
+        return Plane(friction)
+    if kind != "slope":
+        raise unknown("ground", name, GROUNDS)
+    try:
+        return Plane.slope(float(size), friction)
+    except ValueError as error:
+        raise InputError(f"a slope needs an angle in degrees, as in slope:5, got {name!r}") from error
+
+
+# -- controllers -------------------------------------------------------------------------------------------------------
+def _controller(robot: Robot, options: RunOptions) -> tuple[Controller, Gait | None]:
+    if options.controller not in CONTROLLERS:
+        raise unknown("controller", options.controller, CONTROLLERS)
+    rate = fitting_rate(options.dt)
+    if options.controller == "hold":
+        asked = [key for key in ("gait", "constants", "speed") if getattr(options, key) is not None]
+        asked += [key for key in ("sideways", "turn") if getattr(options, key)]
+        if asked:
+            raise InputError(f"controller 'hold' stands still: it takes no {asked[0]}")
+        kp, kd = _gains(robot, options)
+        return Hold("stand", kp, kd, rate), None
+    for key in ("sideways", "turn"):
+        if getattr(options, key):
+            raise InputError(f"controller 'pd' follows its gait straight ahead: it takes no {key}")
+    gait = _gait(robot, options)
+    kp, kd = _gains(robot, options)
+    return JointPD(gait, kp, kd, rate), gait
+
+
+def _gait(robot: Robot, options: RunOptions) -> Gait:
+    """Known-good constants where there are some, else the pattern's own; a speed sets the stride."""
+    name = options.gait or "trot"
+    known = tuned.choices(robot.name, name)
+    if options.constants is not None and options.constants not in known:
+        raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
+    gait = tuned.for_robot(robot, name, options.constants or known[0]).gait if known else gait_named(name)
+    return gait if options.speed is None else gait.replace(stride=options.speed * gait.duty * gait.period)
+
+
+def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
+    """As asked, as tuned for this gait or any of this robot's, or in proportion to the weight."""
+    weight = 9.81 * robot.mass
+    kp, kd = 0.5 * weight, 0.012 * weight
+    for name in (options.gait or "trot", "trot", "walk"):
+        known = tuned.choices(robot.name, name)
+        if known:
+            found = tuned.for_robot(robot, name, known[0])
+            kp, kd = found.kp, found.kd
+            break
+    return kp if options.kp is None else options.kp, kd if options.kd is None else options.kd
+
+
+def fitting_rate(dt: float) -> float:
+    """The rate next to 1 kHz whose period is a whole number of steps [Hz]."""
+    return 1.0 / (max(1, round(1.0 / (_RATE * dt))) * dt)
+
+
+def _checked(name: str, kind: str, value: Any) -> Any:
+    """A value of the option's type: whole numbers pass for decimal ones, nothing else passes for anything else."""
+    if value is None and "None" in kind:
+        return None
+    wanted = kind.partition(" |")[0]
+    if wanted == "float" and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    if wanted == "int" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if wanted == "str" and isinstance(value, str) and value:
+        return value
+    words = {"float": "a finite number", "int": "a whole number", "str": "a text"}[wanted]
+    raise InputError(f"{name} must be {words}, got {value!r}")
+
+
+__all__ = [
+    "CONTROLLERS",
+    "GROUNDS",
+    "KEYS",
+    "Planned",
+    "RunOptions",
+    "ground_named",
+    "options_of",
+    "plan",
+    "read_run_file",
+]
