@@ -88,7 +88,7 @@ def step_task(name: str, integrator: str, cone: str) -> Task:
     return Task(name, lambda count: mj.mj_step(model, data, nstep=count), "robot-step", before=settled.reset)
 
 
-def rollout_task(name: str, integrator: str, cone: str, robots: int = 8, steps: int = 100) -> Task:
+def rollout_task(name: str, integrator: str, cone: str, robots: int = 2, steps: int = 100) -> Task:
     """mujoco.rollout of standing robots in the calling thread, its solver warm from the start."""
     mj, settled = mujoco.library(), Settled.build(integrator, cone)
     from mujoco import rollout

@@ -36,8 +36,8 @@ METHOD = (
     " against the engine's own limit (ours dt 1e-6, MuJoCo Euler dt 1e-5 for each cone). Ours: the longest step of"
     " the ladder such that it and all shorter ones stay below 0.5 mm in both motions. MuJoCo: for every integrator"
     " and cone the longest step below 0.5 mm in both, and of these the fastest. Times are the mean of both motions,"
-    " least of at least 20 interleaved rounds on one pinned core; all steps of a motion inside one call, ours less a"
-    " call of no steps."
+    " least thread time of at least 20 interleaved rounds on one pinned core; all steps of a motion inside one call,"
+    " ours less a call of no steps."
 )
 DROP, DURATION, BOUND = 5e-3, 0.5, 0.5e-3  # [m], [s], [m]
 MOTIONS = {"straight": 0.0, "sideways": 0.3}  # [m/s] to the left
@@ -67,27 +67,30 @@ class Found:
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report:
     """Find the steps, then time them for about ``seconds``."""
-    notes: list[str] = []
+    chosen: dict[str, Found | None] = {}
     tasks: list[Task] = []
     with pinned(), _quiet_mujoco():
         for done, (name, contact) in enumerate(((OURS, DAMPED), (OURS_RINGING, RINGING))):
             progress(f"convergence of {name}", done, 2 + len(CONES))
             function = _compiled(contact)
             found = longest_step(_ours(function), _LIMIT, (*_COUNTS, *_FINER), all_shorter=True)
-            tasks += _own_tasks(name, function, found, notes)
+            chosen[name] = found
+            tasks += _own_tasks(name, function, found)
         for done, cone in enumerate(CONES):
             progress(f"convergence of MuJoCo, {cone}", 2 + done, 2 + len(CONES))
-            tasks += _mujoco_tasks(cone, notes)
+            tasks += _mujoco_tasks(cone, chosen)
         rows = _means(interleaved(tasks, seconds, progress))
+    notes = [f"{name}: {found or 'no step is accurate enough'}" for name, found in chosen.items()]
     times = {row.name: row.ns for row in rows}
     peers = {name: ns for name, ns in times.items() if name.startswith("mujoco")}
     if OURS not in times or not peers:
         raise FootfallError("no step of the ladder is accurate enough: " + "; ".join(notes))
     best = min(peers, key=lambda name: peers[name])
     notes.append(f"MuJoCo at its best: {best}")
-    return Report(
-        "simulated_second", rows, {"mujoco_over_ours": peers[best] / times[OURS]}, subject.operations(), METHOD, notes
-    )
+    ratios = {"mujoco_over_ours": peers[best] / times[OURS]}
+    titles = {name: f"{name}, dt {DURATION / found.steps:.3g}" for name, found in chosen.items() if found is not None}
+    rows = [Row(titles[row.name], row.ns, row.per) for row in rows]
+    return Report("simulated_second", rows, ratios, subject.operations(), METHOD, notes)
 
 
 def longest_step(
@@ -132,8 +135,7 @@ def _ours(function: Any) -> Run:
     return run
 
 
-def _own_tasks(name: str, function: Any, found: Found | None, notes: list[str]) -> list[Task]:
-    notes.append(f"{name}: {found or 'no step is accurate enough'}")
+def _own_tasks(name: str, function: Any, found: Found | None) -> list[Task]:
     if found is None:
         return []
     dt = np.array(DURATION / found.steps)
@@ -152,13 +154,13 @@ def _own_tasks(name: str, function: Any, found: Found | None, notes: list[str]) 
 
 
 # -- MuJoCo ------------------------------------------------------------------------------------------------------------
-def _mujoco_tasks(cone: str, notes: list[str]) -> list[Task]:
+def _mujoco_tasks(cone: str, chosen: dict[str, Found | None]) -> list[Task]:
     stands = {integrator: MuJoCoStand.build(integrator, cone, subject.DT) for integrator in INTEGRATORS}
     limit = {motion: _theirs(stands["Euler"])(motion, _MUJOCO_LIMIT) for motion in MOTIONS}
     tasks = []
     for integrator, stand in stands.items():
-        found, name = longest_step(_theirs(stand), limit, _COUNTS), f"mujoco {cone} {integrator}"
-        notes.append(f"{name}: {found or 'no step is accurate enough'}")
+        name = f"mujoco {cone} {integrator}"
+        found = chosen[name] = longest_step(_theirs(stand), limit, _COUNTS)
         if found is not None:
             tasks += [_mujoco_task(f"{name}|{motion}", stand, motion, found.steps) for motion in MOTIONS]
     return tasks

@@ -20,11 +20,13 @@ from footfall.bench.timing import Row
 from footfall.errors import FootfallError
 
 _IMPORT = "import time; began = time.perf_counter(); import footfall; print(time.perf_counter() - began)"
-_MOST = 10  # starts of a kind
+_MOST, _AGAIN = 10, 3  # rounds; quick starts in each of them
 PER = "start"
 
 
-def starts(functions: Sequence[str], seconds: float, progress: Callable[[str, int, int], None]) -> list[Row]:
+def starts(
+    functions: Sequence[str], seconds: float, progress: Callable[[str, int, int], None], with_import: bool = True
+) -> list[Row]:
     """Rows of the import and of each named function (see ``first_result``), as many rounds as fit, at least one."""
     best: dict[str, float] = {}
 
@@ -37,11 +39,12 @@ def starts(functions: Sequence[str], seconds: float, progress: Callable[[str, in
         for function in functions[:1]:
             _first_result_elsewhere(function, Path(folder) / "unused", bytecode)
         while done == 0 or (done < _MOST and time.perf_counter() - began < seconds):
-            keep(IMPORT, _child([sys.executable, "-c", _IMPORT], {}, bytecode))
+            for _ in range(_AGAIN if with_import else 0):
+                keep(IMPORT, _child([sys.executable, "-c", _IMPORT], {}, bytecode))
             for function in functions:
                 progress(f"fresh processes: {function}", done, _MOST)
                 cache = Path(folder) / f"{function} {done}"
-                for kind in (FRESH, CACHED, CACHED):
+                for kind in (FRESH, *[CACHED] * _AGAIN):
                     keep(start_row(kind, function), _first_result_elsewhere(function, cache, bytecode))
             done += 1
     return [Row(name, 1e9 * took, PER) for name, took in best.items()]
