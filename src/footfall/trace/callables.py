@@ -282,7 +282,7 @@ class Native(Function):
         parts, at = [], 0
         for shape in self.signature.output_shapes:
             size = tree.size(shape)
-            parts.append(np.ascontiguousarray(record[:, at : at + size]).reshape(-1, *shape))
+            parts.append(np.ascontiguousarray(record[:, at : at + size]).reshape(len(record), *shape))
             at += size
         after = self._fold(out.copy())
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
