@@ -1,12 +1,13 @@
 """From a joint command to the torque at the joint, and how steeply it falls with speed (for implicit steps).
 
 Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
-of the voltage after back-EMF. A saturated motor has no feedback slope.
+of the voltage after back-EMF. A motor at its own limit has no slope, one short of voltage that of its back-EMF.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +15,9 @@ from numpy import ndarray
 
 from footfall.control.interface import JointCommand
 from footfall.dynamics.passive import joint_values
+from footfall.errors import InputError
 from footfall.robot.description import Robot
+from footfall.robot.parts import Actuator
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class JointForces:
     passive: Float[ndarray, "nj"]  # springs, damping, dry friction, end stops
     motor_slope: Float[ndarray, "nj"]
     passive_slope: Float[ndarray, "nj"]
+    spring: Float[ndarray, "nj"]  # the springs' part of ``passive``, whose work is potential energy
+    spring_slope: Float[ndarray, "nj"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,12 @@ class JointModel:
     stop_stiffness: float = 500.0  # [N m/rad]
     stop_damping: float = 5.0  # [N m s/rad]
     stick_rate: float = 0.05  # [rad/s], over which dry friction reverses
+
+    def __post_init__(self) -> None:
+        for key, least in (("stop_stiffness", 0.0), ("stop_damping", 0.0), ("stick_rate", 1e-6)):
+            value = getattr(self, key)
+            if not isinstance(value, Real) or not (np.isfinite(float(value)) and value >= least):
+                raise InputError(f"{key.replace('_', ' ')} of a joint model must be at least {least:g}, got {value!r}")
 
     @staticmethod
     def ideal() -> JointModel:
@@ -65,11 +76,13 @@ def joint_forces(
     if model.motor_limits:
         low, high = torque_limits(robot, rates)
         free = (motor > low) & (motor < high)
-        motor, slope = np.minimum(np.maximum(motor, low), high), np.where(free, slope, 0.0)
-    passive, steep = np.zeros(robot.nj), np.zeros(robot.nj)
+        motor = np.minimum(np.maximum(motor, low), high)
+        slope = np.where(free, slope, _back_emf_slopes(robot, motor))
+    spring = spring_slope = np.zeros(robot.nj)
     if model.springs and any(joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
-        passive, steep = passive - k * (q_J + dt * rates - joint_values(robot, "rest")), steep + dt * k
+        spring, spring_slope = -k * (q_J + dt * rates - joint_values(robot, "rest")), dt * k
+    passive, steep = spring, spring_slope
     if model.damping:
         b = joint_values(robot, "damping")
         passive, steep = passive - b * rates, steep + b
@@ -78,7 +91,7 @@ def joint_forces(
         passive, steep = passive - drag * rates, steep + drag
     if model.end_stops:
         passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
-    return JointForces(motor, passive, slope * np.ones(robot.nj), steep)
+    return JointForces(motor, passive, slope * np.ones(robot.nj), steep, spring, spring_slope)
 
 
 def _with_end_stops(
@@ -102,6 +115,25 @@ def _with_end_stops(
     return np.stack(out_torque), np.stack(out_slope)
 
 
+def _back_emf_slopes(robot: Robot, motor: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """How steeply the torque of a saturated motor falls with speed: not at all at its own limit."""
+    by_joint = {actuator.joint: actuator for actuator in robot.actuators}
+    slopes = []
+    for k, name in enumerate(robot.joint_names):
+        line = _speed_line(by_joint.get(name))
+        slopes.append(np.where(np.abs(motor[k]) < by_joint[name].torque_limit, line[1], 0.0) if line else 0.0)
+    return np.stack(slopes)
+
+
+def _speed_line(actuator: Actuator | None) -> tuple[float, float] | None:
+    """(stall torque, loss of it per rate [N m s/rad]) at the joint, from the motor's electrical data."""
+    if actuator is None or not (actuator.voltage and actuator.torque_constant and actuator.resistance):
+        return None
+    kt, g = actuator.torque_constant, actuator.gear
+    per_volt = 1.5 * kt / actuator.resistance * abs(g)
+    return per_volt * actuator.voltage, per_volt * 2.0 * kt * abs(g)
+
+
 def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
     """(lowest, highest) torque of every motor at the given rates [N m]; joints without an actuator are not limited."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
@@ -110,12 +142,14 @@ def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndar
         actuator = by_joint.get(name)
         limit = np.inf if actuator is None else actuator.torque_limit
         least, most = -limit, limit
-        if actuator and actuator.voltage and actuator.torque_constant and actuator.resistance:
-            kt, g = actuator.torque_constant, actuator.gear
-            stall = 1.5 * kt * actuator.voltage / actuator.resistance * g  # at the joint
-            drop = 1.5 * kt * 2.0 * kt * g / actuator.resistance * g  # lost to back-EMF per joint rate
+        line = _speed_line(actuator)
+        if line is not None:
+            stall, drop = line
             most = np.maximum(np.minimum(limit, stall - drop * rates[k]), -limit)
             least = np.minimum(np.maximum(-limit, -stall - drop * rates[k]), limit)
+        elif actuator and np.isfinite(actuator.speed_limit):  # a rectangle: no drive beyond the speed limit
+            most = np.where(rates[k] < actuator.speed_limit, limit, 0.0)
+            least = np.where(rates[k] > -actuator.speed_limit, -limit, 0.0)
         low.append(least)
         high.append(most)
     return np.stack(low), np.stack(high)

@@ -34,7 +34,8 @@ class Recorder:
             Event(p.start, "push", f"{np.round(p.force, 3).tolist()} N for {p.duration:g} s") for p in simulation.pushes
         ]
         gravity = simulation.rig.world.gravity
-        self.energies = compiling.compile(energies, self.robot, target="batch", gravity=gravity)
+        counted = self.robot if simulation.joints.springs else _without_springs(self.robot)
+        self.energies = compiling.compile(energies, counted, target="batch", gravity=gravity)
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
         self._new_events = list(self.events)
         self._work_before = simulation.carried.body.work
@@ -128,3 +129,8 @@ def _meta(simulation: Simulation) -> dict[str, Any]:
         "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
         "start_time": simulation.time, "fell": False, "diverged": False, "versions": dict(versions()),
     }  # fmt: skip
+
+
+def _without_springs(robot: Robot) -> Robot:
+    """For the audit of a run that leaves them out."""
+    return robot.replace({f"{joint.name}.stiffness": 0.0 for joint in robot.joints if joint.stiffness})

@@ -41,7 +41,7 @@ class Acted:
     motor: Float[ndarray, "nj"]  # joint torques of the motors [N m]
     passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
-    generalised: Float[ndarray, "4 nv"]  # of motors, passive torques, contact and pushes, whose work is audited
+    generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
 
 
@@ -80,14 +80,16 @@ def accelerate(
     before = state.memory or world.contact.start(world.spheres)
     a, forces_C, memory = world.contact.respond(robot, M, force, points, v, dt, before)
 
-    motor, passive = torques.motor, torques.passive
+    motor, passive, spring = torques.motor, torques.passive, torques.spring
     if world.contact.implicit:
         motor = motor - dt * torques.motor_slope * joint_rates(robot, a)
         passive = passive - dt * torques.passive_slope * joint_rates(robot, a)
+        spring = spring - dt * torques.spring_slope * joint_rates(robot, a)
     forces_B = [point.R_BC @ f for point, f in zip(points, forces_C)]
     contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
     forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
-    generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, passive), contact, pushed])
+    losses = passive - spring  # the work of springs is potential energy
+    generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
     return a, Acted(motor, passive, forces, generalised, memory if state.memory else {})
 
 
