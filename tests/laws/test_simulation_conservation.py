@@ -101,10 +101,10 @@ def test_internal_torques_do_not_change_the_momentum_of_a_free_robot(name):
     swing = 0.4 * np.cos(np.arange(robot.nj))
     state = State(middle, np.concatenate([[0.3, -0.2, 0.5, 0.1, 0.2, -0.3], np.zeros(robot.nj)]))
     before, moved = momentum(robot, state.q, state.v), 0.0
-    for k in range(200):
-        target = middle[7:] + swing * np.sin(6.0 * 0.05 * k)
-        command = JointCommand(target, kp=robot.mass, kd=0.02 * robot.mass)
-        state = flight(name)(state, command, dt=5e-5, count=1000, gravity=WEIGHTLESS)
+    for k in range(500):
+        target = middle[7:] + swing * np.sin(6.0 * 0.02 * k)
+        command = JointCommand(target, kp=0.5 * robot.mass, kd=0.02 * robot.mass)
+        state = flight(name)(state, command, dt=5e-5, count=400, gravity=WEIGHTLESS)
         moved = max(moved, float(np.abs(state.q[7:] - middle[7:]).max()))
     after = momentum(robot, state.q, state.v)
     assert moved > 0.1
