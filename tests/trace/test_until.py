@@ -51,3 +51,23 @@ def test_derivatives_of_a_loop_that_ends_early():
 
 def test_a_listing_shows_the_condition():
     assert "until" in str(trace.program_of(root, A))
+
+
+@pytest.mark.parametrize("target", ["interpret", "native", "batch"])
+def test_loop_that_asks_first_makes_no_turn_where_nothing_is_left_to_do(target):
+    """Lanes that are done before the first turn keep what they had while others go on."""
+
+    def halved(x):
+        def once(_, carry):
+            value, turns = carry
+            done = value <= 1.0
+            return np.where(done, value, 0.5 * value), np.where(done, turns, turns + 1.0)
+
+        return numeric.repeat(20, once, (x, 0.0), until=lambda carry: carry[0] <= 1.0, ask_first=True)
+
+    numbers = np.array([0.3, 1.0, 5.0, 0.7, 1000.0])
+    expected = [halved(x) for x in numbers]
+    compiled = trace.compile(halved, 1.0, target=target)
+    found = list(zip(*compiled(numbers))) if target == "batch" else [compiled(x) for x in numbers]
+    np.testing.assert_array_equal(np.array(found, dtype=float), np.array(expected, dtype=float))
+    assert [turns for _, turns in expected] == [0.0, 0.0, 3.0, 0.0, 10.0]

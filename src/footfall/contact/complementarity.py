@@ -28,7 +28,8 @@ from footfall.contact.points import ContactPoint, Sphere
 from footfall.errors import InputError, unknown
 from footfall.robot.description import Robot
 
-METHODS = ("cone", "least_squares")
+METHODS = ("auto", "least_squares", "cone")
+_FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
 _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
 
 
@@ -37,15 +38,15 @@ class Complementarity:
     """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
-    method: ``cone`` or ``least_squares``. tolerance: the residual that is promised [m/s]; a step that misses it is
+    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone. tolerance: the residual that is promised [m/s]; a step that misses it is
     counted (column ``contact_misses``) and makes an event. In single precision promise no less than 1e-5.
     """
 
     restitution: float = 0.0
-    method: str = "cone"
+    method: str = "auto"
     tolerance: float = 1e-8  # [m/s]
     sweeps: int = 200  # at most, of the cone solver
-    iterations: int = 10  # at most, of the least-squares solver
+    iterations: int = 15  # at most, of the least-squares solver
     slowest_bounce: float = 0.05  # [m/s]
     implicit: bool = True  # joint feedback at the end of the step
     hard: ClassVar[bool] = True
@@ -111,11 +112,14 @@ class Complementarity:
         return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
 
     def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
-        stop, iterations, unsolved = _STOP * self.tolerance, 0.0, np.inf
-        if self.method == "least_squares":
+        stop, iterations = _STOP * self.tolerance, 0.0
+        few = self.method == "auto" and problem.contacts <= _FEW
+        if few or self.method == "least_squares":
             impulses, slips, unsolved, iterations = solve_by_least_squares(
                 problem, impulses, slips, self.iterations, stop
             )
+        else:
+            unsolved = np.max(residuals(problem, impulses))
         impulses, slips, sweeps = solve_by_contact(problem, impulses, slips, self.sweeps, stop, unsolved)
         return _Found(impulses, slips, residuals(problem, impulses), iterations, sweeps)
 

@@ -93,7 +93,7 @@ class ForceLaw:
 
         def solve(_: float, carry: tuple[ndarray, ndarray, ndarray]) -> tuple[ndarray, ndarray, ndarray]:
             """Accelerations with the spheres that hold, and which of them still push at the end of the step."""
-            holds, _, _ = carry
+            holds = carry[0]
             total_M, total_force = M, force
             for k in range(len(points)):
                 total_M, total_force = total_M + holds[k] * damping[k], total_force + holds[k] * pushes[k]

@@ -77,7 +77,9 @@ def solve_by_contact(
         )  # fmt: skip
 
     start = (impulses, slips, unsolved, 0.0)
-    out, alphas, _, made = numeric.repeat(sweeps, sweep, start, until=lambda carry: carry[2] <= tolerance)
+    out, alphas, _, made = numeric.repeat(
+        sweeps, sweep, start, until=lambda carry: carry[2] <= tolerance, ask_first=True
+    )
     return out, alphas, made
 
 

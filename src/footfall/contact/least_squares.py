@@ -26,7 +26,8 @@ from footfall import numeric
 from footfall.contact.coulomb import _TINY, Problem, cone_radius, length
 from footfall.numeric import select
 
-_LENGTHS = (1.0, 0.5, 0.1)  # of a step, tried in this order
+_SHORTER = 0.4  # of a step that made things worse
+_Carry = tuple[ndarray, ndarray, float, float, float]  # x, F, |F|, part of a step to go, iterations made
 
 
 def solve_by_least_squares(
@@ -41,27 +42,24 @@ def solve_by_least_squares(
         scaled = impulses_of(x, radii)
         return A @ scaled - scaled - x + V_free
 
-    def iterate(_: float, carry: tuple[ndarray, ndarray, float, float]) -> tuple[ndarray, ndarray, float, float]:
-        x, F, size, made = carry
-        step = _solved(A, _slopes(x, radii), F)
-        best, best_F, best_size = x, F, size
-        for part in reversed(_LENGTHS):
-            trial = x + part * step
-            trial_F = misfit(trial)
-            trial_size = np.sqrt(trial_F @ trial_F)
-            better = trial_size < best_size  # never where it is no number
-            best, best_F = select(better, trial, best), select(better, trial_F, best_F)
-            best_size = select(better, trial_size, best_size)
-        done = size <= tolerance
+    def iterate(_: float, carry: _Carry) -> _Carry:
+        x, F, size, part, made = carry
+        trial = x + part * _solved(A, _slopes(x, radii), F)
+        trial_F = misfit(trial)
+        trial_size = np.sqrt(trial_F @ trial_F)
+        done, better = size <= tolerance, trial_size < size  # not better where it is no number
+        taken = better & ~done
         return (
-            select(done, x, best), select(done, F, best_F), select(done, size, best_size),
-            select(done, made, made + 1.0),
+            select(taken, trial, x), select(taken, trial_F, F), select(taken, trial_size, size),
+            select(better, 1.0, _SHORTER * part), select(done, made, made + 1.0),
         )  # fmt: skip
 
     first = _start(problem, impulses, slips, V_free)
     F = misfit(first)
-    carry = (first, F, np.sqrt(F @ F), 0.0)
-    x, _, size, made = numeric.repeat(iterations, iterate, carry, until=lambda carry: carry[2] <= tolerance)
+    carry = (first, F, np.sqrt(F @ F), 1.0, 0.0)
+    x, _, size, _, made = numeric.repeat(
+        iterations, iterate, carry, until=lambda carry: carry[2] <= tolerance, ask_first=True
+    )
     scaled = impulses_of(x, radii)
     return scaled / scale, _slip_coefficients(problem, x, radii), size, made
 

@@ -242,6 +242,8 @@ class Body(Walk):
             order = f"{turn} = 0; {turn} < {loop.count}; ++{turn}"
         e.line(f"for (int {order}) {{")
         e.depth, e.block = e.depth + 1, f"loop{label}"
+        if loop.stop is not None:
+            e.line(f"if ({names[loop.params[loop.stop]]} == (real)1) break;")
         if loop.counter is not None:
             names[loop.counter] = e.new(f"(real){turn}")
         self.run(loop.body)
@@ -252,8 +254,6 @@ class Body(Walk):
         fresh = [e.new(names[x]) if names[x] in mine else names[x] for x in loop.results]
         for p, value in zip(loop.params, fresh):
             e.line(f"{names[p]} = {value};")
-        if loop.stop is not None:
-            e.line(f"if ({names[loop.params[loop.stop]]} == (real)1) break;")
         e.depth, e.block = e.depth - 1, outer
         e.line("}")
         for k, p in enumerate(loop.params):

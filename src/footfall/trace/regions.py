@@ -52,15 +52,17 @@ class Tracer:
         )
 
     def repeat(
-        self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None
-    ) -> Any:
+        self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None,
+        ask_first: bool = False,
+    ) -> Any:  # fmt: skip
         if until is not None:  # one more carried number, which ends the loop when it becomes 1
 
             def stopping(i: Any, both: tuple[Any, Any]) -> tuple[Any, Any]:
                 after = body(i, both[0])
                 return after, np.where(until(after), 1.0, 0.0)
 
-            return self._repeat(count, stopping, (carry, 0.0), stops=True)[0]
+            ended = np.where(until(carry), 1.0, 0.0) if ask_first else 0.0
+            return self._repeat(count, stopping, (carry, ended), stops=True)[0]
         return self._repeat(count, body, carry)
 
     def _repeat(self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False) -> Any:
