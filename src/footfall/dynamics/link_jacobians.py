@@ -4,8 +4,8 @@ The ground that ``lagrange`` stands on. It shares the robot's numbers and rotati
 algorithms and nothing else: every link of ``robot.links`` counts on its own (also one that a fixed joint holds),
 its frame is a 4x4 matrix in the world, and a coordinate is a turn about a line or a slide along it, read off there.
 
-The coordinates are x = (ξ, p_WB, joints), with ξ the Euler angles of the base in the order of a paper: ``xyz`` for seed
-001 (eq. 5), ``zyx`` for seed 000. A fixed base has x = joints.
+The coordinates are x = (ξ, p_WB, joints), with ξ the Euler angles of the base in the order of a paper: ``xyz`` for
+seed 001 (eq. 5), ``zyx`` for seed 000. A fixed base has x = joints.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def masses(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Iterator[Mass]:
     """Links and rotors, eqs. (14)-(17) of seed 001: the tensor in the world is R I Rᵀ."""
     placed = placed_links(robot, x, order)
     for link in robot.links:
-        if _weighs(link.mass):
+        if not _is_nothing(link.mass):
             yield _mass(robot, placed[link.name], link.mass, link.com, link.inertia)
     for joint in robot.joints:
         rotor = joint.rotor
@@ -157,9 +157,9 @@ def _mass(robot: Robot, link: Placed, mass: float, com: ndarray, tensor: ndarray
     return Mass(mass, center, R_WL @ tensor @ R_WL.T, *link.jacobians(center, robot.nv))
 
 
-def _weighs(mass: float) -> bool:
-    """Massless frames are left out; a traced mass (``free``) is kept."""
-    return not isinstance(mass, (int, float)) or mass > 0
+def _is_nothing(mass: float) -> bool:
+    """Massless frames are left out; a traced mass (``free``) cannot be asked, and is kept."""
+    return type(mass) is float and mass == 0.0
 
 
 # -- energies --------------------------------------------------------------------------------------------------------

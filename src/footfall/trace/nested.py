@@ -1,6 +1,6 @@
 """Derivatives *inside* a traced function: for algorithms that are defined by differentiation, as Euler-Lagrange is.
 
-A function is traced on its own, its trace is differentiated, and the result is written into the running trace:
+The part of the trace that a function makes is cut out, differentiated, and written into the running trace:
 
     value, slope = push(energy, (x, rate), (rate, None))     # slope = ∂energy/∂x rate, with the second argument held
 
@@ -22,36 +22,35 @@ from footfall.errors import InputError, TraceError
 
 from . import derivative, interpret, tracer, tree
 from . import program as ssa
-from .array import _full, elements, symbols
+from .array import elements, symbols
 from .graph import Graph, Node
 from .program import Loop, Program
+from .regions import as_symbols
 from .scalar import node_of
-from .tracer import Trace
 
 _LOOPS = ("repeat", "item", "param", "counter", "saved", "lookup_input")
 
 
 def push(function: Callable[..., Any], arguments: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
     """(f(*arguments), its derivative along the directions), by one sweep; a direction None holds its argument."""
-    graph, traced, given = _sub_trace(function, arguments)
+    part = _Part(function, arguments)
     moving = [k for k, d in enumerate(directions) if d is not None]
-    tangents = {i: traced.input_size + j for j, i in enumerate(_positions(traced, moving))}
-    along = _nodes(graph, [directions[k] for k in moving])
+    along = [node_of(part.outer, x) for k in moving for x in elements(directions[k])]
+    tangents = {i: len(part.given) + j for j, i in enumerate(part.positions(moving))}
     if len(along) != len(tangents):
         raise TraceError("push: a direction has another shape than its argument")
-    inner, values, slopes = derivative.jvp(traced.graph, traced.outputs, tangents)
-    nodes = write(inner, [*values, *slopes], graph, [*given, *along])
-    return _folded(graph, traced, nodes[: len(values)]), _folded(graph, traced, nodes[len(values) :])
+    graph, values, slopes = derivative.jvp(part.graph, part.outputs, tangents)
+    nodes = part.write(graph, [*values, *slopes], along)
+    return part.folded(nodes[: len(values)]), part.folded(nodes[len(values) :])
 
 
 def gradient(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 0) -> Any:
-    """∂f/∂(one argument) of a function that returns one number, shaped like the argument. One reverse sweep."""
-    graph, traced, given = _sub_trace(function, arguments)
-    if len(traced.outputs) != 1:
-        raise TraceError(f"gradient: the function returns {len(traced.outputs)} numbers, and must return one")
-    inner, _, adjoints = derivative.vjp(traced.graph, traced.outputs, [traced.input_size], _positions(traced, [wrt]))
-    nodes = write(inner, adjoints, graph, [*given, graph.const(1)])
-    return symbols(graph, nodes, np.shape(arguments[wrt]))
+    """∂f/∂(one argument) of a function that returns one number, shaped like the argument, by one reverse sweep."""
+    part = _Part(function, arguments)
+    if len(part.outputs) != 1:
+        raise TraceError(f"gradient: the function returns {len(part.outputs)} numbers, and must return one")
+    graph, _, adjoints = derivative.vjp(part.graph, part.outputs, [len(part.given)], part.positions([wrt]))
+    return symbols(part.outer, part.write(graph, adjoints, [part.outer.const(1)]), part.shapes[wrt])
 
 
 def jacobian(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 0) -> Any:
@@ -59,29 +58,18 @@ def jacobian(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 
 
     Unrolled: one forward sweep for every number of the argument, each keeping only what that number moves.
     """
-    graph, traced, given = _sub_trace(function, arguments)
-    if len(traced.output_shapes) != 1:
+    part = _Part(function, arguments)
+    if len(part.output_shapes) != 1:
         raise TraceError("jacobian: the function must return one array")
-    chosen = _positions(traced, [wrt])
-    inner, _, slopes = derivative.jvp(
-        traced.graph, traced.outputs, {i: traced.input_size + j for j, i in enumerate(chosen)}
-    )
-    zero, one, columns = graph.const(0), graph.const(1), []
-    for k in range(len(chosen)):
-        columns.append(write(inner, slopes, graph, [*given, *(one if j == k else zero for j in range(len(chosen)))]))
+    chosen = part.positions([wrt])
+    tangents = {i: len(part.given) + j for j, i in enumerate(chosen)}
+    graph, _, slopes = derivative.jvp(part.graph, part.outputs, tangents)
+    zero, one = part.outer.const(0), part.outer.const(1)
+    columns = [
+        part.write(graph, slopes, [one if j == k else zero for j in range(len(chosen))]) for k in range(len(chosen))
+    ]
     nodes = [column[row] for row in range(len(slopes)) for column in columns]
-    return symbols(graph, nodes, (*traced.output_shapes[0], *np.shape(arguments[wrt])))
-
-
-def write(inner: Graph, outputs: Sequence[Node], graph: Graph, inputs: Sequence[Node]) -> list[Node]:
-    """Build ``outputs`` of one graph in another, its inputs replaced by nodes there."""
-    new: dict[Node, Node] = {}
-    for i in inner.live(outputs):
-        n = inner.nodes[i]
-        if n[0] in _LOOPS:
-            raise TraceError("a function with a loop or a run-time table cannot be differentiated inside a trace")
-        new[i] = inputs[n[1]] if n[0] == "input" else derivative.rebuild(inner, graph, i, new)
-    return [new[o] for o in outputs]
+    return symbols(part.outer, nodes, (*part.output_shapes[0], *part.shapes[wrt]))
 
 
 class interpreted:
@@ -162,30 +150,75 @@ def _float_steps(program: Program) -> tuple[list[float], list[tuple[int, int]], 
     return [fixed.get(k, 0.0) for k in range(highest + 1)], given, steps
 
 
-# -- between the two traces ------------------------------------------------------------------------------------------
-def _sub_trace(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Graph, Trace, list[Node]]:
-    """(the running graph, the function traced on its own, the arguments as nodes of the running graph)."""
-    active = numeric.tracer.get()
-    if active is None:
-        raise TraceError("derivatives inside a function need a running trace: compile the function that takes them")
-    examples = [_full(np.shape(a), 0.0) if np.shape(a) else 0.0 for a in arguments]
-    return active.graph, tracer.trace(function, *examples), _nodes(active.graph, arguments)
+# -- between the two graphs ------------------------------------------------------------------------------------------
+class _Part:
+    """A function as a graph of its own: its arguments are the first inputs, what it reads from outside the next."""
 
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        active = numeric.tracer.get()
+        if active is None:
+            raise TraceError("derivatives inside a function need a running trace: compile the function that takes them")
+        self.outer: Graph = active.graph
+        self.given = [node_of(self.outer, x) for array in arguments for x in elements(array)]
+        self.shapes = [np.shape(array) for array in arguments]
+        mark = len(self.outer.nodes)  # no other placeholder of this graph has it
+        places = [self.outer.node("input", (mark, k)) for k in range(len(self.given))]
+        symbols_of, at = [], 0
+        for shape in self.shapes:
+            count = tree.size(shape)
+            symbols_of.append(as_symbols(self.outer, places[at : at + count], shape, truth=False))
+            at += count
+        leaves, self.rebuild = tree.flatten(function(*symbols_of))
+        self.output_shapes = tree.shapes(leaves)
+        self._cut(places, [node_of(self.outer, x) for leaf in leaves for x in elements(leaf)])
 
-def _nodes(graph: Graph, arrays: Sequence[Any]) -> list[Node]:
-    return [node_of(graph, x) for array in arrays for x in elements(array)]
+    def _cut(self, places: list[Node], outputs: list[Node]) -> None:
+        """Copy what depends on the arguments into a graph of its own."""
+        self.graph, own = Graph(), {}
+        for k, place in enumerate(places):
+            own[place] = self.graph.input(k)
+        inner = set(places)
+        for i in self.outer.live(outputs):
+            operands = self.outer.operands(i)
+            reads = any(x in inner for x in operands)
+            if self.outer.op(i) in _LOOPS and (reads or i > places[-1]):  # a new loop may read them in its body
+                raise TraceError("a function with a loop or a run-time table cannot be differentiated inside a trace")
+            if i in own or not reads:
+                continue
+            for x in operands:
+                self._read(x, own)
+            inner.add(i)
+            own[i] = derivative.rebuild(self.outer, self.graph, i, own)
+        for o in outputs:
+            self._read(o, own)
+        self.outputs = [own[o] for o in outputs]
 
+    def _read(self, x: Node, own: dict[Node, Node]) -> None:
+        """A node from outside: a constant, or one more input."""
+        if x not in own:
+            known = self.outer.value(x)
+            own[x] = self.graph.input(len(self.given)) if known is None else self.graph.const(known)
+            if known is None:
+                self.given.append(x)
 
-def _positions(traced: Trace, arguments: Sequence[int]) -> list[int]:
-    """Flat input positions of some arguments."""
-    first = [sum(traced.argument_sizes[:k]) for k in range(len(traced.argument_sizes) + 1)]
-    return [i for k in arguments for i in range(first[k], first[k + 1])]
+    def positions(self, arguments: Sequence[int]) -> list[int]:
+        """Flat input positions of some arguments."""
+        first = [sum(map(tree.size, self.shapes[:k])) for k in range(len(self.shapes) + 1)]
+        return [i for k in arguments for i in range(first[k], first[k + 1])]
 
+    def write(self, graph: Graph, outputs: Sequence[Node], more: Sequence[Node]) -> list[Node]:
+        """Nodes of a derived graph in the running one; ``more``: what its inputs beyond this graph's are."""
+        inputs, new = [*self.given, *more], dict[Node, Node]()
+        for i in graph.live(outputs):
+            n = graph.nodes[i]
+            new[i] = inputs[n[1]] if n[0] == "input" else derivative.rebuild(graph, self.outer, i, new)
+        return [new[o] for o in outputs]
 
-def _folded(graph: Graph, traced: Trace, nodes: Sequence[Node]) -> Any:
-    parts, at = [], 0
-    for shape in traced.output_shapes:
-        count = tree.size(shape)
-        parts.append(symbols(graph, nodes[at : at + count], shape))
-        at += count
-    return traced.rebuild_output(parts)
+    def folded(self, nodes: Sequence[Node]) -> Any:
+        """The nest that the function returns, of these nodes."""
+        parts, at = [], 0
+        for shape in self.output_shapes:
+            count = tree.size(shape)
+            parts.append(symbols(self.outer, nodes[at : at + count], shape))
+            at += count
+        return self.rebuild(parts)
