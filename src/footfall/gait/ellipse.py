@@ -1,0 +1,135 @@
+"""A swing on half an ellipse at trapezoidal speed: eqs. (22)-(23) of Yan et al. 2021.
+
+    s(t): a t²/2, then v t - v²/2a, then v T - v²/a - a (t - T)²/2
+    x = x_pre + L + L cos(π - s),   z = H sin(π - s)
+
+The paper has y up and z right; here z is up and y left. Errata: s must run from 0 to π, which fixes v (T - t_a) = π; the
+foot then travels 2 L (and 2 W sideways), so that L is half a step. The speed is zero at both ends, so a foot lifts and
+lands at rest: position and velocity are continuous.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.numeric import select
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except TypeError:
+        return False
+
+
+@dataclass(frozen=True)
+class Trapezoid:
+    """Eq. (22) in parts: of the way, over parts of the time; ``ramp`` = t_a / T is spent speeding up, and slowing down.
+
+    A ramp of 1/2 has no time of even speed. The way is 0 before and 1 after, whatever the time.
+    """
+
+    ramp: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not _finite(self.ramp) or not 0 < self.ramp <= 0.5:
+            raise InputError(f"the ramp of a trapezoidal speed must be more than 0 and at most 1/2, got {self.ramp!r}")
+
+    @property
+    def top_speed(self) -> float:
+        """v T over the whole way: 1 / (1 - ramp)."""
+        return 1.0 / (1.0 - self.ramp)
+
+    @property
+    def acceleration(self) -> float:
+        """a T² over the whole way."""
+        return self.top_speed / self.ramp
+
+    def position(self, u: Any) -> Any:
+        """Part of the way at the part u of the time."""
+        u = np.clip(u, 0.0, 1.0)
+        a, v, r = self.acceleration, self.top_speed, self.ramp
+        rise, fall = 0.5 * a * u * u, 1.0 - 0.5 * a * (1.0 - u) * (1.0 - u)
+        return select(u < r, rise, select(u <= 1.0 - r, v * u - 0.5 * v * r, fall))
+
+    def rate(self, u: Any) -> Any:
+        """d(way)/du."""
+        u = np.clip(u, 0.0, 1.0)
+        return self.acceleration * np.minimum(np.minimum(u, 1.0 - u), self.ramp)
+
+    def second_rate(self, u: Any) -> Any:
+        """d²(way)/du²: +a, 0, -a inside, 0 outside."""
+        a = self.acceleration
+        inside = (u >= 0.0) & (u <= 1.0)
+        return select(inside, select(u < self.ramp, a, select(u <= 1.0 - self.ramp, 0.0 * u, -a)), 0.0 * u)
+
+
+def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trapezoid, float]:
+    """(profile, time [s]) of a way [m, rad] at a top speed and an acceleration: how the paper sets its transitions.
+
+    A way too short for the top speed is a triangle, with ``ramp`` 1/2.
+    """
+    for what, value in (("distance", distance), ("speed", speed), ("acceleration", acceleration)):
+        if not _finite(value) or value <= 0:
+            raise InputError(f"the {what} of a trapezoidal transition must be positive, got {value!r}")
+    if speed * speed >= distance * acceleration:
+        return Trapezoid(0.5), 2.0 * math.sqrt(distance / acceleration)
+    ramp_time = speed / acceleration
+    time = distance / speed + ramp_time
+    return Trapezoid(ramp_time / time), time
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """Half an ellipse from one foothold to the next: L forward, W to the left (half the way each), H up [m]."""
+
+    half_step: float  # L
+    half_side: float = 0.0  # W
+    height: float = 0.05  # H
+    profile: Trapezoid = Trapezoid()
+
+    def __post_init__(self) -> None:
+        for key in ("half_step", "half_side", "height"):
+            if not _finite(getattr(self, key)):
+                raise InputError(f"{key} of an elliptic swing must be a finite number, got {getattr(self, key)!r}")
+        if self.height < 0:
+            raise InputError(f"height of an elliptic swing must be 0 or more, got {self.height}")
+
+    @staticmethod
+    def turning(
+        place: tuple[float, float], forward: float, left: float, turn: float, height: float = 0.05, ramp: float = 0.25
+    ) -> Ellipse:
+        """The step of a foot at ``place`` [m] from the body's centre, when the body moves by (forward, left) [m] and
+        turns by ``turn`` [rad] about its centre."""
+        if not all(map(_finite, (*place, forward, left, turn))):
+            raise InputError(f"a turning step needs finite numbers, got {place}, {forward}, {left}, {turn}")
+        c, s, (x, y) = math.cos(turn), math.sin(turn), place
+        return Ellipse(0.5 * (forward + c * x - s * y - x), 0.5 * (left + s * x + c * y - y), height, Trapezoid(ramp))
+
+    def position(self, u: Any) -> Float[ndarray, "3"]:
+        """From where the foot stood [m], at the part u of the swing's time."""
+        angle = math.pi * self.profile.position(u)
+        along = 1.0 - np.cos(angle)
+        return np.stack([self.half_step * along, self.half_side * along, self.height * np.sin(angle)])
+
+    def rate(self, u: Any) -> Float[ndarray, "3"]:
+        """d(position)/du [m]: divide by the swing's time for the velocity."""
+        angle, speed = math.pi * self.profile.position(u), math.pi * self.profile.rate(u)
+        across = speed * np.sin(angle)
+        return np.stack([self.half_step * across, self.half_side * across, self.height * speed * np.cos(angle)])
+
+
+def swing_between(
+    start: Float[ndarray, "3"], end: Float[ndarray, "3"], height: Any, u: Any, profile: Trapezoid
+) -> Float[ndarray, "3"]:
+    """The point of the half ellipse from one foothold to another [m], whichever way and however high they lie."""
+    angle = math.pi * profile.position(u)
+    up = np.stack([0.0 * u, 0.0 * u, height * np.sin(angle)])
+    return start + 0.5 * (1.0 - np.cos(angle)) * (end - start) + up
