@@ -24,8 +24,8 @@ METHOD = (
     " joint PD, ideal joints. Ours: advance(steps), many steps inside one compiled call, less a call of no steps;"
     " batch times are for each of 64 robots. MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
     " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
-    " one thread, 2 settled robots and 100 steps a call. Starts: least of fresh processes, from a loaded robot to"
-    " the first result."
+    " one thread, 2 settled robots and 100 steps a call. Starts: least processor time of fresh processes, with"
+    " Python's bytecode written, from a loaded robot to the first result."
 )
 TYPES = {"f64": np.float64, "f32": np.float32}
 _ROBOTS = 64
