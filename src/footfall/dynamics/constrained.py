@@ -154,5 +154,5 @@ def _drift(
 def _check_mode(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
     if np.shape(mode) != (robot.nf,):
         raise InputError(
-            f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 for a foot that stands, got shape {np.shape(mode)}"
+            f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 where a foot stands; got shape {np.shape(mode)}"
         )

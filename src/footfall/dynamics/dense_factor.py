@@ -8,7 +8,8 @@ from numpy import ndarray
 def dense_factor(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
     """(L, d), L unit lower triangular; reads the lower triangle of a positive definite A. No pivoting."""
     n = len(A)
-    L, d = np.eye(n), []
+    L = np.eye(n)
+    d: list[float] = []
     for k in range(n):
         column = A[k:, k]
         for j in range(k):
