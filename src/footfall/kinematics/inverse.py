@@ -1,0 +1,272 @@
+"""Inverse kinematics behind one call: the closed form where a leg has one, FABRIK where not, limits kept always.
+
+    found = ff.kinematics.inverse(robot, {"LF": (0.2, 0.1, -0.25)}, frame="trunk")
+    found.joints, found.residual, found.reachable, found.why
+
+Out of reach, a foot goes to the nearest point that limits allow, as far as local search finds it, and ``why`` says what
+is in the way. Numbers only: inside a compiled controller use ``leg_inverse``, ``fabrik`` or ``resolved_rate_leg``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+from footfall.kinematics.fabrik import fabrik
+from footfall.kinematics.fabrik_leg import Reached, bent, contact_angle, distance, fabrik_leg
+from footfall.kinematics.forward import body_poses, check_shape, foot_positions
+from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
+from footfall.kinematics.resolved_rate import resolved_rate_leg
+from footfall.robot.description import Robot
+
+METHODS = ("auto", "closed", "fabrik", "resolved_rate")
+FRAMES = ("world", "trunk")
+TOLERANCE = 1e-7  # of a foot that counts as there [m]
+_CRAWLS = 0.02  # of a leg's reach: so near, FABRIK is only slow
+_STARTS = 12  # postures from which an iteration begins, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """A posture for targets of some feet; one entry a foot, in the order of ``feet``."""
+
+    q: Float[ndarray, "nq"]  # the base as it was given
+    joints: Float[ndarray, "nj"]  # [rad], all within their limits where feet were asked for
+    feet: tuple[str, ...]
+    residual: Float[ndarray, "n"]  # distance of a foot from its target [m]
+    reachable: ndarray  # whether that is nothing
+    iterations: ndarray  # 0 for a closed form
+    method: tuple[str, ...]  # that found it: closed, fabrik, resolved_rate
+    why: tuple[str, ...]  # what is in the way of a foot that does not get there; else empty
+
+
+def inverse(
+    robot: Robot, targets: Any, method: str = "auto", *, q: Float[ndarray, "nq"] | None = None, frame: str = "world",
+    knee: int | Mapping[str, int] | None = None, foot_pitch: float | Mapping[str, float] | None = None,
+    tolerance: float = TOLERANCE, iterations: int = 200, shared: bool = False, finish: bool = True,
+) -> Inverse:  # fmt: skip
+    """Joint angles that put feet at targets, the base standing still.
+
+    Args:
+        robot: The robot.
+        targets: Centres of feet [m]: an array (nf, 3), or ``{foot: (x, y, z)}`` for some of them.
+        method: ``closed``, ``fabrik``, ``resolved_rate``; ``auto`` takes the closed form, and FABRIK for legs without.
+        q: Where the base is, and the posture to stay near; the pose ``stand`` at the origin unless given.
+        frame: Of the targets: ``world``, or ``trunk`` (the base).
+        knee: +1 behind the hips, -1 in front, or ``{foot: ±1}``; None prefers the side that the posture has.
+        foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps the posture's where
+            that reaches, and else lets it go.
+        tolerance: Distance at which a foot counts as there [m].
+        iterations: At most, from each of a few starts.
+        shared: Joints that carry several feet (a spine) may move too: FABRIK with several end effectors.
+        finish: Damped least squares takes over where an iteration has come near and crawls.
+    """
+    if method not in METHODS:
+        raise unknown("method of inverse kinematics", method, METHODS)
+    if frame not in FRAMES:
+        raise unknown("frame of foot targets", frame, FRAMES)
+    if not tolerance > 0 or iterations < 1:
+        raise InputError(f"tolerance and iterations must be positive, got {tolerance} and {iterations}")
+    q = posture_of(robot, q)
+    wanted = targets_of(robot, targets)
+    if frame == "trunk":
+        X_WB = body_poses(robot, q)[0]
+        wanted = {foot: X_WB.point(p) for foot, p in wanted.items()}
+    if shared:
+        q = _with_shared(robot, q, wanted, foot_pitch, tolerance, iterations)
+    found, rows = q.copy(), list[tuple[Reached, str, str]]()
+    carriers = body_poses(robot, q)
+    for foot, p_W in wanted.items():
+        leg = leg_chain(robot, foot)
+        side, pitch = _of(knee, foot), _of(foot_pitch, foot)
+        at = robot.nq - robot.nj + np.array(leg.joints)
+        search = _Search(robot, leg, carriers[leg.carrier].inverse().point(p_W), q[at], side, pitch,
+                         tolerance, iterations, finish)  # fmt: skip
+        row = search.run(method)
+        found[at] = row[0].joints
+        rows.append(row)
+    reached = [row[0] for row in rows]
+    residual = np.array([float(r.residual) for r in reached])
+    return Inverse(
+        found, found[robot.nq - robot.nj :].copy(), tuple(wanted), residual, residual <= tolerance,
+        np.array([int(r.iterations) for r in reached]), tuple(row[1] for row in rows), tuple(row[2] for row in rows),
+    )  # fmt: skip
+
+
+@dataclass
+class _Search:
+    """One leg, one target in its carrier's frame."""
+
+    robot: Robot
+    leg: LegChain
+    target: Float[ndarray, "3"]
+    posture: Float[ndarray, "n"]
+    knee: int | None
+    foot_pitch: float | None
+    tolerance: float
+    iterations: int
+    finish: bool
+
+    def __post_init__(self) -> None:
+        self.whole = self.leg
+        if self.knee is not None:
+            self.leg = bent(self.leg, self.knee)
+
+    def run(self, method: str) -> tuple[Reached, str, str]:
+        if method == "auto":
+            found = self.closed() if self._has_closed_form() else None
+            if found is not None and found.residual <= self.tolerance:
+                return found, "closed", ""
+            method = "fabrik"
+            other = self.fabrik()
+            found = other if found is None or other.residual < found.residual else found
+        elif method == "closed":
+            leg_geometry(self.robot, self.leg.name)  # says why, if it has none
+            found = self.closed()
+        elif method == "fabrik":
+            found = self.fabrik()
+        else:
+            found = self.resolved_rate(self.starts())
+        return found, method, "" if found.residual <= self.tolerance else self._why(found)
+
+    def closed(self) -> Reached:
+        """The branch within the limits that is nearest to the posture; else the nearest pose that they allow."""
+        pitch = self.foot_pitch
+        if pitch is None:
+            pitch = float(contact_angle(self.whole, self.posture)) if self._has_ankle() else 0.0
+        found = [self._measured(pose.joints) for pose in branches(self.robot, self.leg.name, self.target,
+                                                                  foot_pitch=pitch)]  # fmt: skip
+        there = [f for f in found if f.residual <= self.tolerance]
+        if there:
+            return min(there, key=self._away)
+        return self.resolved_rate([f.joints for f in sorted(found, key=lambda f: f.residual)] + self.starts())
+
+    def fabrik(self) -> Reached:
+        pitches: list[float | None] = [self.foot_pitch]
+        if self.foot_pitch is None and self._has_ankle() and self._has_closed_form():
+            pitches = [float(contact_angle(self.whole, self.posture)), None]
+        best, used = None, 0
+        for pitch in pitches:
+            for start in self.starts():
+                found = fabrik_leg(self.leg, self.target, start, pitch, self.iterations, self.tolerance)
+                used += int(found.iterations)
+                if self.finish and self.tolerance < found.residual < _CRAWLS * self.leg.reach:
+                    found = self.resolved_rate([found.joints])
+                    used += int(found.iterations)
+                best = found if best is None or found.residual < best.residual else best
+                if best.residual <= self.tolerance:
+                    return Reached(best.joints, best.residual, used)
+                if pitch is not None and self.foot_pitch is None:
+                    break  # the posture's angle is only a wish
+        assert best is not None
+        last = self.resolved_rate([best.joints, *self.starts()]) if self.finish else best
+        return Reached(last.joints, last.residual, used + int(last.iterations) * self.finish)
+
+    def resolved_rate(self, starts: Sequence[Any]) -> Reached:
+        best, used = None, 0
+        for start in starts:
+            found = resolved_rate_leg(self.leg, self.target, start, iterations=self.iterations,
+                                      tolerance=self.tolerance)  # fmt: skip
+            used += int(found.iterations)
+            best = found if best is None or found.residual < best.residual else best
+            if best.residual <= self.tolerance:
+                break
+        assert best is not None
+        return Reached(best.joints, best.residual, used)
+
+    def starts(self) -> list[Float[ndarray, "n"]]:
+        """The posture, the same with its last joints the other way, and some spread over the limits."""
+        lower, upper = np.maximum(self.leg.lower, -np.pi), np.minimum(self.leg.upper, np.pi)
+        upper = np.maximum(upper, lower)
+        flipped = np.array([*self.posture[: self.leg.tail], *-self.posture[self.leg.tail :]])
+        parts = np.modf(np.arange(1, _STARTS - 1)[:, None] * np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0]))[0]
+        spread = [lower + (upper - lower) * np.resize(part, len(self.leg)) for part in parts]
+        return [np.clip(start, self.leg.lower, self.leg.upper) for start in (self.posture, flipped, *spread)]
+
+    def _measured(self, joints: Any) -> Reached:
+        inside = np.array([float(screw.within(value)) for screw, value in zip(self.leg.screws, joints)])
+        return Reached(inside, float(distance(foot_position(self.leg, inside), self.target)), 0)
+
+    def _away(self, found: Reached) -> float:
+        """Distance from the posture; the other knee counts more than any."""
+        other = 0.0
+        if self.knee is None:
+            leg = leg_geometry(self.robot, self.leg.name)
+            other = 100.0 * (knee_direction(leg, found.joints) != knee_direction(leg, self.posture))
+        return other + float(np.abs(found.joints - self.posture).max())
+
+    def _has_closed_form(self) -> bool:
+        try:
+            leg_geometry(self.robot, self.leg.name)
+        except InputError:
+            return False
+        return True
+
+    def _has_ankle(self) -> bool:
+        return self._has_closed_form() and leg_geometry(self.robot, self.leg.name).foot is not None
+
+    def _why(self, found: Reached) -> str:
+        name, short = self.leg.name, f"{1e3 * float(found.residual):.3g} mm"
+        stuck = [
+            f"{self.robot.joint_names[j]} at {value:.4g} rad"
+            for j, value, screw in zip(self.leg.joints, found.joints, self.leg.screws)
+            if min(value - screw.lower, screw.upper - value) < 1e-9
+        ]
+        beyond = self._has_closed_form() and self.foot_pitch is None and not self._has_ankle()
+        if beyond and not leg_inverse(self.robot, name, self.target).reachable:
+            return f"{name} stays {short} short: the target is out of the leg's reach"
+        limits = f", at the limit: {', '.join(stuck)}" if stuck else ""
+        return f"{name} stays {short} short{limits}"
+
+
+def _with_shared(robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Any, tolerance: float,
+                 iterations: int) -> ndarray:  # fmt: skip
+    """q with the joints that carry several feet where they help best; feet without a target keep their place."""
+    X_BW = body_poses(robot, q)[0].inverse()
+    now = foot_positions(robot, q)
+    targets = np.stack([X_BW.point(wanted.get(foot, now[k])) for k, foot in enumerate(robot.foot_names)])
+    pitch = foot_pitch if not isinstance(foot_pitch, Mapping) else None
+    found = fabrik(robot, targets, q[robot.nq - robot.nj :], pitch, iterations, tolerance, shared=True)
+    return np.concatenate([q[: robot.nq - robot.nj], found.joints])
+
+
+def posture_of(robot: Robot, q: Any) -> Float[ndarray, "nq"]:
+    """The posture as given, checked, or the standing one."""
+    if q is None:
+        q = robot.state("stand" if "stand" in robot.poses else None)[0]
+    q = np.asarray(q, dtype=float)
+    check_shape(robot, q=(q, robot.nq))
+    if not np.isfinite(q).all():
+        raise InputError(f"q of robot '{robot.name}' is not finite")
+    return q
+
+
+def targets_of(robot: Robot, targets: Any) -> dict[str, ndarray]:
+    """Targets by foot, checked."""
+    if not isinstance(targets, Mapping):
+        shape = np.shape(targets)
+        if shape != (robot.nf, 3):
+            feet = ", ".join(robot.foot_names)
+            raise InputError(f"targets must have shape ({robot.nf}, 3), for {feet}, or be a mapping; got {shape}")
+        targets = dict(zip(robot.foot_names, targets))
+    wanted = {}
+    for foot, target in targets.items():
+        robot.foot(foot)
+        if np.shape(target) != (3,):
+            raise InputError(f"the target of foot {foot} must be three numbers, got shape {np.shape(target)}")
+        wanted[foot] = np.asarray(target, dtype=float)
+        if not np.isfinite(wanted[foot]).all():
+            raise InputError(f"the target of foot {foot} is not finite: {wanted[foot].tolist()}")
+    return wanted
+
+
+def _of(value: Any, foot: str) -> Any:
+    return value.get(foot) if isinstance(value, Mapping) else value

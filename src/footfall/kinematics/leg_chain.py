@@ -1,0 +1,159 @@
+"""A leg as a chain of screws: what iterative inverse kinematics needs to know of any leg, and nothing of its kind.
+
+A leg is the joints that move one foot and no other. All its axes and points are written in the frame of the body that
+carries it, with the leg's joints at zero: a pose is then a product of exponentials, one a joint (Yan et al. 2021,
+eqs. (7)-(9)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+from footfall.spatial.rotation import about_axis
+from footfall.spatial.transform import Transform
+from footfall.spatial.vector import cross
+
+Vector = tuple[float, float, float]
+Values = Sequence[Any] | ndarray  # of joints
+_SNAP = 1e-10  # residues of rounded angles in model files: a component this near to a whole number is that number
+_PARALLEL = 1e-9  # deviation of an axis [rad]
+
+
+@dataclass(frozen=True)
+class Screw:
+    """A joint: its axis and a point on it in the carrier's frame, and its limits [rad or m]."""
+
+    kind: str  # revolute or prismatic
+    axis: Vector
+    point: Vector
+    lower: float
+    upper: float
+
+    def pose(self, value: Any) -> Transform:
+        """Where the joint takes what it carries, seen from where that was at zero."""
+        if self.kind == "prismatic":
+            return Transform(np.eye(3), np.array(self.axis) * value)
+        R, point = about_axis(self.axis, value), np.array(self.point)  # type: ignore[arg-type]
+        return Transform(R, point - R @ point)
+
+    def within(self, value: Any) -> Any:
+        """The value nearest to the given one within the limits; an angle may go round to come inside."""
+        if self.kind == "revolute" and math.isfinite(self.lower) and math.isfinite(self.upper):
+            turns = np.round((value - 0.5 * (self.lower + self.upper)) * (0.5 / math.pi))
+            inside = (value >= self.lower) & (value <= self.upper)
+            value = np.where(inside, value, value - 2.0 * math.pi * turns)
+        return np.clip(value, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class LegChain:
+    """The screws of a leg, root to foot."""
+
+    name: str
+    robot: str
+    carrier: int  # body that carries the leg
+    joints: tuple[int, ...]  # positions of its joints in the robot's joint vector
+    screws: tuple[Screw, ...]
+    foot: Vector  # centre of the foot's sphere, all joints at zero
+    tail: int  # the first of the last joints whose axes are parallel: from there on the leg moves in a plane
+
+    def __len__(self) -> int:
+        return len(self.screws)
+
+    @property
+    def lower(self) -> list[float]:
+        return [screw.lower for screw in self.screws]
+
+    @property
+    def upper(self) -> list[float]:
+        return [screw.upper for screw in self.screws]
+
+    @property
+    def reach(self) -> float:
+        """No point of the leg gets farther than this from its first joint's point [m] (sliding joints left out)."""
+        points = [screw.point for screw in self.screws] + [self.foot]
+        return sum(math.dist(a, b) for a, b in pairwise(points))
+
+
+def leg_chain(robot: Robot, foot: str) -> LegChain:
+    """The chain of the leg with the given foot; an InputError if nothing moves that foot alone."""
+    robot.foot(foot)
+    return _leg_chain(robot, foot)
+
+
+@lru_cache(maxsize=256)
+def _leg_chain(robot: Robot, foot: str) -> LegChain:
+    tree, index = robot.tree, robot.foot_index(foot)
+    moved = [j for j in tree.support[tree.feet[index]] if sum(j in tree.support[f] for f in tree.feet) == 1]
+    if not moved:
+        raise InputError(f"leg {foot} of robot '{robot.name}' has no joint of its own")
+    X, screws = Transform.identity(), []
+    for j in moved:
+        body = tree.bodies[j]
+        X = X @ body.X_PJ
+        joint = body.joint
+        assert joint is not None
+        screws.append(Screw(body.kind, _snapped(X.R @ body.axis), _snapped(X.p), joint.lower, joint.upper))
+    return LegChain(
+        foot, robot.name, tree.parent[moved[0]], tuple(j - 1 for j in moved), tuple(screws),
+        _snapped(X.point(tree.foot_positions[index])), _tail(screws),
+    )  # fmt: skip
+
+
+def _tail(screws: list[Screw]) -> int:
+    """Where the run of parallel hinges at the end of the leg begins; the number of joints if there is none."""
+    tail = len(screws)
+    while tail > 0 and screws[tail - 1].kind == "revolute":
+        a, b = screws[tail - 1].axis, screws[-1].axis
+        if math.hypot(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]) > _PARALLEL:
+            break
+        tail -= 1
+    return tail
+
+
+def foot_position(leg: LegChain, angles: Values) -> Float[ndarray, "3"]:
+    """The foot's centre in the carrier's frame [m]."""
+    p = np.array(leg.foot)
+    for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
+        p = screw.pose(angle).point(p)
+    return p
+
+
+def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], Float[ndarray, "3 n"]]:
+    """The foot's centre in the carrier's frame [m], and its derivative by the leg's joints."""
+    p, columns = np.array(leg.foot), list[Any]()
+    for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
+        X = screw.pose(angle)
+        p, columns = X.point(p), [X.R @ column for column in columns]
+        axis = np.array(screw.axis)
+        columns.insert(0, axis if screw.kind == "prismatic" else cross(axis, p - np.array(screw.point)))
+    return p, np.stack(columns, axis=1)
+
+
+def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
+    """Where the first ``count`` joints take what they carry."""
+    X = Transform.identity()
+    for screw, angle in zip(leg.screws[:count], angles):
+        X = X @ screw.pose(angle)
+    return X
+
+
+def along(axis: Sequence[Any], p: Any) -> Any:
+    """The component of a vector along another of length one; constants stay numbers while a trace runs."""
+    return axis[0] * p[0] + axis[1] * p[1] + axis[2] * p[2]
+
+
+def _snapped(v: Any) -> Vector:
+    x, y, z = (float(round(c)) if abs(c - round(c)) < _SNAP else c for c in (float(v[0]), float(v[1]), float(v[2])))
+    return (x + 0.0, y + 0.0, z + 0.0)
