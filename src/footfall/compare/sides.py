@@ -15,6 +15,7 @@ import numpy as np
 from footfall import dynamics, kinematics
 from footfall.compare.mujoco import MuJoCo
 from footfall.compare.pinocchio import Pinocchio
+from footfall.compare.stance_sides import STANCE_QUANTITIES, PinocchioStance, excess, minimal, screw
 from footfall.errors import InputError
 from footfall.robot.description import Robot
 from footfall.spatial.rotation import about_axis
@@ -41,6 +42,7 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     "momentum_matrix": ("q",),
     "kinetic_energy": ("q", "v"),
     "potential_energy": ("q",),
+    **STANCE_QUANTITIES,
 }
 
 SLOPE = about_axis(np.array([0.6, -0.48, 0.64]), 0.7)  # R_WC of the ground at which contact frames are compared
@@ -82,6 +84,7 @@ def pinocchio(robot: Robot) -> Side:
     referee = Pinocchio(robot)
     return {
         **_answers(referee),
+        **PinocchioStance(referee).side(),
         "body_velocities": referee.body_velocities,
         "feet_jacobian_foot": partial(referee.feet_jacobian, frame="foot"),
         "jacobian_rate_foot": partial(referee.jacobian_rate, frame="foot"),
@@ -99,14 +102,19 @@ def mujoco(robot: Robot) -> Side:
 
 def _answers(referee: Pinocchio | MuJoCo) -> dict[str, Callable[..., Any]]:
     """What both referees answer under the same name."""
-    shared = [name for name in QUANTITIES if not name.endswith(("_foot", "_contact")) and name != "body_velocities"]
+    alone = ("body_velocities", *STANCE_QUANTITIES)
+    shared = [name for name in QUANTITIES if not name.endswith(("_foot", "_contact")) and name not in alone]
     return {name: getattr(referee, name) for name in shared}
 
 
 SIDES: dict[str, Callable[[Robot], Side]] = {
     "recursive": recursive,
     "articulated": articulated,
+    "screw": screw,
+    "constrained": excess,
+    "reduced": minimal,
     "pinocchio": pinocchio,
     "mujoco": mujoco,
 }
+UNTRACED = ("screw", "reduced")  # solve systems whose shape depends on the mode: plain NumPy at every state
 OUTSIDE = ("pinocchio", "mujoco")  # never compared with each other: that would not be about footfall

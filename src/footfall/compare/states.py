@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.dynamics.modes import all_modes
 from footfall.errors import InputError
+from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
+
+_APART = 1e-2  # least singular value of the contact rows beside the largest
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class States:
     a: Float[ndarray, "n nv"]
     tau: Float[ndarray, "n nv"]
     wrenches: Float[ndarray, "n nb 6"]
+    mode: Float[ndarray, "n nf"] | None = None  # which feet stand: see ``with_modes``
 
     def __len__(self) -> int:
         return len(self.q)
@@ -29,7 +34,8 @@ class States:
         return [getattr(self, name) for name in names]
 
     def first(self, count: int) -> States:
-        return States(*(getattr(self, name)[:count] for name in ("q", "v", "a", "tau", "wrenches")))
+        few = States(*(getattr(self, name)[:count] for name in ("q", "v", "a", "tau", "wrenches")))
+        return few if self.mode is None else replace(few, mode=self.mode[:count])
 
 
 def random_states(robot: Robot, samples: int, seed: int = 0) -> States:
@@ -50,6 +56,29 @@ def random_states(robot: Robot, samples: int, seed: int = 0) -> States:
     weight = 9.81 * robot.mass
     wrenches = weight * rng.normal(size=(samples, len(robot.tree.bodies), 6))
     return States(q, v, a, weight * tau, wrenches)
+
+
+def with_modes(robot: Robot, states: States) -> States:
+    """The states, each with a contact mode: all of them in turn, the one with all feet down first.
+
+    A mode that its robot cannot hold at a state (feet whose constraints depend on each other, or nearly so) gives way
+    to the next: there the formalisms have no one answer to agree on.
+    """
+    turns = all_modes(robot)[::-1]
+    found = np.zeros((len(states), robot.nf))
+    for k, q in enumerate(states.q):
+        J = feet_jacobian(robot, q)[:, 3:]
+        found[k] = next(mode for mode in turns[k % len(turns) :] + turns if holds(J, mode))
+    return replace(states, mode=found)
+
+
+def holds(J: Float[ndarray, "nf 3 nv"], mode: Float[ndarray, "nf"]) -> bool:
+    """Whether the standing feet can be held apart from each other; flight always can."""
+    rows = J[np.asarray(mode) > 0].reshape(-1, J.shape[-1])
+    if not rows.size:
+        return not mode.any()
+    sizes = np.linalg.svd(rows, compute_uv=False)
+    return len(rows) <= J.shape[-1] and bool(sizes[-1] > _APART * sizes[0])
 
 
 def _range_of_joints(robot: Robot) -> tuple[ndarray, ndarray]:

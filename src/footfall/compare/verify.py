@@ -11,8 +11,8 @@ from numpy import ndarray
 
 from footfall.compare.laws import LAWS, Law
 from footfall.compare.report import NOT_FINITE, Check, Report
-from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, Side
-from footfall.compare.states import States, random_states
+from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, UNTRACED, Side
+from footfall.compare.states import States, random_states, with_modes
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.robot.description import Robot
 
@@ -20,7 +20,9 @@ TOLERANCE = 1e-10
 BACKENDS = ("auto", "numpy", "batch")
 _PLAIN = 200  # samples that plain NumPy always takes: all laws, and with ``auto`` the first of every quantity
 _TRACED = 1e-9  # machine code rounds once in a multiply-add; forward dynamics of light links magnifies that
-_FORCES = ("bias", "velocity_terms", "gravity")  # may vanish altogether, as gravity does about a vertical axis
+_FORCES = (  # may vanish altogether, as gravity does about a vertical axis and contact forces do in flight
+    "bias", "velocity_terms", "gravity", "contact_forces", "joint_reactions", "touchdown_impulses",
+)  # fmt: skip
 
 Progress = Callable[[str, int, int], None]
 
@@ -49,7 +51,7 @@ def verify(
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     plain = {"auto": min(samples, _PLAIN), "numpy": samples, "batch": 0}[backend]
-    states = random_states(robot, samples, seed)
+    states = with_modes(robot, random_states(robot, samples, seed))
     chosen, skipped = _sides(robot, sides)
     identities = LAWS if laws else ()
     steps = sum(len(side) for side in chosen.values()) + len(identities)
@@ -104,12 +106,14 @@ def _evaluate_all(
     traced: Values = {}
     for name, side in chosen.items():
         here = len(states) if name in OUTSIDE else plain
+        asked = states.first(_PLAIN) if name in UNTRACED else states
+        here = len(asked) if name in UNTRACED else here
         for quantity, function in side.items():
             tick(f"{name}: {quantity.replace('_', ' ')}")
-            arrays = states.arrays(QUANTITIES[quantity])
+            arrays = asked.arrays(QUANTITIES[quantity])
             try:
                 parts = [_looped(function, [array[:here] for array in arrays])] if here else []
-                if here < len(states):
+                if here < len(asked):
                     compiled = _batched(function, arrays)
                     parts.append(compiled[here:])
                     if here:
@@ -143,7 +147,11 @@ def _compared(robot: Robot, chosen: dict[str, Side], values: Values, states: Sta
                 x, y = values[left, quantity], values[right, quantity]
                 if isinstance(x, ndarray) and x.size == 0:
                     continue  # a robot without feet
-                yield _side_check(robot, chosen, states, quantity, left, right, x, y)
+                both = states
+                if isinstance(x, ndarray) and isinstance(y, ndarray) and len(x) != len(y):
+                    both = states.first(min(len(x), len(y)))
+                    x, y = x[: len(both)], y[: len(both)]
+                yield _side_check(robot, chosen, both, quantity, left, right, x, y)
 
 
 def _side_check(
@@ -159,7 +167,7 @@ def _side_check(
     assert isinstance(y, ndarray)
     if quantity == "forward_dynamics":
         try:
-            x, y = _residual(chosen, states, left, right, x, y), states.tau
+            x, y = _residual(chosen, states, left, right, x, y)
         except Exception as error:  # inverse dynamics is under test too
             note = f"raised {type(error).__name__}: {error}"
             return Check(quantity, left, right, NOT_FINITE, NOT_FINITE, TOLERANCE, len(states), note)
@@ -185,13 +193,20 @@ def _traced_checks(robot: Robot, values: Values, traced: Values) -> Iterable[Che
 
 def _residual(
     chosen: dict[str, Side], states: States, left: str, right: str, left_a: ndarray, right_a: ndarray
-) -> ndarray:
-    """Forces that the accelerations of one side need by the equations of the other: they should be τ."""
+) -> tuple[ndarray, ndarray]:
+    """Forces that the accelerations of one side need by the equations of the other, beside τ.
+
+    Two sides without equations of their own, both only solve for accelerations, are judged by a third one's.
+    """
     if "inverse_dynamics" in chosen[right]:
-        judge, a = chosen[right], left_a
-    else:
-        judge, a = chosen[left], right_a
-    return _looped(judge["inverse_dynamics"], [states.q, states.v, a])
+        return _looped(chosen[right]["inverse_dynamics"], [states.q, states.v, left_a]), states.tau
+    if "inverse_dynamics" in chosen[left]:
+        return _looped(chosen[left]["inverse_dynamics"], [states.q, states.v, right_a]), states.tau
+    third = next((side["inverse_dynamics"] for side in chosen.values() if "inverse_dynamics" in side), None)
+    if third is None:
+        return left_a, right_a
+    left_tau, right_tau = (_looped(third, [states.q, states.v, a]) for a in (left_a, right_a))
+    return left_tau, right_tau
 
 
 def _floor(robot: Robot, quantity: str) -> float:
