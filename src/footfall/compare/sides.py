@@ -16,6 +16,7 @@ from footfall import dynamics, kinematics
 from footfall.compare.mujoco import MuJoCo
 from footfall.compare.pinocchio import Pinocchio
 from footfall.compare.stance_sides import STANCE_QUANTITIES, PinocchioStance, excess, minimal, screw
+from footfall.dynamics import lagrange
 from footfall.errors import InputError
 from footfall.robot.description import Robot
 from footfall.spatial.rotation import about_axis
@@ -80,6 +81,20 @@ def articulated(robot: Robot) -> Side:
     return {"forward_dynamics": partial(dynamics.articulated_body, robot)}
 
 
+def euler_lagrange(robot: Robot) -> Side:
+    """Energies differentiated in Euler coordinates, then mapped (seeds 001, 004)."""
+    return {
+        "mass_matrix": partial(lagrange.mass_matrix, robot),
+        "bias": partial(lagrange.bias_terms, robot),
+        "velocity_terms": partial(lagrange.velocity_terms, robot),
+        "gravity": partial(lagrange.gravity_terms, robot),
+        "inverse_dynamics": partial(lagrange.inverse_dynamics, robot),
+        "forward_dynamics": partial(lagrange.forward_dynamics, robot),
+        "feet_jacobian": partial(lagrange.feet_jacobian, robot),
+        "kinetic_energy": partial(lagrange.kinetic_energy, robot),
+    }
+
+
 def pinocchio(robot: Robot) -> Side:
     referee = Pinocchio(robot)
     return {
@@ -110,6 +125,7 @@ def _answers(referee: Pinocchio | MuJoCo) -> dict[str, Callable[..., Any]]:
 SIDES: dict[str, Callable[[Robot], Side]] = {
     "recursive": recursive,
     "articulated": articulated,
+    "lagrange": euler_lagrange,
     "screw": screw,
     "constrained": excess,
     "reduced": minimal,
