@@ -24,6 +24,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.contact.ground import checked_number
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.errors import InputError, unknown
@@ -136,14 +137,10 @@ class Compliant(ForceLaw):
     friction: str = "isotropic"
 
     def __post_init__(self) -> None:
-        for key in ("stiffness", "ramp", "stick_speed", "slip_speed", "static_ratio"):
-            value = getattr(self, key)
-            if isinstance(value, (int, float)) and not (np.isfinite(value) and value > 0):
-                raise InputError(f"{key.replace('_', ' ')} of compliant contact must be positive, got {value}")
-        if isinstance(self.damping, (int, float)) and not (np.isfinite(self.damping) and self.damping >= 0):
-            raise InputError(f"damping of compliant contact must not be negative, got {self.damping}")
-        if not 1.0 <= self.exponent <= 4.0:
-            raise InputError(f"exponent of compliant contact must lie in [1, 4], got {self.exponent}")
+        for key in ("stiffness", "damping", "ramp", "stick_speed", "slip_speed", "static_ratio"):
+            what = f"{key.replace('_', ' ')} of compliant contact"
+            object.__setattr__(self, key, checked_number(getattr(self, key), what, 0.0, above=key != "damping"))
+        object.__setattr__(self, "exponent", checked_number(self.exponent, "exponent of compliant contact", 1.0, 4.0))
         if self.slip_speed <= self.stick_speed:
             raise InputError(
                 f"slip speed of compliant contact must exceed its stick speed {self.stick_speed}, got {self.slip_speed}"

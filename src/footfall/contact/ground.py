@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.spatial import cross
 
 
 class Ground(Protocol):
@@ -35,7 +37,6 @@ class Plane:
     friction: float = 0.8
     normal: Float[ndarray, "3"] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     point: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
-    axes: Float[ndarray, "3 3"] = field(init=False)
 
     def __post_init__(self) -> None:
         mu = checked_friction(self.friction)
@@ -43,19 +44,16 @@ class Plane:
         length = float(np.sqrt(normal @ normal))
         if length < 1e-9 or normal[2] / length < 1e-3:
             raise InputError(f"the normal of the plane must point upwards, got {normal.tolist()}")
-        normal = normal / length
-        forward = np.array([1.0, 0.0, 0.0]) - normal[0] * normal  # downhill and uphill along x
-        forward = forward / np.sqrt(forward @ forward)
-        side = np.array(
-            [
-                normal[1] * forward[2] - normal[2] * forward[1],
-                normal[2] * forward[0] - normal[0] * forward[2],
-                normal[0] * forward[1] - normal[1] * forward[0],
-            ]
-        )
-        for key, value in (("friction", mu), ("normal", normal), ("point", point),
-                           ("axes", np.stack([forward, side, normal], axis=1))):  # fmt: skip
+        for key, value in (("friction", mu), ("normal", normal / length), ("point", point)):
             object.__setattr__(self, key, value)
+
+    @property
+    def axes(self) -> Float[ndarray, "3 3"]:
+        """R_WC: x along the plane in the world's x-z plane, uphill or downhill; the normal last."""
+        normal = self.normal
+        forward = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
+        forward = forward / np.sqrt(forward @ forward)
+        return np.stack([forward, cross(normal, forward), normal], axis=1)
 
     @staticmethod
     def slope(degrees: float, friction: float = 0.8) -> Plane:
@@ -77,11 +75,22 @@ class Plane:
 
 def checked_friction(value: Any) -> float:
     """A coefficient of friction, or an InputError."""
-    if not isinstance(value, (int, float)):
-        return value  # a traced parameter
-    if not np.isfinite(value) or value < 0:
-        raise InputError(f"friction must not be negative, got {value}")
-    return float(value)
+    return checked_number(value, "friction", 0.0)
+
+
+def checked_number(value: Any, what: str, low: float, high: float = np.inf, above: bool = False) -> Any:
+    """A finite number from low (beyond it with ``above``) to high, or an InputError; a traced value passes as it is."""
+    if isinstance(value, Real):
+        number = float(value)
+        if np.isfinite(number) and low <= number <= high and not (above and number == low):
+            return number
+    elif value is not None and not isinstance(value, (str, bytes, complex, ndarray, list, tuple)):
+        return value
+    if high < np.inf:
+        must = f"must lie in [{low:g}, {high:g}]"
+    else:
+        must = "must be positive and finite" if above else "must be finite and not negative"
+    raise InputError(f"{what} {must}, got {value!r}")
 
 
 def _vector(value: Any, what: str) -> ndarray:

@@ -18,16 +18,20 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.errors import InputError
+from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators import Kuramoto
 from footfall.gait.pattern import LEGS, Gait, clock_phase
 from footfall.gait.tuned import for_robot
+from footfall.kinematics.fabrik_leg import bent, fabrik_leg
+from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, planar_inverse
 from footfall.robot.description import Robot
 
 Gain = float | Float[ndarray, "nj"]
+INVERSES = ("closed", "fabrik")
+REACHES = 30  # FABRIK's iterations in a tick, at most
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
@@ -37,6 +41,9 @@ class JointPD:
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
     their own. Phases come from oscillators in the controller's memory, or with ``clock`` from the time alone.
+
+    ``inverse``: ``closed`` or ``fabrik``, which goes on from the joints it found a tick before (with ``clock``, from
+    the standing pose) and so needs an iteration or two.
     """
 
     gait: Gait
@@ -47,13 +54,16 @@ class JointPD:
     coupling: float = 4.0  # of the oscillators [1/s]
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
+    inverse: str = "closed"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
             raise InputError(f"JointPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
-        _check_rate(self.rate)
+        check_rate(self.rate)
+        if self.inverse not in INVERSES:
+            raise unknown("inverse kinematics of JointPD", self.inverse, INVERSES)
         for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling"):
-            _check_gain(getattr(self, key), f"{key} of JointPD", ())
+            check_gain(getattr(self, key), f"{key} of JointPD", ())
 
     @staticmethod
     def tuned(robot: Robot | str, gait: str = "trot", choice: str = "A", **options: Any) -> JointPD:
@@ -62,9 +72,14 @@ class JointPD:
         return JointPD(known.gait, **{"kp": known.kp, "kd": known.kd, **options})
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The memory before the first tick: the phases [cycles] (none with ``clock``)."""
+        """The memory before the first tick: the phases [cycles], and FABRIK's joints (none with ``clock``)."""
         _stances(robot, self.gait)  # says now what it cannot do
-        return {} if self.clock else {"phase": self._oscillators.start()}
+        if self.clock:
+            return {}
+        memory = {"phase": self._oscillators.start()}
+        if self.inverse == "fabrik":
+            memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
+        return memory
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
@@ -75,9 +90,14 @@ class JointPD:
             phase = memory["phase"]
             after = {"phase": self._oscillators.advance(phase, 1.0 / self.rate)}
         kp, kd = self._gains(robot)
-        return JointCommand(
-            position=joint_targets(robot, self.gait, phase, start_ramp(self.gait, t)), kp=kp, kd=kd
-        ), after
+        ramp = start_ramp(self.gait, t)
+        if self.inverse == "closed":
+            position = joint_targets(robot, self.gait, phase, ramp)
+        else:
+            last = joint_targets(robot, self.gait, np.zeros(4), 0.0) if self.clock else memory["joints"]
+            position = reached_targets(robot, self.gait, phase, last, ramp)
+            after = after if self.clock else {**after, "joints": position}
+        return JointCommand(position=position, kp=kp, kd=kd), after
 
     @property
     def _oscillators(self) -> Kuramoto:
@@ -105,6 +125,25 @@ def joint_targets(robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: fl
     return np.array(targets)
 
 
+def reached_targets(
+    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Any = 1.0
+) -> Float[ndarray, "nj"]:
+    """``joint_targets`` by FABRIK, from the joints ``last``: within the limits, feet to 1e-6 m where they can be."""
+    x, z = foot_offset(gait, phase)
+    targets: list[Any] = [0.0] * robot.nj
+    for k, stance in enumerate(_stances(robot, gait)):
+        leg = stance.leg
+        chain = bent(leg_chain(robot, leg.name), stance.knee)
+        depth = stance.hip_height - leg.radius
+        away = [leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k]]
+        place = np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, away)) for i in range(3)])
+        pitch = gait.foot_pitch if leg.foot is not None else None
+        found = fabrik_leg(chain, place, [last[j] for j in leg.joints], pitch, REACHES, 1e-6)
+        for j, angle in zip(leg.joints, found.joints):
+            targets[j] = angle
+    return np.stack(targets)
+
+
 @dataclass(frozen=True, eq=False)
 class Hold:
     """PD about one posture: a named pose of the robot, or joint angles [rad]."""
@@ -116,7 +155,7 @@ class Hold:
     torque: Gain = field(default=0.0)  # fed forward [N m], such as gravity's
 
     def __post_init__(self) -> None:
-        _check_rate(self.rate)
+        check_rate(self.rate)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """No memory; checks the posture and the gains against the robot."""
@@ -124,7 +163,7 @@ class Hold:
         if not np.isfinite(joints).all():
             raise InputError(f"the posture to hold is not finite: {joints.tolist()}")
         for key in ("kp", "kd"):
-            _check_gain(getattr(self, key), f"{key} of Hold", ((robot.nj,),))
+            check_gain(getattr(self, key), f"{key} of Hold", ((robot.nj,),))
         return {}
 
     def __call__(
@@ -188,15 +227,15 @@ def _hip_height(leg: Leg, joints: list[float]) -> float:
     return depth + leg.radius
 
 
-def _check_rate(rate: float) -> None:
+def check_rate(rate: float) -> None:
     if not np.isfinite(rate) or rate <= 0:
         raise InputError(f"the rate of a controller must be positive, got {rate}")
 
 
-def _check_gain(value: Any, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+def check_gain(value: Any, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         array = np.array(math.nan)
     if array.shape not in ((), *shapes) or not np.isfinite(array).all() or (array < 0).any():
-        raise InputError(f"{what} must be 0 or more, got {value!r}")
+        raise InputError(f"{what} must be 0 or more, got {' '.join(repr(value).split())}")

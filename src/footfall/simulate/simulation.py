@@ -80,12 +80,15 @@ class Simulation:
                 " @ff.controller(rate=...) makes one of a function"
             )
         contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
+        ground = Plane() if self.ground is None else self.ground
+        _check_seam("contact model", contact, "start", "respond")
+        _check_seam("ground", ground, "distance", "frame", "friction_at")
         check_integrator(self.integrator, contact)
         implicit = self.integrator == "linearly_implicit"
         if getattr(contact, "implicit", implicit) != implicit:
             contact = dataclasses.replace(contact, implicit=implicit)  # type: ignore[type-var]
         world = World(
-            self.robot, Plane() if self.ground is None else self.ground, contact, self.joints,
+            self.robot, ground, contact, self.joints,
             _vector(self.gravity), spheres_of(self.robot, self.touching),
         )  # fmt: skip
         check_pushes(self.pushes, self.robot)
@@ -233,6 +236,11 @@ class Simulation:
 
 def _all_finite(carried: Carried) -> bool:
     return bool(np.isfinite(carried.body.q).all() and np.isfinite(carried.body.v).all())
+
+
+def _check_seam(what: str, part: Any, *needs: str) -> None:
+    if not all(hasattr(part, key) for key in needs):
+        raise InputError(f"a {what} needs {' and '.join(needs)}, which {type(part).__name__} has not")
 
 
 def _vector(gravity: Any) -> tuple[float, float, float]:

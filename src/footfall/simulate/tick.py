@@ -7,7 +7,7 @@ is compiled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -83,7 +83,13 @@ def tick(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Carried, JointComm
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
     asked, memory = rig.controller(carried.tick * rig.period, robot, sensed, inputs.command, carried.memory)
     command = asked.spread(robot.nj)
-    return Carried(carried.tick + 1.0, physics(rig, body, command, inputs.push), memory), command
+    return Carried(carried.tick + 1.0, physics(rig, body, _or_lost(command), inputs.push), memory), command
+
+
+def _or_lost(command: JointCommand) -> JointCommand:
+    """A command with anything in it that is not finite loses the robot: a motor's limit would hide it."""
+    total = sum(np.sum(getattr(command, f.name)) for f in fields(JointCommand))
+    return replace(command, position=np.where(np.isfinite(total), command.position, np.nan))
 
 
 def physics(rig: Rig, body: Body, command: JointCommand, push: Float[ndarray, "6"]) -> Body:
