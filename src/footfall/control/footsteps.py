@@ -1,7 +1,7 @@
 """Where feet go: placement by speed and its error (Raibert), the swing between footholds, the ground they tell of.
 
 A foothold lies under the hip, moved by half of what the body travels in a stance and a little more where it runs too
-fast: p = p_hip + v T_stance / 2 + k (v - v_wanted), k = sqrt(h / g) / 5.
+fast: p = p_hip + v T_stance / 2 + k (v - v_wanted), k = 0.4 sqrt(h / g).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def foothold(
     height: float,
 ) -> Float[ndarray, "3"]:
     """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own."""
-    gain = 0.2 * np.sqrt(height / 9.81)
+    gain = 0.4 * np.sqrt(height / 9.81)
     step = (0.5 * stance * velocity + gain * (velocity - wanted))[:2]
     length = np.sqrt(step[0] * step[0] + step[1] * step[1] + 1e-12)
     step = step * np.minimum(1.0, 0.45 * height / length)

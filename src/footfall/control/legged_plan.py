@@ -42,11 +42,12 @@ class Gains:
 
     base_turn: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
     base_move: tuple[float, float] = (60.0, 12.0)
-    swing: tuple[float, float] = (800.0, 45.0)
+    swing: tuple[float, float] = (1500.0, 75.0)
     base_weight: float = 1.0
     swing_weight: float = 0.5
     still_weight: float = 20.0  # feet that are down do not accelerate
-    force_weight: float = 0.2  # per newton of weight
+    base_parts: tuple[float, ...] = (0.1, 0.1, 0.1, 0.3, 0.3, 1.0)  # of rotation, and of x, y, z in base axes
+    force_weight: float = 1.0  # per newton of weight
     least: float = 1e-6
 
 
@@ -85,6 +86,7 @@ class Memory:
     started: Any
     wanted: Float[ndarray, "3"]  # x, y, yaw
     velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
+    mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
     lift_off: Float[ndarray, "4 3"]
     last_down: Float[ndarray, "4 3"]
     down: Float[ndarray, "4"]
@@ -95,7 +97,18 @@ class Memory:
     def at_start(walker: Walker) -> Memory:
         feet = walker.feet + np.array([0.0, 0.0, walker.height])
         return Memory(
-            0.0, 0.0, 0.0, 0.0, np.zeros(3), np.zeros(3), feet, feet, np.ones(4), np.zeros(4), np.zeros((4, 3))
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            np.zeros(3),
+            np.zeros(3),
+            np.zeros(3),
+            feet,
+            feet,
+            np.ones(4),
+            np.zeros(4),
+            np.zeros((4, 3)),
         )
 
 
@@ -164,7 +177,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     phase = np.where(walking > 0.5, _part(phase + dt / gait.period), 0.0)
     leg_phase = _part(phase - np.array(gait.delays))
     planned = np.where((leg_phase < gait.duty) | (walking < 0.5), 1.0, 0.0)
-    part = np.clip((leg_phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
+    part = np.where(planned > 0.5, 1.0, np.clip((leg_phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0))
     weight = robot.mass * 9.81
     felt = np.stack([norm(f, 1e-9) for f in sensed.forces[:4]]) > FELT * weight
     early = (planned < 0.5) & (part > 0.55) & felt
@@ -182,6 +195,9 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     # -- feet that are up
     stance, air = gait.duty * gait.period, (1.0 - gait.duty) * gait.period
     heading = about_z(yaw)
+    # the body sways over its feet within every step: footholds follow the mean
+    mean = memory.mean + dt / (0.5 * gait.period) * (heading.T @ moving_at - memory.mean)
+    steady = heading @ mean
     spin = np.array([0.0, 0.0, velocity[2]])
     targets, pulls = [], []
     for k in range(4):
@@ -189,12 +205,11 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         turning = cross(spin, arm)
         left = (1.0 - part[k]) * air
         target = foothold(
-            q[:3] + arm + left * (moving_at + turning), moving_at + turning, across + turning, stance, walker.height
+            q[:3] + arm + left * (steady + turning), steady + turning, across + turning, stance, walker.height
         )
         z = ground(target[0], target[1]) + radii[k] - 0.008 - 0.4 * since[k]
         target = np.array([target[0], target[1], z])
-        s = np.where(planned[k] > 0.5, 1.0, part[k])
-        p, dp, ddp = swing(lift_off[k], target, walker.clearance, s, air)
+        p, dp, ddp = swing(lift_off[k], target, walker.clearance, part[k], air)
         kp, kd = walker.gains.swing
         pulls.append(ddp + kp * (p - feet_W[k]) + kd * (dp - J[k] @ v))
         targets.append(target)
@@ -217,7 +232,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     base = np.concatenate([turn, R.T @ move - cross(v[:3], v[3:6])])
     program = _program(walker, mass_matrix(robot, q), bias, J, rate_J, base, pull, down, normal)
     after = Memory(
-        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, lift_off, last_down, down,
+        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean, lift_off, last_down, down,
         since, memory.forces,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
@@ -234,7 +249,7 @@ def _program(
     """The whole-body program; feet that are up have no force, feet that are down do not accelerate."""
     robot, gains, nv = walker.robot, walker.gains, walker.robot.nv
     n = nv + 12
-    scale = gains.base_weight * np.array([0.1, 0.1, 0.1, 1.0, 1.0, 1.0])
+    scale = gains.base_weight * np.array(gains.base_parts)
     H, f = np.zeros((n, n)), np.zeros(n)
     H[:nv, :nv] = gains.least * np.eye(nv)
     for k in range(6):

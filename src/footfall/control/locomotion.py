@@ -30,6 +30,8 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 
 STAGES = ("balance", "mpc", "whole_body")
+MPC_STEP = 0.04  # [s]
+_FINE = 8
 
 
 @dataclass(eq=False)
@@ -40,7 +42,7 @@ class Locomotion:
     ``log`` lists what went wrong, with its time: programs without a solution, commands that were clipped.
     """
 
-    gait: Gait = field(default_factory=trot)
+    gait: Gait = field(default_factory=lambda: trot(duty=0.6))
     stage: str = "whole_body"
     rate: float = 1000.0  # [Hz]
     mpc_rate: float = 40.0  # [Hz]
@@ -117,7 +119,7 @@ class Locomotion:
     ) -> tuple[Float[ndarray, "4 3"] | None, str]:
         mpc = ConvexMpc(self.body, friction=self.friction)
         walking = after.walking > 0.5
-        dt = self.gait.period / mpc.steps if walking else 0.05
+        dt = MPC_STEP
         R, yaw = to_rotation(sensed.q[3:7]), float(found.euler[2])
         com = sensed.q[:3] + R @ self.body.com
         x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
@@ -132,15 +134,17 @@ class Locomotion:
         reference[:, 3:5] = place + offset[:2]
         reference[:, 5] = place @ found.slope[:2] + found.slope[2] + lift + offset[2]
         reference[:, 8], reference[:, 9:12] = turn, found.travel
-        contacts = np.ones((mpc.steps, 4))
-        contacts[0] = after.down
-        if walking:
-            phases = (after.phase + (np.arange(1, mpc.steps) + 0.5) * dt / self.gait.period)[:, None]
-            contacts[1:] = (np.remainder(phases - np.array(self.gait.delays), 1.0) < self.gait.duty).astype(float)
+        share = np.ones((mpc.steps, 4))
+        if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives
+            fine = (np.arange(mpc.steps * _FINE) + 0.5) * dt / _FINE
+            phases = np.remainder((after.phase + fine / self.gait.period)[:, None] - np.array(self.gait.delays), 1.0)
+            share = (phases < self.gait.duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
+        share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)
         stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
         stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.walker.robot.feet[:4]])
-        feet = stand[None] - reference[:, None, 3:6]
-        forces, solution = mpc.solve(x, reference, contacts, feet, found.normal, dt)
+        # arms from where the body will be, not from where it is wanted: centimetres make newton metres
+        feet = stand[None] - (com + np.outer(times - 0.5 * dt, found.travel))[:, None]
+        forces, solution = mpc.solve(x, reference, share, feet, found.normal, dt)
         return forces, solution.status
 
     def _torque(self, t: float, sensed: Sensed, found: Plan, after: Memory) -> Float[ndarray, "nj"]:

@@ -44,8 +44,8 @@ class ConvexMpc:
 
     body: SingleBody
     steps: int = 10
-    weights: tuple[float, ...] = (60.0, 60.0, 40.0, 10.0, 10.0, 200.0, 0.5, 0.5, 1.0, 8.0, 8.0, 2.0)
-    force_weight: float = 2e-5
+    weights: tuple[float, ...] = (1.0, 1.0, 10.0, 2.0, 2.0, 50.0, 0.01, 0.01, 0.3, 0.4, 0.4, 0.1)
+    force_weight: float = 4e-5
     friction: float = 0.5
     largest_force: float = 3.0  # of one foot, in robot weights
     time_limit: float = 0.02
@@ -54,20 +54,20 @@ class ConvexMpc:
         self,
         x: Float[ndarray, "12"],
         reference: Float[ndarray, "steps 12"],
-        contacts: Float[ndarray, "steps 4"],
+        share: Float[ndarray, "steps 4"],
         feet: Float[ndarray, "steps 4 3"],
         normal: Float[ndarray, "3"],
         dt: float,
     ) -> tuple[Float[ndarray, "4 3"] | None, Solution]:
         """(forces [N] in world axes for the first step, how it went).
 
-        x = (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes; ``feet`` are positions relative to the
-        planned centre of mass.
+        x = (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes; ``share`` is the part of each step that
+        each foot is down; ``feet`` are positions relative to the planned centre of mass.
         """
-        columns = [(k, i) for k in range(self.steps) for i in range(4) if contacts[k, i] > 0.5]
+        columns = [(k, i) for k in range(self.steps) for i in range(4) if share[k, i] > 0.05]
         if not columns:
             return np.zeros((4, 3)), Solution(np.zeros(0), "flight", 0.0)
-        free, Phi = self._predict(x, reference, columns, feet, dt)
+        free, Phi = self._predict(x, reference, columns, share, feet, dt)
         W = np.tile(self.weights, self.steps)
         error = free - reference.ravel()
         weighted = Phi * W[:, None]
@@ -89,7 +89,7 @@ class ConvexMpc:
         return forces, solution
 
     def _predict(
-        self, x: ndarray, reference: ndarray, columns: list[tuple[int, int]], feet: ndarray, dt: float
+        self, x: ndarray, reference: ndarray, columns: list[tuple[int, int]], share: ndarray, feet: ndarray, dt: float
     ) -> tuple[ndarray, ndarray]:
         """States of the horizon without forces, and how each force moves each of them."""
         n = self.steps
@@ -108,6 +108,7 @@ class ConvexMpc:
             for at, (step, i) in enumerate(columns):
                 if step == k:
                     turn, push = inverse @ skew(feet[k, i]), np.eye(3) / self.body.mass
+                    turn, push = share[k, i] * turn, share[k, i] * push
                     now[6:9, 3 * at : 3 * at + 3] += dt * turn
                     now[9:12, 3 * at : 3 * at + 3] += dt * push
                     now[:3, 3 * at : 3 * at + 3] += 0.5 * dt * dt * (R_z.T @ turn)
