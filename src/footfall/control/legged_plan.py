@@ -269,7 +269,8 @@ def _program(
         A[:nv, nv + 3 * k : nv + 3 * k + 3] = -J[k].T
         A[nv + 5 * k : nv + 5 * k + 5, nv + 3 * k : nv + 3 * k + 3] = pyramid
     limits = torque_bounds(robot)
-    free, held = np.full(nv, 1e30), np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
+    free = np.full(nv, 1e30)
+    held = np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
     low = np.concatenate([-free, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
     high = np.concatenate([free, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
     return Program(H, f, A, low, high)

@@ -1,8 +1,8 @@
 """The single rigid body of a quadruped and the convex MPC on it (Di Carlo et al. 2018; seed 002: stage one of two).
 
 The robot is one body of the whole mass with the locked inertia of its standing pose, moved by forces at the feet that
-the gait plans to be down. With small roll and pitch the dynamics are linear in (Θ, p, ω, v), and the forces of a horizon
-come from one quadratic program with friction pyramids.
+the gait plans to be down. With small roll and pitch the dynamics are linear in (Θ, p, ω, v), and the forces of a
+horizon come from one quadratic program with friction pyramids.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class ConvexMpc:
     ) -> tuple[Float[ndarray, "4 3"] | None, Solution]:
         """(forces [N] in world axes for the first step, how it went).
 
-        x = (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes; ``share`` is the part of each step that
-        each foot is down; ``feet`` are positions relative to the planned centre of mass.
+        x = (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes; ``share`` is the part of each step
+        that each foot is down; ``feet`` are positions relative to the planned centre of mass.
         """
         columns = [(k, i) for k in range(self.steps) for i in range(4) if share[k, i] > 0.05]
         if not columns:
