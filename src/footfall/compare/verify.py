@@ -12,6 +12,7 @@ from numpy import ndarray
 from footfall.compare.laws import LAWS, Law
 from footfall.compare.report import NOT_FINITE, Check, Report
 from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, UNTRACED, Side
+from footfall.compare.stance_laws import STANCE_LAWS
 from footfall.compare.states import States, random_states, with_modes
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.robot.description import Robot
@@ -53,7 +54,7 @@ def verify(
     plain = {"auto": min(samples, _PLAIN), "numpy": samples, "batch": 0}[backend]
     states = with_modes(robot, random_states(robot, samples, seed))
     chosen, skipped = _sides(robot, sides)
-    identities = LAWS if laws else ()
+    identities = (*LAWS, *STANCE_LAWS) if laws else ()
     steps = sum(len(side) for side in chosen.values()) + len(identities)
     tick = _counter(progress, steps)
     values, traced = _evaluate_all(chosen, states, plain, tick)
@@ -61,7 +62,7 @@ def verify(
     few = states.first(_PLAIN)
     for law in identities:
         tick(law.__name__.replace("_", " "))
-        check = _law_check(robot, law, few)
+        check = _law_check(robot, law, few.first(getattr(law, "samples", _PLAIN)))
         if check is not None:
             checks.append(check)
     used = "+".join(name for name, count in (("numpy", plain), ("batch", samples - plain)) if count)
