@@ -145,8 +145,10 @@ def sweep(leg: LegChain, target: Any, joints: list[Any], foot_pitch: Any) -> lis
         joints = _aimed(leg, joints, foot, [target] * (leg.tail - 1))
         joints = _turned_to_target(leg, plane, target, joints)
         pulled = _pulled(leg, plane, target, joints, foot_pitch)
-        joints = _carried(leg, plane, pulled, joints)
-        joints = _turned_to_target(leg, plane, target, joints)
+        X = pose_of(leg, joints, leg.tail)
+        joints = _turned_to_target(leg, plane, target, _carried(leg, plane, pulled, joints))
+        back = pose_of(leg, joints, leg.tail).inverse() @ X  # the plane has moved under the pulled points
+        pulled = [plane.flat(back.point(plane.solid(p))) for p in pulled]
     else:
         joints = _turned_to_target(leg, plane, target, joints)
         joints = _swung(leg, plane, target, joints)

@@ -80,8 +80,9 @@ def inverse(
     if frame == "trunk":
         X_WB = body_poses(robot, q)[0]
         wanted = {foot: X_WB.point(p) for foot, p in wanted.items()}
+    together = 0
     if shared:
-        q = _with_shared(robot, q, wanted, foot_pitch, tolerance, iterations)
+        q, together = _with_shared(robot, q, wanted, foot_pitch, tolerance, iterations)
     found, rows = q.copy(), list[tuple[Reached, str, str]]()
     carriers = body_poses(robot, q)
     for foot, p_W in wanted.items():
@@ -97,7 +98,8 @@ def inverse(
     residual = np.array([float(r.residual) for r in reached])
     return Inverse(
         found, found[robot.nq - robot.nj :].copy(), tuple(wanted), residual, residual <= tolerance,
-        np.array([int(r.iterations) for r in reached]), tuple(row[1] for row in rows), tuple(row[2] for row in rows),
+        np.array([together + int(r.iterations) for r in reached]),
+        tuple(row[1] for row in rows), tuple(row[2] for row in rows),
     )  # fmt: skip
 
 
@@ -228,14 +230,14 @@ class _Search:
 
 
 def _with_shared(robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Any, tolerance: float,
-                 iterations: int) -> ndarray:  # fmt: skip
+                 iterations: int) -> tuple[ndarray, int]:  # fmt: skip
     """q with the joints that carry several feet where they help best; feet without a target keep their place."""
     X_BW = body_poses(robot, q)[0].inverse()
     now = foot_positions(robot, q)
     targets = np.stack([X_BW.point(wanted.get(foot, now[k])) for k, foot in enumerate(robot.foot_names)])
     pitch = foot_pitch if not isinstance(foot_pitch, Mapping) else None
     found = fabrik(robot, targets, q[robot.nq - robot.nj :], pitch, iterations, tolerance, shared=True)
-    return np.concatenate([q[: robot.nq - robot.nj], found.joints])
+    return np.concatenate([q[: robot.nq - robot.nj], found.joints]), int(found.iterations)
 
 
 def posture_of(robot: Robot, q: Any) -> Float[ndarray, "nq"]:
