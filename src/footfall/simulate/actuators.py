@@ -69,6 +69,8 @@ def joint_forces(
 
     PD: τ = kp (q_d - q - dt q̇) + kd (q̇_d - q̇), slope kd + dt kp: implicit Euler to first order.
     """
+    if not robot.nj:
+        return JointForces(*(np.zeros(0) for _ in range(6)))
     motor = (
         command.kp * (command.position - q_J - dt * rates) + command.kd * (command.velocity - rates) + command.torque
     )
