@@ -115,17 +115,19 @@ def _print(robot: str, result: dict[str, Any]) -> None:
 
     apart = Table(title=f"{robot}: mean absolute difference between footfall and MuJoCo", title_justify="left")
     apart.add_column("")
-    for title in ("first", "second", "third"):
-        apart.add_column(title, justify="right")
-    apart.add_row("trunk position x, y, z [mm]", *(f"{1e3 * value:.1f}" for value in result["position_mae"]))
-    apart.add_row("Euler angles yaw, pitch, roll [deg]", *(f"{value:.2f}" for value in result["euler_mae_deg"]))
-    apart.add_row("vertical force, all feet [N]", f"{result['force_mae']:.2f}")
-    apart.add_row("contact agrees, all feet", f"{100 * result['contact_agreement']:.1f} %")
-    both = Table(title_justify="left")
+    apart.add_column("", justify="right")
+    for axis, value in zip("xyz", result["position_mae"]):
+        apart.add_row(f"trunk position {axis}", f"{1e3 * value:.1f} mm")
+    for angle, value in zip(("yaw", "pitch", "roll"), result["euler_mae_deg"]):
+        apart.add_row(f"trunk {angle}", f"{value:.2f} deg")
+    apart.add_row("vertical force, all feet", f"{result['force_mae']:.2f} N")
+    apart.add_row("contact agrees, all feet", f"{100 * result['contact_agreement']:.1f} % of the time")
+    both = Table()
     both.add_column("")
     for title in ("footfall", "MuJoCo"):
         both.add_column(title, justify="right")
-    both.add_row("largest vertical force [N]", *(f"{value:.0f}" for value in result["peak_force"]))
-    both.add_row("time spent stepping [s]", *(f"{value:.3f}" for value in result["wall_seconds"]))
-    console().print(apart)
-    console().print(both)
+    both.add_row("largest vertical force", *(f"{value:.0f} N" for value in result["peak_force"]))
+    both.add_row("time spent stepping", *(f"{value:.3f} s" for value in result["wall_seconds"]))
+    for table in (apart, both):
+        table.show_header = table is both
+        console().print(table)

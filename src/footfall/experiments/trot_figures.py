@@ -111,8 +111,8 @@ def convergence(study: Study) -> Figure:
             axis.axvline(DT, color=GREY, lw=0.8, linestyle=":")
             if case != "ten_seconds":
                 axis.set_yscale("log")
-                axis.set_ylim(0.02, 20.0)
-                axis.set_yticks((0.1, 1.0, 10.0), ("0.1", "1", "10"))
+                axis.set_ylim(8e-4, 20.0)
+                axis.set_yticks((1e-3, 1e-2, 0.1, 1.0, 10.0), ("0.001", "0.01", "0.1", "1", "10"))
                 axis.axhline(1e3 * ENOUGH, color=GREY, lw=0.8, linestyle="--")
                 axis.text(axis.get_xlim()[0] * 1.1, 1.08e3 * ENOUGH, "0.5 mm", color=GREY, fontsize=7.5, va="bottom")
             else:

@@ -7,6 +7,7 @@ be shared among processes.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -121,15 +122,23 @@ def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: 
 
     long_first = sorted(todo, key=lambda job: -job.duration / job.dt)
     tell(long_first[0].label, 0, len(todo))
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(todo)), spawn, initializer=_leave_interrupts_to_parent)
     try:
-        with ProcessPoolExecutor(min(workers, len(todo)), multiprocessing.get_context("spawn")) as pool:
-            waiting = {pool.submit(perform, job): job for job in long_first}
-            for future in as_completed(waiting):
-                done[waiting[future]] = future.result()
-                tell(waiting[future].label, len(done), len(todo))
+        waiting = {pool.submit(perform, job): job for job in long_first}
+        for future in as_completed(waiting):
+            done[waiting[future]] = future.result()
+            tell(waiting[future].label, len(done), len(todo))
     except BrokenProcessPool as error:
         raise FootfallError("a process of the experiment was killed, perhaps for want of memory") from error
+    finally:
+        pool.shutdown(wait=len(done) == len(todo), cancel_futures=True)
     return {job: done[job] for job in todo}
+
+
+def _leave_interrupts_to_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; one answer is enough."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def cores() -> int:

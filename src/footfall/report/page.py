@@ -108,13 +108,15 @@ def _tally(claims: Sequence[Claim]) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     rows = []
     for claim in claims:
-        note = f'<span class="note">{escape(claim.note)}</span>' if claim.note else ""
+        told = ' class="told"' if claim.note else ""
         rows.append(
-            f'<tr><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span>{note}</td>'
+            f'<tr{told}><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span></td>'
             f'<td class="number">{_value(claim.printed, claim.unit)}</td>'
             f'<td class="number">{_value(claim.measured, claim.unit)}</td>'
             f'<td><span class="badge {claim.verdict}">{_words(claim.verdict)}</span></td></tr>'
         )
+        if claim.note:
+            rows.append(f'<tr><td class="note" colspan="4">{escape(claim.note)}</td></tr>')
     head = '<th>claim</th><th class="number">printed</th><th class="number">measured</th><th>verdict</th>'
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 

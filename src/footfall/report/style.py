@@ -11,7 +11,7 @@ header.top { border-bottom: 1px solid var(--line); margin-bottom: 1.6rem; paddin
 h1 { font-size: 1.75rem; line-height: 1.2; margin: .2rem 0 .6rem; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 .8rem; }
 h3 { font-size: 1rem; margin: 1.6rem 0 .5rem; }
-p.lead { max-width: 52rem; color: #2c353f; margin: .4rem 0 0; }
+p.lead { max-width: 56rem; color: #2c353f; margin: .8rem 0 0; }
 nav { display: flex; gap: 1.2rem; flex-wrap: wrap; margin-top: .9rem; font-size: .9rem; }
 a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: underline; }
 .tally { display: flex; gap: .6rem; flex-wrap: wrap; margin: 1rem 0 .2rem; }
@@ -28,8 +28,9 @@ td { border-bottom: 1px solid var(--line); padding: .45rem .6rem; vertical-align
 td.number, th.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 td.number .unit { color: var(--soft); font-size: .85em; }
 td .id { display: block; color: var(--soft); font: .78rem ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-td .note { display: block; color: var(--soft); font-size: .83rem; margin-top: .2rem; max-width: 46rem; }
-table.plain td { padding: .25rem .6rem; font-variant-numeric: tabular-nums; }
+tr.told td { border-bottom: 0; padding-bottom: .1rem; }
+td.note { color: var(--soft); font-size: .83rem; padding-top: 0; }
+table.plain td { padding: .25rem .6rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.plain tbody tr:nth-child(even) { background: var(--panel); }
 table.facts th { width: 9rem; border-bottom: 1px solid var(--line); text-transform: none; vertical-align: top; }
 figure { margin: 1.2rem 0 2rem; } figure img { width: 100%; height: auto; display: block; }
