@@ -33,14 +33,19 @@ def _few(law: Law) -> Law:
 
 def _standing(robot: Robot, q: ndarray) -> ndarray | None:
     """The mode with the most feet down that the robot can hold here, or None."""
+    return next(iter(_held(robot, q)), None)
+
+
+def _held(robot: Robot, q: ndarray) -> list[ndarray]:
+    """Modes that the robot can hold here, most feet first, four at most and single feet among them."""
     J = kinematics.feet_jacobian(robot, q)[:, 3:]
-    found = next(mode for mode in sorted(all_modes(robot), key=lambda mode: -mode.sum()) if holds(J, mode))
-    return found if found.any() else None
+    found = [mode for mode in sorted(all_modes(robot), key=lambda mode: -mode.sum()) if mode.any() and holds(J, mode)]
+    return found[:1] + [mode for mode in found[1:] if mode.sum() == 1][:3]
 
 
 @_few
 def screws_move_as_they_say(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Exponential and logarithm undo each other for turns of every size; adjoints carry screws as poses carry frames."""
+    """Exponential and logarithm undo each other for turns of every size; adjoints carry screws as poses do frames."""
     found: list[ndarray] = []
     asked: list[ndarray] = []
     along = np.resize(v, 6)
@@ -108,14 +113,13 @@ def standing_feet_obey_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: n
     found: list[ndarray] = []
     asked: list[ndarray] = []
     for frame, R_WC in (("world", None), ("contact", _SLOPE)):
-        given = {"frame": frame, "R_WC": R_WC}
         J = constrained.contact_jacobian(robot, q, frame, R_WC)
         if not holds(J.reshape(robot.nf, 3, robot.nv), mode):
             continue
         x, f = constrained.constrained_dynamics(
             robot, q, v, tau, mode, stabilisation=(300.0, 40.0), anchors=anchors, frame=frame, R_WC=R_WC
         )
-        turning = kinematics.feet_bias_acceleration(robot, q, v, **given)[:, 3:].reshape(-1)
+        turning = kinematics.feet_bias_acceleration(robot, q, v, frame, R_WC)[:, 3:].reshape(-1)
         axes = np.eye(3) if R_WC is None else R_WC
         away = (axes.T @ (kinematics.foot_positions(robot, q) - anchors).T).T.reshape(-1)
         found += [(J @ x + turning)[rows], dynamics.inverse_dynamics(robot, q, v, x) - J.T @ f.reshape(-1)]
@@ -126,21 +130,18 @@ def standing_feet_obey_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: n
 @_few
 def touchdown_stops_the_feet(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """J v⁺ = 0 and M (v⁺ - v) = JᵀΛ; a damped touchdown leaves the feet the share that its damping says."""
-    mode = _standing(robot, q)
-    if mode is None:
-        return None
-    rows = np.repeat(mode, 3) > 0
     J, M = constrained.contact_jacobian(robot, q), dynamics.mass_matrix(robot, q)
-    A = constrained.delassus_matrix(robot, q)[np.ix_(rows, rows)]
     found: list[ndarray] = []
     asked: list[ndarray] = []
-    for damping in (0.0, 0.3):
+    for k, mode in enumerate(_held(robot, q)):
+        rows, damping = np.repeat(mode, 3) > 0, 0.3 * (k % 2)
         after, impulse = constrained.impact_map(robot, q, v, mode, damping=damping)
         push = impulse.reshape(-1)
-        slack = damping * np.trace(A) / len(rows)
-        found += [(J @ after)[rows], M @ (after - v), push[~rows]]
-        asked += [-slack * push[rows], J.T @ push, np.zeros(int((~rows).sum()))]
-    return np.concatenate(found), np.concatenate(asked)
+        slack = damping * np.trace(constrained.delassus_matrix(robot, q)[np.ix_(rows, rows)]) / len(rows)
+        found += [(J @ after)[rows], M @ (after - v), push[~rows], reduced.reduced_touchdown(robot, q, v, mode)]
+        undamped = constrained.impact_map(robot, q, v, mode)[0]
+        asked += [-slack * push[rows], J.T @ push, np.zeros(int((~rows).sum())), undamped]
+    return (np.concatenate(found), np.concatenate(asked)) if found else None
 
 
 @_few
@@ -151,11 +152,11 @@ def a_foot_counted_twice_shares_its_force(robot: Robot, q: ndarray, v: ndarray, 
         return None
     k = int(np.argmax(mode))
     foot = robot.feet[k]
-    twin = replace(robot, feet=(*robot.feet, Foot("counted twice", foot.link, foot.position, foot.radius)))
+    twin = replace(robot, feet=(Foot("counted twice", foot.link, foot.position, foot.radius), *robot.feet))
     x, f = constrained.constrained_dynamics(robot, q, v, tau, mode)
-    shared = np.concatenate([f, 0.5 * f[k : k + 1]])
-    shared[k] *= 0.5
-    twice = np.append(mode, 1.0)
+    shared = np.concatenate([0.5 * f[k : k + 1], f])
+    shared[k + 1] *= 0.5
+    twice = np.append(1.0, mode)
     stance = contact_set.stance_dynamics(twin, q, v, tau, twice)
     less = reduced.reduced_dynamics(twin, q, v, tau, twice)
     links = screw_system.screw_forward_dynamics(twin, q, v, tau, twice)
@@ -186,8 +187,9 @@ def contact_sets_are_as_well_conditioned_as_they_say(
     held = 0
     if robot.floating:
         held = int(np.linalg.matrix_rank(constrained.contact_jacobian(robot, q)[rows, :6], tol=1e-9))
-    found = [report.singular_values, np.array([report.conditioning / 1e3, report.internal])]
-    asked = [np.sqrt(values), np.array([values[0] / values[-1] / 1e3, rows.sum() - held])]
+    flight = contact_set.contact_set(robot, q, np.zeros(robot.nf))
+    found = [report.singular_values, np.array([report.conditioning / 1e3, report.internal, flight.conditioning])]
+    asked = [np.sqrt(values), np.array([values[0] / values[-1] / 1e3, rows.sum() - held, 1.0])]
     return np.concatenate(found), np.concatenate(asked)
 
 

@@ -73,6 +73,7 @@ def minimal(robot: Robot) -> Side:
         "forward_dynamics": lambda q, v, tau: reduced.reduced_dynamics(robot, q, v, tau, flight)[0],
         "stance_acceleration": lambda q, v, tau, mode: solved(q, v, tau, mode)[0],
         "contact_forces": lambda q, v, tau, mode: solved(q, v, tau, mode)[1],
+        "touchdown_velocity": partial(reduced.reduced_touchdown, robot),
     }
 
 

@@ -15,8 +15,7 @@ def dense_factor(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float
         for j in range(k):
             column = column - L[k:, j] * (L[k, j] * d[j])
         d.append(column[0])
-        if k + 1 < n:
-            L[k + 1 :, k] = column[1:] * (1.0 / d[k])
+        L[k + 1 :, k] = column[1:] * (1.0 / d[k])
     return L, np.stack(d) if d else np.zeros(0)
 
 

@@ -118,6 +118,14 @@ def reduced_dynamics(
     return a, forces.reshape(-1, 3)
 
 
+def reduced_touchdown(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], mode: Float[ndarray, "nf"]
+) -> Float[ndarray, "nv"]:
+    """v⁺ of a touchdown into a mode, by its own coordinates: the momentum that they know is kept, NᵀM (v⁺ - v) = 0."""
+    N, M = partition(robot, q, mode).N, mass_matrix(robot, q)
+    return N @ np.linalg.solve(N.T @ M @ N, N.T @ (M @ v))
+
+
 def _turning(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3nf"]:
     """dJ/dt v of all feet."""
     return feet_bias_acceleration(robot, q, v)[:, 3:].reshape(-1)

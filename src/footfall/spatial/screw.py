@@ -14,8 +14,6 @@ from footfall.spatial.quaternion import from_rotation, rotation_vector
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew
 
-_SMALL = 1e-4  # [rad] below which the logarithm's series has one term
-
 
 # -- moving along screws -----------------------------------------------------------------------------------------------
 def screw_motion(screw: Float[ndarray, "6"], amount: float) -> Transform:
@@ -39,9 +37,11 @@ def logarithm(X: Transform) -> Float[ndarray, "6"]:
     """The twist whose exponential is X, turning by at most π."""
     omega = rotation_vector(from_rotation(X.R))
     angle = float(np.sqrt(omega @ omega))
-    half = 0.5 * angle
-    bend = 1.0 / 12.0 if angle < _SMALL else (1.0 - half * np.cos(half) / np.sin(half)) / angle**2
-    return np.concatenate([omega, X.p - 0.5 * cross(omega, X.p) + bend * cross(omega, cross(omega, X.p))])
+    if angle == 0.0:
+        return np.concatenate([omega, X.p])
+    axis, half = omega / angle, 0.5 * angle
+    bend = 1.0 - half * np.cos(half) / np.sin(half)
+    return np.concatenate([omega, X.p - half * cross(axis, X.p) + bend * cross(axis, cross(axis, X.p))])
 
 
 def adjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
