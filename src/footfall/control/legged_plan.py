@@ -232,8 +232,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     base = np.concatenate([turn, R.T @ move - cross(v[:3], v[3:6])])
     program = _program(walker, mass_matrix(robot, q), bias, J, rate_J, base, pull, down, normal)
     after = Memory(
-        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean, lift_off, last_down, down,
-        since, memory.forces,
+        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean, lift_off, last_down,
+        down, since, memory.forces,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     return (

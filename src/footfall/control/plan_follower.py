@@ -76,7 +76,7 @@ class PlanFollower:
 
 
 def planned_joints(robot: Robot, placed: Placed, foot_pitch: float = 0.0) -> Float[ndarray, "nj"]:
-    """Joint angles [rad] that put the feet where a plan wants them, knees as in the robot's stand; a spine is straight."""
+    """Joint angles [rad] that put the feet where a plan wants them: knees as in the robot's stand, a spine straight."""
     targets: list[Any] = [0.0] * robot.nj
     for leg, (joints, _) in zip(LEGS, _legs(robot, placed, foot_pitch)):
         for j, angle in zip(leg_geometry(robot, leg).joints, joints):
