@@ -1,0 +1,362 @@
+"""Body and feet planned together: the motion plan of Yan et al. 2021, eqs. (22)-(24) and figures 8, 9, 12 and 13.
+
+A plan is a function of time: where the body is and how it is turned, and where the four feet are, in the world. Feet
+swing on half ellipses at trapezoidal speed; the body speeds up, goes evenly and slows down.
+
+Errata of eq. (24), derived again from eq. (22) with L the whole step that a foot travels (2 L of eq. 23), T the time of
+a trot's swing and n cycles of two swings:
+    x = L t² / 4T²                      0 < t < T             (as printed)
+    x = L/4 + L (t - T) / 2T            T < t < (2n - 1) T    (printed with t - T in the denominator: wrong unit)
+    x = L (n - 1/2) - L (t - 2nT)² / 4T²    until 2nT         (printed four times as steep: the speed would jump)
+and sideways with W for L in all three rows (printed with L in the last). A foot's place is where its hip will be in the
+middle of the stance to come. With that, the first and the last step of a trot are half steps of the same duration, as
+the paper wants them: they need not be put in. A walk speeds up over its first cycle, and its first steps are halves on
+the average.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.gait.ellipse import Trapezoid, swing_between
+from footfall.gait.pattern import LEGS, PATTERNS, Gait
+from footfall.gait.pattern import named as gait_named
+from footfall.kinematics.forward import center_of_mass, foot_positions
+from footfall.numeric import lookup, select, smoothstep
+from footfall.robot.description import Robot
+
+LIMITS = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
+EVEN = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down
+_LOAD_TIME = 0.25  # of a swing, over which a foot takes up its load and gives it away
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A plan at one instant, in the world: the body's origin [m], its yaw, pitch, roll [rad], the feet's centres [m].
+
+    ``load``: how much of its load each foot should carry: 1 standing, 0 in the air, between them while it changes.
+    """
+
+    position: Float[ndarray, "3"]
+    euler: Float[ndarray, "3"]
+    feet: Float[ndarray, "4 3"]
+    load: Float[ndarray, "4"]
+
+
+class Plan(Protocol):
+    """Body and feet as functions of time [s]."""
+
+    @property
+    def duration(self) -> float: ...
+
+    def at(self, t: Any) -> Placed: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Footprint:
+    """How a robot stands: height of its base [m], x and y of its feet from the base [m], radii of its feet [m]."""
+
+    height: float
+    places: Float[ndarray, "4 2"]
+    radii: Float[ndarray, "4"]
+
+    @staticmethod
+    def of(robot: Robot, height: float | None = None, pose: str = "stand") -> Footprint:
+        """Of a named pose, with the feet moved together to have their middle under the centre of mass.
+
+        ``height`` of the base over the ground [m] is the pose's unless given.
+        """
+        missing = [leg for leg in LEGS if leg not in robot.foot_names]
+        if missing:
+            has = ", ".join(robot.foot_names) or "none"
+            raise InputError(f"a plan needs the feet {', '.join(LEGS)}: robot '{robot.name}' has {has}")
+        if height is not None:
+            _positive(height, "height of the base in a plan")
+        q, _ = robot.state(pose)
+        order = [robot.foot_index(leg) for leg in LEGS]
+        feet, radii = foot_positions(robot, q)[order], np.array([robot.feet[k].radius for k in order])
+        stands = float(q[2] - (feet[:, 2] - radii).min())
+        places = feet[:, :2] - feet[:, :2].mean(axis=0) + center_of_mass(robot, q)[:2] - q[:2]
+        return Footprint(stands if height is None else float(height), places, radii)
+
+    def standing(self) -> Float[ndarray, "4 3"]:
+        """Centres of the feet under a body at the origin [m]."""
+        return np.column_stack([self.places, self.radii])
+
+
+# -- walking and trotting ----------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class WalkPlan:
+    """Cycles of a gait from standing to standing. Every foot steps once a cycle.
+
+    A cycle takes the body ``step`` forward, ``side`` to the left [m] and round by ``turn`` [rad, to the left], along an
+    arc; feet rise by ``height``. ``sway`` [m] carries the body towards the side whose feet stand (a walk needs it where
+    its feet are close together), in the rests too. It stands for ``rest`` seconds before and after.
+    """
+
+    footprint: Footprint
+    gait: Gait  # its delays, duty and period are used
+    step: float
+    side: float = 0.0
+    turn: float = 0.0
+    height: float = 0.05
+    cycles: int = 5
+    sway: float = 0.0
+    rest: float = 0.5
+    profile: Trapezoid = EVEN
+    starts: Float[ndarray, "4"] = field(init=False)  # when each foot first lifts, in cycles
+    footholds: Float[ndarray, "4 n 3"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.gait, Gait):
+            raise InputError(f"a plan needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
+        for key in ("step", "side", "turn", "height", "sway", "rest"):
+            if not _finite(getattr(self, key)):
+                raise InputError(f"{key} of a plan must be a finite number, got {getattr(self, key)!r}")
+        for key in ("height", "rest"):
+            if getattr(self, key) < 0:
+                raise InputError(f"{key} of a plan must be 0 or more, got {getattr(self, key)}")
+        if self.sway and not self.rest:
+            raise InputError("a plan that sways needs a rest, in which the body leans before the first foot lifts")
+        least = math.ceil(2.0 * self._speeding)
+        if not isinstance(self.cycles, int) or self.cycles < least:
+            raise InputError(f"a plan of the gait '{self.gait.name}' needs {least} cycles or more, got {self.cycles!r}")
+        object.__setattr__(self, "starts", np.array([_first_lift(d, self.gait.duty) for d in self.gait.delays]))
+        object.__setattr__(self, "footholds", self._place_feet())
+
+    @property
+    def duration(self) -> float:
+        """Of all, rests included [s]."""
+        return 2.0 * self.rest + self.cycles * self.gait.period
+
+    @property
+    def swing_time(self) -> float:
+        """T of the paper [s]."""
+        return (1.0 - self.gait.duty) * self.gait.period
+
+    @property
+    def distance(self) -> float:
+        """Of the body along its path [m]."""
+        return math.hypot(self.step, self.side) * self._travel
+
+    def at(self, t: Any) -> Placed:
+        """Body and feet at time t [s]; traced as it stands."""
+        cycle = (t - self.rest) / self.gait.period
+        x, y, yaw = self._body(cycle)
+        heights = [self.footprint.height + 0.0 * t, 0.0 * t]
+        feet, load = [], []
+        for k in range(len(LEGS)):
+            foot, carried = self._foot(k, cycle)
+            feet.append(foot)
+            load.append(carried)
+        return Placed(
+            np.stack([x, y, heights[0]]), np.stack([yaw, heights[1], heights[1]]), np.stack(feet), np.stack(load)
+        )
+
+    def stands(self, t: Any) -> Float[ndarray, "4"]:
+        """Which feet stand at time t: 1 or 0."""
+        swings = [self._swing(k, (t - self.rest) / self.gait.period)[1] for k in range(len(LEGS))]
+        return np.stack([select((u > 0.0) & (u < 1.0), 0.0, 1.0) for u in swings])
+
+    @property
+    def _speeding(self) -> float:
+        """Cycles in which the body speeds up, and slows down: the first half step."""
+        return 0.5 if self.gait.duty <= 0.6 else 1.0
+
+    @property
+    def _travel(self) -> float:
+        """Cycles' worth of steps."""
+        return self.cycles - self._speeding
+
+    def _progress(self, cycle: Any) -> Any:
+        return self._travel * Trapezoid(self._speeding / self.cycles).position(cycle / self.cycles)
+
+    def _along(self, progress: Any) -> tuple[Any, Any, Any]:
+        """x, y [m] and yaw [rad] of the arc after so many steps."""
+        if self.turn == 0.0:
+            return self.step * progress, self.side * progress, 0.0 * progress
+        yaw = self.turn * progress
+        c, s = (1.0 - np.cos(yaw)) / self.turn, np.sin(yaw) / self.turn
+        return self.step * s - self.side * c, self.step * c + self.side * s, yaw
+
+    def _body(self, cycle: Any) -> tuple[Any, Any, Any]:
+        x, y, yaw = self._along(self._progress(cycle))
+        if self.sway == 0.0:
+            return x, y, yaw
+        early = (self._right_side + 0.25) % 0.5  # the body leans before the first foot lifts, until the last has landed
+        late = early + 0.5 * math.floor((self.cycles - early) / 0.5)
+        wave = np.sin(2.0 * math.pi * (np.clip(cycle, early, late) - self._right_side))
+        pause = self.rest / self.gait.period
+        fade = smoothstep((cycle + pause) / pause) * smoothstep((self.cycles + pause - cycle) / pause)
+        shift = self.sway * fade * wave
+        return x - shift * np.sin(yaw), y + shift * np.cos(yaw), yaw
+
+    @property
+    def _right_side(self) -> float:
+        """When in a cycle the swings of the right feet begin: the body then leans to the left."""
+        duty = self.gait.duty
+        turns = [2.0 * math.pi * (self.gait.delays[k] + 0.5 * (1.0 + duty)) for k in (1, 3)]
+        middle = math.atan2(sum(map(math.sin, turns)), sum(map(math.cos, turns))) / (2.0 * math.pi)
+        return middle - 0.25
+
+    def _swing(self, leg: int, cycle: Any) -> tuple[Any, Any]:
+        """(how many swings have ended or begun, part of the present one's time; beyond 0 to 1 the foot stands)."""
+        since = cycle - float(self.starts[leg])
+        number = np.clip(np.floor(since), 0.0, self.cycles - 1.0)
+        return number, (since - number) / (1.0 - self.gait.duty)
+
+    def _foot(self, leg: int, cycle: Any) -> tuple[Any, Any]:
+        number, u = self._swing(leg, cycle)
+        table = self.footholds[leg]
+        start = np.stack([lookup(table[:, c], number) for c in range(3)])
+        end = np.stack([lookup(table[:, c], number + 1.0) for c in range(3)])
+        loaded = smoothstep(-u / _LOAD_TIME) + smoothstep((u - 1.0) / _LOAD_TIME)
+        # between swings the load of the last landing and that of the next lift-off meet
+        next_lift = (1.0 + 0.0 * u) / (1.0 - self.gait.duty) - u
+        fading = smoothstep(next_lift / _LOAD_TIME)
+        last = number >= self.cycles - 1.0
+        return swing_between(start, end, self.height, u, self.profile), select(
+            (u > 1.0) & ~last, np.minimum(loaded, fading), loaded
+        )
+
+    def _place_feet(self) -> Float[ndarray, "4 n 3"]:
+        """Where every foot stands before its first swing and after each."""
+        duty, holds = self.gait.duty, np.zeros((len(LEGS), self.cycles + 1, 3))
+        for k in range(len(LEGS)):
+            for j in range(self.cycles + 1):
+                middle = self.starts[k] + (j - 1) + (1.0 - duty) + 0.5 * duty
+                progress = 0.0 if j == 0 else self._travel if j == self.cycles else self._progress(middle)
+                holds[k, j] = self._under(k, float(progress))
+        return holds
+
+    def _under(self, leg: int, progress: float) -> Float[ndarray, "3"]:
+        x, y, yaw = self._along(progress)
+        place, c, s = self.footprint.places[leg], math.cos(yaw), math.sin(yaw)
+        return np.array(
+            [x + c * place[0] - s * place[1], y + s * place[0] + c * place[1], self.footprint.radii[leg]], dtype=float
+        )
+
+
+def plan_walk(
+    robot: Robot, gait: str | Gait = "walk", step: float = 0.1, *, swing_time: float = 0.4, duty: float | None = None,
+    base_height: float | None = None, **options: Any,
+) -> WalkPlan:  # fmt: skip
+    """A plan of a robot from standing to standing: ``options`` are those of WalkPlan.
+
+    Given a gait's name, its cycle is as long as ``swing_time`` [s] asks. A walk's duty is 0.8 unless given: with 3/4 a
+    foot would lift in the moment in which the last one lands.
+    """
+    if isinstance(gait, str):
+        _positive(swing_time, "swing_time of a plan")
+        made = gait_named(gait)
+        share = duty if duty is not None else 0.8 if gait == "walk" else PATTERNS[gait].duty
+        gait = made.replace(duty=share).replace(period=swing_time / (1.0 - share))
+    return WalkPlan(Footprint.of(robot, base_height), gait, step, **options)
+
+
+def _first_lift(delay: float, duty: float) -> float:
+    """When in its first cycle a foot lifts; all stand at the start."""
+    start = (delay + duty) % 1.0
+    return 0.0 if start > 1.0 - 1e-9 else start
+
+
+# -- standing ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Posture:
+    """Of the body over feet that stay: turned [rad] and moved [m] from how the robot stands."""
+
+    roll: float = 0.0
+    pitch: float = 0.0
+    yaw: float = 0.0
+    forward: float = 0.0
+    left: float = 0.0
+    up: float = 0.0
+
+    def __post_init__(self) -> None:
+        for key, value in vars(self).items():
+            if not _finite(value):
+                raise InputError(f"{key} of a posture must be a finite number, got {value!r}")
+
+    @staticmethod
+    def degrees(roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0) -> Posture:
+        """A turned body, angles in degrees."""
+        return Posture(math.radians(roll), math.radians(pitch), math.radians(yaw))
+
+    def values(self) -> tuple[float, ...]:
+        """x, y, z [m], yaw, pitch, roll [rad]."""
+        return (self.forward, self.left, self.up, self.yaw, self.pitch, self.roll)
+
+
+@dataclass(frozen=True, eq=False)
+class PosturePlan:
+    """Postures one after the other, each reached at trapezoidal speed in ``move`` seconds and held for ``hold``.
+
+    The first posture is where the body is at the start.
+    """
+
+    footprint: Footprint
+    postures: tuple[Posture, ...]
+    move: float = 0.9
+    hold: float = 0.5
+    profile: Trapezoid = EVEN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "postures", tuple(self.postures))
+        if not self.postures or not all(isinstance(p, Posture) for p in self.postures):
+            raise InputError("a posture plan needs one Posture or more")
+        _positive(self.move, "move of a posture plan")
+        if not _finite(self.hold) or self.hold < 0:
+            raise InputError(f"hold of a posture plan must be 0 or more, got {self.hold!r}")
+
+    @property
+    def duration(self) -> float:
+        """[s]"""
+        return self.hold + (len(self.postures) - 1) * (self.move + self.hold)
+
+    def at(self, t: Any) -> Placed:
+        """Body and feet at time t [s]; traced as it stands."""
+        first = self.postures[0].values()
+        values = [value + 0.0 * t for value in first]
+        for k, (before, after) in enumerate(zip(self.postures, self.postures[1:])):
+            begins = self.hold + k * (self.move + self.hold)
+            way = self.profile.position((t - begins) / self.move)
+            values = [
+                value + (new - old) * way if new != old else value
+                for value, old, new in zip(values, before.values(), after.values())
+            ]
+        x, y, z, yaw, pitch, roll = values
+        return Placed(
+            np.stack([x, y, z + self.footprint.height]), np.stack([yaw, pitch, roll]),
+            self.footprint.standing() + 0.0 * t, np.ones(len(LEGS)),
+        )  # fmt: skip
+
+
+def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share: float = 1.0) -> PosturePlan:
+    """Figure 12: roll ±5, pitch ±10, yaw ±20 degrees in turn, from and back to level. ``share`` of those angles."""
+    turned = [Posture.degrees(**{key: sign * share * most}) for key, most in LIMITS.items() for sign in (1, -1)]
+    return PosturePlan(Footprint.of(robot), (Posture(), *turned, Posture()), move, hold)
+
+
+def yaw_swing(robot: Robot, degrees: float = 15.0, move: float = 0.9, hold: float = 0.5) -> PosturePlan:
+    """Figure 13: level, to -15 degrees, and to +15 in 0.9 s."""
+    ends = (Posture(), Posture.degrees(yaw=-degrees), Posture.degrees(yaw=degrees), Posture())
+    return PosturePlan(Footprint.of(robot), ends, move, hold)
+
+
+def _positive(value: Any, what: str) -> None:
+    if not _finite(value) or value <= 0:
+        raise InputError(f"{what} must be positive, got {value!r}")
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except TypeError:
+        return False
