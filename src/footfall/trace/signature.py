@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -73,14 +74,20 @@ class Signature:
     def leaves(self, arguments: Sequence) -> list:
         """All arrays of the arguments in order; the structure of nests and the constants in them are checked."""
         out: list = []
-        for name, argument, example, plain in zip(self.names, arguments, self.examples, self.plain):
+        for k, (argument, plain) in enumerate(zip(arguments, self.plain)):
             if plain:
                 out.append(argument)
                 continue
-            if argument is not example and (found := tree.difference(argument, example, name)):
-                raise InputError(f"{self.function}: {found}, with which it was compiled")
-            out += tree.flatten(argument)[0]
+            try:
+                self._readers[k](argument, out)
+            except tree.Mismatch:
+                found = tree.difference(argument, self.examples[k], self.names[k])
+                raise InputError(f"{self.function}: {found}, with which it was compiled") from None
         return out
+
+    @functools.cached_property
+    def _readers(self) -> list[Callable[[Any, list], None]]:
+        return [tree.reader(example) for example in self.examples]
 
     def where(self, leaf: int) -> str:
         """The argument to which the flat position of an array belongs, in words."""
