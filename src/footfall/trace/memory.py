@@ -42,8 +42,15 @@ class Blocks:
         self.work = aligned((code.workspace,), dtype)
         inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
         work = self.work.ctypes.data
-        self.evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
-        self.advance = functools.partial(code.advance or _cannot, *inputs, work, blocks)
+        self._evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
+        self._advance = functools.partial(code.advance or _cannot, *inputs, work, blocks)
+
+    # methods, so that holding one of them alone holds the memory and the code it runs on
+    def evaluate(self) -> None:
+        self._evaluate()
+
+    def advance(self, steps: int) -> None:
+        self._advance(steps)
 
     def roll(self, steps: int, every: int) -> np.ndarray:
         """Outputs of every ``every``-th step, (block, row, scalar, lane); the last ones of all are in ``out``."""
