@@ -28,9 +28,11 @@ from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, planar_inverse
 from footfall.robot.description import Robot
+from footfall.spatial.quaternion import to_rotation
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik")
+_FURTHEST = 1.37  # half strides that a swing reaches from under the hip
 REACHES = 30  # FABRIK's iterations in a tick, at most
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
@@ -44,6 +46,10 @@ class JointPD:
 
     ``inverse``: ``closed`` or ``fabrik``, which goes on from the joints it found a tick before (with ``clock``, from
     the standing pose) and so needs an iteration or two.
+
+    ``pace`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's own speed
+    lacks, as a part of the gait's nominal speed, is added at this rate. Open loop, slip and sinking make most gaits
+    slower than their nominal speed, some faster.
     """
 
     gait: Gait
@@ -55,6 +61,7 @@ class JointPD:
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
     inverse: str = "closed"
+    pace: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
@@ -62,8 +69,11 @@ class JointPD:
         check_rate(self.rate)
         if self.inverse not in INVERSES:
             raise unknown("inverse kinematics of JointPD", self.inverse, INVERSES)
-        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling"):
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace"):
             check_gain(getattr(self, key), f"{key} of JointPD", ())
+        if self.pace and (self.clock or not self.gait.stride):
+            why = "has no memory" if self.clock else "of a gait that steps in place cannot change"
+            raise InputError(f"JointPD with pace {self.pace:g} follows a speed by its stride, which {why}")
 
     @staticmethod
     def tuned(robot: Robot | str, gait: str = "trot", choice: str = "A", **options: Any) -> JointPD:
@@ -79,6 +89,8 @@ class JointPD:
         memory = {"phase": self._oscillators.start()}
         if self.inverse == "fabrik":
             memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
+        if self.pace:
+            memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
         return memory
 
     def __call__(
@@ -90,18 +102,35 @@ class JointPD:
             phase = memory["phase"]
             after = {"phase": self._oscillators.advance(phase, 1.0 / self.rate)}
         kp, kd = self._gains(robot)
-        ramp = start_ramp(self.gait, t)
+        ramp, stride = start_ramp(self.gait, t), 1.0
+        if self.pace:
+            stride, after["stride"] = self._stride(robot, sensed, command, memory["stride"], ramp)
         if self.inverse == "closed":
-            position = joint_targets(robot, self.gait, phase, ramp)
+            position = joint_targets(robot, self.gait, phase, ramp, stride)
         else:
             last = joint_targets(robot, self.gait, np.zeros(4), 0.0) if self.clock else memory["joints"]
-            position = reached_targets(robot, self.gait, phase, last, ramp)
+            position = reached_targets(robot, self.gait, phase, last, ramp, stride)
             after = after if self.clock else {**after, "joints": position}
         return JointCommand(position=position, kp=kp, kd=kd), after
 
     @property
     def _oscillators(self) -> Kuramoto:
         return Kuramoto.of(self.gait, self.coupling)
+
+    def _stride(
+        self, robot: Robot, sensed: Sensed, command: Command, memory: Float[ndarray, "2"], ramp: Any
+    ) -> tuple[Any, Float[ndarray, "2"]]:
+        """(strides to take, in strides of the gait; memory): the command's, and an integral of what the speed lacks."""
+        gait, dt = self.gait, 1.0 / self.rate
+        R = to_rotation(sensed.q[3:7])
+        velocity = R @ sensed.v[3:6]
+        ahead = (R[0, 0] * velocity[0] + R[1, 0] * velocity[1]) / np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
+        mean = memory[0] + dt / gait.period * (ahead - memory[0])
+        most = longest_stride(robot, gait)
+        wanted = command.forward / gait.speed
+        lack = memory[1] + dt * self.pace * ramp * (ramp * command.forward - mean) / gait.speed
+        lack = np.clip(wanted + lack, -most, most) - wanted  # an integral that the legs cannot follow stays
+        return np.clip(wanted + memory[1], -most, most), np.stack([mean, lack])
 
     def _gains(self, robot: Robot) -> tuple[ndarray, ndarray]:
         legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
@@ -110,12 +139,16 @@ class JointPD:
         return kp, kd
 
 
-def joint_targets(robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: float = 1.0) -> Float[ndarray, "nj"]:
+def joint_targets(
+    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: float = 1.0, stride: Any = 1.0
+) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet on a gait's paths, at phases in [0, 1) of LF, RF, LH, RH.
 
     A foot's centre is at (A x, -(H - r) + A z) from its hip, with A the start ramp. Roll and spine joints are zero.
+    ``stride`` stretches the steps.
     """
     x, z = foot_offset(gait, phase)
+    x = stride * x
     targets: list[Any] = [0.0] * robot.nj
     for k, stance in enumerate(_stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
@@ -126,10 +159,12 @@ def joint_targets(robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: fl
 
 
 def reached_targets(
-    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Any = 1.0
-) -> Float[ndarray, "nj"]:
+    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Any = 1.0,
+    stride: Any = 1.0,
+) -> Float[ndarray, "nj"]:  # fmt: skip
     """``joint_targets`` by FABRIK, from the joints ``last``: within the limits, feet to 1e-6 m where they can be."""
     x, z = foot_offset(gait, phase)
+    x = stride * x
     targets: list[Any] = [0.0] * robot.nj
     for k, stance in enumerate(_stances(robot, gait)):
         leg = stance.leg
@@ -214,6 +249,16 @@ def _stance(robot: Robot, gait: Gait, name: str) -> _Stance:
                 f" {where}), outside its limits {lower:g} to {upper:g}"
             )
     return _Stance(leg, knee, float(height))
+
+
+def longest_stride(robot: Robot, gait: Gait) -> float:
+    """How often a gait's stride fits into the reach of its legs: to 0.95 of it, swings included, at most threefold."""
+    reaches = [
+        (stance.leg.stretch + (stance.leg.foot.length if stance.leg.foot else 0.0)) ** 2
+        - (stance.hip_height - stance.leg.radius) ** 2
+        for stance in _stances(robot, gait)
+    ]
+    return min(3.0, 0.95 * math.sqrt(max(min(reaches), 0.0)) / (_FURTHEST * abs(gait.half_stride)))
 
 
 def _hip_height(leg: Leg, joints: list[float]) -> float:
