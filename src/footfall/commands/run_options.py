@@ -28,7 +28,12 @@ KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]
 ContactOption = Annotated[str | None, typer.Option("--contact", help="Contact model; compliant unless given.")]
 GroundOption = Annotated[
-    str | None, typer.Option("--ground", help="plane, or slope:D (D degrees, uphill along +x); plane unless given.")
+    str | None,
+    typer.Option(
+        "--ground",
+        help="plane, slope:D (degrees, uphill along +x), steps:H, stairs:H, rough:H (metres), or FILE.png:H:L, a"
+        " heightfield L metres long with white at H; plane unless given.",
+    ),
 ]
 FrictionOption = Annotated[float | None, typer.Option("--friction", help="Of the ground; 0.8 unless given.")]
 DropOption = Annotated[float | None, typer.Option("--drop", help="Height of the feet at the start [m].")]

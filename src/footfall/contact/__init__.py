@@ -1,13 +1,15 @@
 """The ground and the forces it gives."""
 
+from footfall.contact import terrain
 from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant, ForceLaw
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, named
 from footfall.contact.points import ContactPoint, Sphere, contact_points, knees, spheres_of, trunk_corners
 from footfall.contact.stance import Stance
+from footfall.contact.terrain import Heightfield, Patches, Steps
 
 __all__ = [
-    "Complementarity", "Compliant", "ContactModel", "ContactPoint", "ForceLaw", "Ground", "Plane", "Sphere", "Stance",
-    "contact_points", "knees", "named", "spheres_of", "trunk_corners",
+    "Complementarity", "Compliant", "ContactModel", "ContactPoint", "ForceLaw", "Ground", "Heightfield", "Patches",
+    "Plane", "Sphere", "Stance", "Steps", "contact_points", "knees", "named", "spheres_of", "terrain", "trunk_corners",
 ]  # fmt: skip

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from footfall.contact.ground import Ground, Plane
+from footfall.contact.heightfield import FILES as GROUND_FILES
 from footfall.contact.model import named as contact_named
+from footfall.contact.terrain import GROUNDS
+from footfall.contact.terrain import named as ground_named
 from footfall.control.interface import Command, Controller
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.errors import InputError, unknown
@@ -34,7 +36,6 @@ from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 
 CONTROLLERS = ("pd", "hold")
-GROUNDS = ("plane", "slope:D")
 _RATE = 1000.0  # [Hz], about which controllers are called
 
 
@@ -105,6 +106,8 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
         value = found.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
             found[key] = str(file.parent / value)
+    if any(suffix in str(found.get("ground", "")).lower() for suffix in GROUND_FILES):
+        found["ground"] = str(file.parent / found["ground"])
     return found
 
 
@@ -115,7 +118,7 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
 
 def plan(robot: Robot, options: RunOptions) -> Planned:
     """The simulation that options describe."""
-    ground = ground_named(options.ground, options.friction)
+    ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options)
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
@@ -124,19 +127,6 @@ def plan(robot: Robot, options: RunOptions) -> Planned:
         start=standing_start(robot, controller, ground, command, options.drop), integrator=options.integrator,
     )  # fmt: skip
     return Planned(options, simulation, gait, speed, gait.ramp if gait else 0.0)
-
-
-def ground_named(name: str, friction: float = 0.8) -> Ground:
-    """``plane``, or ``slope:D`` that rises by D degrees along +x."""
-    kind, _, size = name.partition(":")
-    if kind == "plane" and not size:
-        return Plane(friction)
-    if kind != "slope":
-        raise unknown("ground", name, GROUNDS)
-    try:
-        return Plane.slope(float(size), friction)
-    except ValueError as error:
-        raise InputError(f"a slope needs an angle in degrees, as in slope:5, got {name!r}") from error
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,230 @@
+"""Ground given by heights on a grid: bilinear between the nodes, or smooth; from an array, an image, or a seed.
+
+The distance of a point is its height over the surface times the upward part of the normal there. That is exact over any
+plane; over curved ground it is off by about half the curvature times the square of the offset to the nearest point, so
+features should be larger than the foot. Bilinear cells meet in edges, where the normal turns suddenly and the distance
+of a sphere's centre jumps by its radius times the change of the normal's upward part; a ``smooth`` field takes the
+nodes as control points of a biquadratic B-spline, whose normal is continuous. In both it is the surface's own normal.
+
+Height and slopes share the cell they are read from: when traced, equal lookups merge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.ground import checked_friction, checked_number
+from footfall.errors import InputError, unknown
+from footfall.numeric import lookup, smoothstep
+
+FILES = (".png", ".npy")
+_LARGEST = 4_000_000  # nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Heightfield:
+    """``heights`` [m] of nodes ``spacing`` [m] apart, x first; node (0, 0) lies at ``corner`` (x, y) [m].
+
+    Beyond its edges the field goes on at the height of the edge. NaN marks a hole, over which no robot may come.
+    ``heights`` may be a free parameter ("ground.heights"), for terrain that differs from robot to robot.
+    """
+
+    heights: Float[ndarray, "nx ny"]
+    spacing: float = 0.05
+    corner: Float[ndarray, "2"] = field(default_factory=lambda: np.zeros(2))
+    friction: float = 0.8
+    smooth: bool = False
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "friction", checked_friction(self.friction))
+        set_(self, "spacing", checked_number(self.spacing, "spacing of a heightfield", 0.0, above=True))
+        set_(self, "heights", checked_heights(self.heights))
+        corner = np.array(self.corner, dtype=float)
+        if corner.shape != (2,) or not np.isfinite(corner).all():
+            raise InputError(f"the corner of a heightfield must be two finite numbers, got {self.corner!r}")
+        set_(self, "corner", corner)
+
+    # -- the surface -------------------------------------------------------------------------------------------------
+    def surface(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        """(height [m], slope along x, slope along y) at a place."""
+        u, v = (x - self.corner[0]) / self.spacing, (y - self.corner[1]) / self.spacing
+        height, along_x, along_y = self._spline(u, v) if self.smooth else self._bilinear(u, v)
+        return height, along_x / self.spacing, along_y / self.spacing
+
+    def _bilinear(self, u: Any, v: Any) -> tuple[Any, Any, Any]:
+        """The four nodes of the cell; lookups clamp, which makes the ground beyond the edges level."""
+        i, j = np.floor(u), np.floor(v)
+        s, t = u - i, v - j
+        near, far = lookup(self.heights, i, j), lookup(self.heights, i + 1.0, j)
+        rise = far - near
+        rise_left = lookup(self.heights, i + 1.0, j + 1.0) - (near_left := lookup(self.heights, i, j + 1.0))
+        right, left = near + s * rise, near_left + s * rise_left
+        return right + t * (left - right), rise + t * (rise_left - rise), left - right
+
+    def _spline(self, u: Any, v: Any) -> tuple[Any, Any, Any]:
+        """The nine nodes around the nearest, with the weights of a quadratic B-spline and their derivatives."""
+        i, j = np.floor(u + 0.5), np.floor(v + 0.5)
+        (weights_x, slopes_x), (weights_y, slopes_y) = _weights(u - i), _weights(v - j)
+        height = along_x = along_y = 0.0
+        for a in range(3):
+            row = [lookup(self.heights, i + (a - 1.0), j + (b - 1.0)) for b in range(3)]
+            value = weights_y[0] * row[0] + weights_y[1] * row[1] + weights_y[2] * row[2]
+            slope = slopes_y[0] * row[0] + slopes_y[1] * row[1] + slopes_y[2] * row[2]
+            height = height + weights_x[a] * value
+            along_x = along_x + slopes_x[a] * value
+            along_y = along_y + weights_x[a] * slope
+        return height, along_x, along_y
+
+    # -- the seam of a ground ----------------------------------------------------------------------------------------
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        """Height over the surface times the normal's upward part: see the head of this file."""
+        height, along_x, along_y = self.surface(p_W[0], p_W[1])
+        return (p_W[2] - height) / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        """R_WC: x along the surface in the world's x-z plane, the normal last."""
+        _, along_x, along_y = self.surface(p_W[0], p_W[1])
+        forward = 1.0 + along_x * along_x
+        a = 1.0 / np.sqrt(forward)
+        n = 1.0 / np.sqrt(forward + along_y * along_y)
+        return np.array([
+            [a, -along_x * along_y * (a * n), -along_x * n],
+            [0.0, forward * (a * n), -along_y * n],
+            [along_x * a, along_y * (a * n), n],
+        ])  # fmt: skip
+
+    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.friction
+
+    def sampled(self) -> Float[ndarray, "nx ny"]:
+        """Heights of the surface at the nodes [m]: the nodes themselves unless it is smooth."""
+        nx, ny = self.heights.shape
+        x, y = (self.corner[k] + self.spacing * np.arange(n) for k, n in enumerate((nx, ny)))
+        return np.asarray(self.surface(x[:, None], y[None, :])[0])
+
+    # -- making one --------------------------------------------------------------------------------------------------
+    @staticmethod
+    def centred(heights: Any, spacing: float = 0.05, friction: float = 0.8, smooth: bool = False) -> Heightfield:
+        """With the origin in the middle of the field."""
+        heights = checked_heights(heights)
+        spacing = checked_number(spacing, "spacing of a heightfield", 0.0, above=True)
+        return Heightfield(heights, spacing, -0.5 * spacing * (np.array(heights.shape) - 1.0), friction, smooth)
+
+    @staticmethod
+    def rough(
+        height: float, seed: int = 0, friction: float = 0.8, feature: float = 0.3, flat: float = 0.5,
+        size: tuple[float, float] = (20.0, 10.0), spacing: float = 0.05,
+    ) -> Heightfield:  # fmt: skip
+        """Smooth random ground of a given ``height`` from its lowest to its highest point [m], level around the start.
+
+        White noise of the seed, filtered to bumps about ``feature`` [m] across; level within ``flat`` [m] of the
+        origin, and full by twice that. ``size`` [m] along x and y; a quarter of the length lies behind the start.
+        """
+        height = checked_number(height, "height of rough ground", 0.0)
+        for key, value in (("feature", feature), ("spacing", spacing), ("length", size[0]), ("width", size[1])):
+            checked_number(value, f"{key} of rough ground", 0.0, above=True)
+        checked_number(flat, "flat start of rough ground", 0.0)
+        if not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"the seed of rough ground must be a whole number that is not negative, got {seed!r}")
+        nx, ny = (round(length / spacing) + 1 for length in size)
+        if nx * ny > _LARGEST:
+            raise InputError(f"rough ground of {nx} x {ny} nodes is too large: at most {_LARGEST} nodes")
+        noise = np.random.default_rng(seed).standard_normal((nx, ny))
+        sigma = 0.25 * feature  # a Gaussian's bump is about four of its widths across
+        k_x, k_y = np.fft.fftfreq(nx, spacing)[:, None], np.fft.rfftfreq(ny, spacing)[None, :]
+        damped = np.fft.rfft2(noise) * np.exp(-2.0 * (np.pi * sigma) ** 2 * (k_x**2 + k_y**2))
+        bumps = np.fft.irfft2(damped, s=(nx, ny))
+        corner = np.array([-0.25 * size[0], -0.5 * size[1]])
+        x, y = corner[0] + spacing * np.arange(nx)[:, None], corner[1] + spacing * np.arange(ny)[None, :]
+        if flat > 0:
+            bumps = (bumps - bumps.mean()) * smoothstep(np.sqrt(x * x + y * y) / flat - 1.0)
+        span = float(np.ptp(bumps))
+        if span > 0:
+            bumps = bumps * (height / span)
+        field_ = Heightfield(bumps, spacing, corner, friction, smooth=True)
+        seen = float(np.ptp(field_.sampled()))  # the spline rounds its control points off a little
+        return Heightfield(bumps * (height / seen), spacing, corner, friction, smooth=True) if seen > 0 else field_
+
+    @staticmethod
+    def from_file(
+        path: str | Path, height: float = 0.1, length: float = 10.0, friction: float = 0.8, smooth: bool = True
+    ) -> Heightfield:
+        """From a PNG, black at zero and white at ``height`` [m], or a NumPy file (.npy) of heights in metres, x first.
+
+        The field is ``length`` [m] long along x with the origin in its middle; an image's right is +x, its top +y.
+        """
+        file = Path(path)
+        if file.suffix.lower() not in FILES:
+            raise unknown("kind of ground file", file.suffix or str(file), FILES)
+        checked_number(length, "length of a heightfield", 0.0, above=True)
+        heights = _image(file, checked_number(height, "height of an image", 0.0)) if _is_image(file) else _array(file)
+        return Heightfield.centred(heights, length / (heights.shape[0] - 1), friction, smooth)
+
+
+def checked_heights(value: Any) -> Any:
+    """A grid of heights: at least 2 x 2 numbers, finite or NaN; a traced one passes as it is."""
+    if not isinstance(value, (ndarray, list, tuple)) or (isinstance(value, ndarray) and value.dtype == object):
+        if value is None or isinstance(value, (str, bytes, int, float)):
+            raise InputError(f"heights must be a grid of numbers, got {value!r}")
+        return value
+    try:
+        heights = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError("heights must be a grid of numbers with rows of equal length") from error
+    if heights.ndim != 2 or min(heights.shape) < 2:
+        raise InputError(f"heights must be a grid of at least 2 x 2 numbers, got shape {heights.shape}")
+    if heights.size > _LARGEST:
+        raise InputError(f"a heightfield of {heights.size} nodes is too large: at most {_LARGEST}")
+    if np.isinf(heights).any():
+        i, j = np.argwhere(np.isinf(heights))[0]
+        raise InputError(f"height ({i}, {j}) is infinite: a hole is NaN, anything else a finite number")
+    if np.isnan(heights).all():
+        raise InputError("all heights are NaN: there is no ground to stand on")
+    heights.setflags(write=False)
+    return heights
+
+
+def _weights(t: Any) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    """Weights of the nodes at -1, 0, 1 for a place t in [-1/2, 1/2], and their derivatives."""
+    before, after = 0.5 - t, 0.5 + t
+    return (0.5 * before * before, 0.75 - t * t, 0.5 * after * after), (-before, -2.0 * t, after)
+
+
+def _is_image(file: Path) -> bool:
+    return file.suffix.lower() == ".png"
+
+
+def _image(file: Path, height: float) -> ndarray:
+    from matplotlib import image
+
+    try:
+        pixels = np.asarray(image.imread(file, format="png"), dtype=float)
+    except FileNotFoundError:
+        raise InputError(f"there is no ground file {file}") from None
+    except Exception as error:  # whatever a broken image makes the reader raise
+        raise InputError(f"{file} is not a PNG image that can be read: {error}") from error
+    if pixels.ndim == 3:
+        colours = pixels.shape[2] - (pixels.shape[2] in (2, 4))  # without transparency
+        pixels = pixels[:, :, :colours].mean(axis=2)
+    if pixels.ndim != 2 or min(pixels.shape) < 2:
+        raise InputError(f"{file} must be an image of at least 2 x 2 pixels, got {pixels.shape}")
+    return height * pixels[::-1].T
+
+
+def _array(file: Path) -> ndarray:
+    try:
+        heights = np.load(file, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"there is no ground file {file}") from None
+    except Exception as error:
+        raise InputError(f"{file} is not a NumPy file of heights: {error}") from error
+    if not isinstance(heights, ndarray) or heights.dtype.kind not in "fiu":
+        raise InputError(f"{file} must hold one grid of heights in metres")
+    return checked_heights(heights)
