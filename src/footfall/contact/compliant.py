@@ -179,7 +179,7 @@ class Compliant(ForceLaw):
         mu_s = self.static_ratio * friction
         s = np.minimum(speed / self.stick_speed, 1.0)
         mu = mu_s * s * (1.5 - 0.5 * s * s)
-        if self.static_ratio != 1.0:
+        if type(self.static_ratio) is not float or self.static_ratio != 1.0:  # traced, or not one
             slide = (speed - self.stick_speed) / (self.slip_speed - self.stick_speed)
             mu = mu + (friction - mu_s) * smoothstep(slide)
         return mu / speed

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError
+from footfall.identity import digest_of
 from footfall.simulate.tick import Carried, Rig
 from footfall.trace import tree
 
@@ -23,12 +24,15 @@ def save_checkpoint(path: str | Path, rig: Rig, carried: Carried) -> None:
     leaves, _ = tree.flatten(carried)
     arrays: dict[str, Any] = {"format": _FORMAT, "identity": _identity(rig)}
     arrays |= {f"leaf{k}": np.asarray(leaf, dtype=float) for k, leaf in enumerate(leaves)}
+    name = None
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".npz")
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)
         os.replace(name, path)
     except OSError as error:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
         raise InputError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
 
 
@@ -37,7 +41,7 @@ def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
     try:
         with np.load(path, allow_pickle=False) as archive:
             data: dict[str, Any] = dict(archive)
-    except (OSError, ValueError, zipfile.BadZipFile, KeyError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         raise InputError(f"{path} is not a checkpoint that can be read: {error}") from error
     if int(data.get("format", -1)) != _FORMAT:
         raise InputError(f"{path} is not a checkpoint of this version of footfall")
@@ -54,5 +58,10 @@ def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
 
 
 def _identity(rig: Rig) -> str:
-    """The digest, or for a user's own classes their names."""
-    return rig.digest or f"{rig.world.robot.digest} {type(rig.controller).__qualname__} {rig.dt!r} {rig.substeps}"
+    """The digest; with a user's own classes in the rig, whose code no digest tells, that of each part or its name."""
+    if rig.digest is not None:
+        return rig.digest
+    world = rig.world
+    parts = (world.robot, world.ground, world.contact, world.joints, world.gravity, world.spheres, rig.controller)
+    words = [digest_of(part) or type(part).__qualname__ for part in parts]
+    return " ".join([*words, rig.integrator, repr(rig.dt), str(rig.substeps)])
