@@ -122,7 +122,7 @@ def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: 
 
     long_first = sorted(todo, key=lambda job: -job.duration / job.dt)
     tell(long_first[0].label, 0, len(todo))
-    spawn = multiprocessing.get_context("spawn")
+    others, spawn = set(multiprocessing.active_children()), multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(todo)), spawn, initializer=_leave_interrupts_to_parent)
     try:
         waiting = {pool.submit(perform, job): job for job in long_first}
@@ -132,7 +132,10 @@ def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: 
     except BrokenProcessPool as error:
         raise FootfallError("a process of the experiment was killed, perhaps for want of memory") from error
     finally:
-        pool.shutdown(wait=len(done) == len(todo), cancel_futures=True)
+        if len(done) < len(todo):  # interrupted or failed: nobody waits for the rest
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+        pool.shutdown(cancel_futures=True)
     return {job: done[job] for job in todo}
 
 
