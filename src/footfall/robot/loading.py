@@ -10,12 +10,12 @@ from footfall.robot import library
 from footfall.robot.description import Robot
 
 
-def load(name: str | Path, **options: Any) -> Robot:
+def load(source: str | Path, /, **options: Any) -> Robot:
     """``load("mini_cheetah", rotors="exact")``, ``load("go2.urdf", feet=[...])``.
 
     Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``.
     """
-    text = str(name)
+    text = str(source)
     if text in library.names():
         return library.load(text, **options)
     path = Path(text)
