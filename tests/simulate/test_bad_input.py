@@ -223,3 +223,11 @@ def test_push_on_a_fixed_base_is_refused():
 
 def test_sphere_on_an_unknown_link_is_refused():
     refused("unknown link 'tail'", touching=[ff.Foot("tip", "tail", np.zeros(3))])
+
+
+def test_recording_into_a_folder_that_is_not_there_is_refused_before_the_run(tmp_path):
+    sim = ff.Simulation(CHEETAH)
+    with pytest.raises(FootfallError, match="folder"):
+        sim.run(0.1, path=tmp_path / "no such folder" / "run.mcap")
+    assert sim.time == 0.0
+    assert not list(tmp_path.iterdir())

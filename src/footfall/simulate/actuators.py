@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -48,7 +49,7 @@ class JointModel:
     def __post_init__(self) -> None:
         for key, least in (("stop_stiffness", 0.0), ("stop_damping", 0.0), ("stick_rate", 1e-6)):
             value = getattr(self, key)
-            if not isinstance(value, Real) or not (np.isfinite(float(value)) and value >= least):
+            if not isinstance(value, Real) or not (np.isfinite(float(value)) and float(value) >= least):
                 raise InputError(f"{key.replace('_', ' ')} of a joint model must be at least {least:g}, got {value!r}")
 
     @staticmethod
@@ -143,7 +144,8 @@ def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndar
     for k, name in enumerate(robot.joint_names):
         actuator = by_joint.get(name)
         limit = np.inf if actuator is None else actuator.torque_limit
-        least, most = -limit, limit
+        least: Any = -limit
+        most: Any = limit
         line = _speed_line(actuator)
         if line is not None:
             stall, drop = line

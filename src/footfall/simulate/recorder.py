@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Collects the rows of one call of ``run``."""
+    """Collects the rows of one call of ``run``, which ends at the time ``end`` if nothing stops it."""
 
-    def __init__(self, simulation: Simulation, path: str | Path | None) -> None:
+    def __init__(self, simulation: Simulation, path: str | Path | None, end: float = np.inf) -> None:
         self.simulation, self.robot = simulation, simulation.robot
         self.meta = _meta(simulation)
         self.blocks: list[dict[str, ndarray]] = []
         self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
         self.events: list[Event] = [
-            Event(p.start, "push", f"{np.round(p.force, 3).tolist()} N for {p.duration:g} s") for p in simulation.pushes
+            Event(p.start, "push", f"{np.round(p.force, 3).tolist()} N for {p.duration:g} s")
+            for p in simulation.pushes
+            if simulation.time - 1e-9 <= p.start < end
         ]
         gravity = simulation.rig.world.gravity
         counted = self.robot if simulation.joints.springs else _without_springs(self.robot)

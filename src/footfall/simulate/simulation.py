@@ -160,7 +160,7 @@ class Simulation:
         ticks = max(1, round(duration / self.rig.period))
         every = self._every()
         _ = self.engine  # what is wrong with the controller shows before a file is made
-        recorder = Recorder(self, path)
+        recorder = Recorder(self, path, self.time + ticks * self.rig.period)
         try:
             with _bar(progress, ticks) as bar:
                 done = 0
