@@ -50,6 +50,7 @@ _TABLE: Mapping[str, Mapping[str, Mapping[str, _Entry]]] = {
             "D": _Entry(0.045, 0.04, 0.30, 0.53, 0.30, 0.003, 40.0, 1.0, {_FRONT: 0.632}, 1.0),
             "E": _Entry(0.055, 0.07, 0.45, 0.64, 0.31, 0.012, 40.0, 1.0, {_INWARD: 0.402}, 1.0),
         },
+        "walk": {"A": _Entry(0.04, 0.045, 0.80, 0.84, 0.28, 0.005, 60.0, 1.5, {_FRONT: 0.15})},  # tuned in footfall
     },
     "xiling": {
         "trot": {"A": _Entry(0.09, 0.09, 0.55, 0.58, 0.50, 0.005, 400.0, 14.0, {_FRONT: 0.69, _BEHIND: 0.44})},
@@ -94,6 +95,18 @@ def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **chang
 def choices(robot: str, gait: str = "trot") -> tuple[str, ...]:
     """The sets of constants that ``for_robot`` knows; none if it knows none."""
     return tuple(_TABLE.get(robot, {}).get(gait, {}))
+
+
+def at_speed(gait: Gait, speed: float) -> Gait:
+    """The gait with its stride set for a speed [m/s]; where that is much longer than its own, the cycle is shorter.
+
+    Strides up to 1.4 times the gait's own keep its period; the rest of the speed comes from the period, down to 0.6 of
+    its own, and what then lacks from the stride again.
+    """
+    stride = speed * gait.duty * gait.period
+    own = 1.4 * abs(gait.stride)
+    hurry = 1.0 if abs(stride) <= own or not own else max(own / abs(stride), 0.6)
+    return gait.replace(stride=stride * hurry, period=gait.period * hurry)
 
 
 def _fits(robot: Robot, knees: tuple[int, ...]) -> bool:

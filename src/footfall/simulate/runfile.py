@@ -37,6 +37,7 @@ from footfall.simulate.standing import standing_start
 
 CONTROLLERS = ("pd", "hold")
 _RATE = 1000.0  # [Hz], about which controllers are called
+_PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def _controller(robot: Robot, options: RunOptions) -> tuple[Controller, Gait | N
             raise InputError(f"controller 'pd' follows its gait straight ahead: it takes no {key}")
     gait = _gait(robot, options)
     kp, kd = _gains(robot, options)
-    return JointPD(gait, kp, kd, rate), gait
+    return JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0), gait
 
 
 def _gait(robot: Robot, options: RunOptions) -> Gait:
@@ -156,7 +157,7 @@ def _gait(robot: Robot, options: RunOptions) -> Gait:
     if options.constants is not None and options.constants not in known:
         raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
     gait = tuned.for_robot(robot, name, options.constants or known[0]).gait if known else gait_named(name)
-    return gait if options.speed is None else gait.replace(stride=options.speed * gait.duty * gait.period)
+    return gait if options.speed is None else tuned.at_speed(gait, options.speed)
 
 
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:

@@ -1,0 +1,33 @@
+"""The look of the gait figures: one style, colours that all can tell apart, no window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#404040")  # Okabe, Ito
+GREY, PALE = "#707070", "#e9edf1"
+_STYLE: dict[Any, Any] = {
+    "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.0, "lines.linewidth": 1.1,
+    "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False, "axes.formatter.useoffset": False,
+}  # fmt: skip
+
+
+def style() -> Any:
+    """A context in which figures are made."""
+    import matplotlib
+
+    return matplotlib.rc_context(_STYLE)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure [inch]."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
