@@ -152,6 +152,15 @@ class Patches:
         return lookup(self.friction, *at)
 
 
+def distances(ground: Ground, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n"]:
+    """Distance of many points, all at once where the ground can."""
+    if isinstance(ground, Patches):
+        return distances(ground.ground, points)
+    if isinstance(ground, Heightfield | Steps):
+        return np.asarray(ground.distance(points.T))
+    return np.array([ground.distance(p) for p in points])
+
+
 def named(name: str, seed: int = 0, friction: float = 0.8) -> Ground:
     """A ground by its name on the command line.
 
@@ -203,4 +212,4 @@ def _numbers(texts: list[str], count: int | None, otherwise: str) -> list[float]
     return found
 
 
-__all__ = ["GROUNDS", "Heightfield", "Patches", "Steps", "named"]
+__all__ = ["GROUNDS", "Heightfield", "Patches", "Steps", "distances", "named"]

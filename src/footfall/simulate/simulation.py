@@ -23,10 +23,12 @@ from numpy import ndarray
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import named
 from footfall.contact.points import spheres_of
+from footfall.contact.terrain import distances
 from footfall.control.interface import Command, Controller, check_command
 from footfall.control.joint_pd import Hold
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import FootfallError, InputError
+from footfall.kinematics.forward import body_poses
 from footfall.robot.description import Robot
 from footfall.robot.parts import Foot
 from footfall.simulate.actuators import JointModel
@@ -194,6 +196,8 @@ class Simulation:
             bad = min(good, len(rows) - 1)
             when = float(rows.time[bad]) if len(rows) else self.time
             culprit = rows.culprit(bad, self.robot.joint_names) if len(rows) else "the state of the base"
+            last = rows.state(bad - 1, before, self.rig.period) if bad > 0 else before
+            culprit = _over_hole(self.rig.world, last.body.q) or culprit
             self.stopped = Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
         self.carried = after
         if self.stopped is not trouble:  # what is past the stop is not shown
@@ -211,7 +215,7 @@ class Simulation:
             return None
         _, x, y, _ = rows.q[:, 3:7].T
         leaning = 1.0 - 2.0 * (x * x + y * y) < np.cos(np.radians(75.0))
-        height = np.array([self.rig.world.ground.distance(p) for p in rows.q[:, :3]])
+        height = distances(self.rig.world.ground, rows.q[:, :3])
         fallen = np.flatnonzero(leaning | (height < self._fall_height))
         return int(fallen[0]) if len(fallen) else None
 
@@ -287,13 +291,24 @@ def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
 
 def _check_clear(world: World, q: ndarray) -> None:
     """Refuse a start inside the ground, where contact forces would shoot the robot off."""
-    from footfall.kinematics.forward import body_poses
-
+    hole = _over_hole(world, q)
+    if hole is not None:
+        raise InputError(f"the robot cannot start there: {hole}")
     poses = body_poses(world.robot, q)
     for sphere in world.spheres:
         depth = sphere.radius - float(world.ground.distance(poses[sphere.body].point(sphere.center)))
         if depth > 5e-3:
             raise InputError(f"the start puts '{sphere.name}' {1e3 * depth:.1f} mm inside the ground: raise the base")
+
+
+def _over_hole(world: World, q: ndarray) -> str | None:
+    """Which sphere lies over a place without ground, if one does."""
+    poses = body_poses(world.robot, q)
+    for sphere in world.spheres:
+        p_W = poses[sphere.body].point(sphere.center)
+        if np.isfinite(p_W).all() and np.isnan(world.ground.distance(p_W)):
+            return f"the ground has a hole under '{sphere.name}' at ({p_W[0]:.3f}, {p_W[1]:.3f}) m"
+    return None
 
 
 class _bar:
