@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from footfall import dynamics, kinematics
 from footfall.compare.states import holds
-from footfall.dynamics import constrained, contact_set, reduced, screw_system
+from footfall.dynamics import constrained, contact_sets, reduced, screw_system
 from footfall.dynamics.modes import all_modes
 from footfall.kinematics import product_of_exponentials
 from footfall.robot.description import Foot, Robot
@@ -24,6 +24,7 @@ Sides = tuple[ndarray, ndarray] | None
 Law = Callable[[Robot, ndarray, ndarray, ndarray, ndarray], Sides]
 _SLOPE = about_axis(np.array([0.48, 0.6, -0.64]), 0.5)  # axes of a ground on which feet roll
 _FEW = 20
+_BY = ("sparse", "dense")
 
 
 def _few(law: Law) -> Law:
@@ -157,18 +158,22 @@ def a_foot_counted_twice_shares_its_force(robot: Robot, q: ndarray, v: ndarray, 
     shared = np.concatenate([0.5 * f[k : k + 1], f])
     shared[k + 1] *= 0.5
     twice = np.append(1.0, mode)
-    stance = contact_set.stance_dynamics(twin, q, v, tau, twice)
+    stance = contact_sets.stance_dynamics(twin, q, v, tau, twice)
     less = reduced.reduced_dynamics(twin, q, v, tau, twice)
     links = screw_system.screw_forward_dynamics(twin, q, v, tau, twice)
+    once = screw_system.screw_forward_dynamics(robot, q, v, tau, mode)
     report = stance.contacts
     count = 3.0 * float(mode.sum())
     pattern = np.abs(report.patterns).sum(axis=(0, 2)) > 1e-9
     found = [stance.a, less[0], links.a, stance.forces.ravel(), less[1].ravel(), links.foot_forces.ravel()]
     asked = [x, x, x, shared.ravel(), shared.ravel(), shared.ravel()]
-    found.append(np.array([report.rows, report.rank, report.redundancy, report.mobility, *pattern], dtype=float))
+    counts = [report.rows, report.rank, report.redundancy, report.mobility, links.redundancy, once.redundancy]
+    found.append(np.array([*counts, *pattern], dtype=float))
     standing = [name for name, stands in zip(twin.foot_names, twice) if stands]
     asked.append(
-        np.array([count + 3, count, 3, robot.nv - count, *(name in (foot.name, "counted twice") for name in standing)])
+        np.array(
+            [count + 3, count, 3, robot.nv - count, 3, 0, *(name in (foot.name, "counted twice") for name in standing)]
+        )
     )
     return np.concatenate(found), np.concatenate(asked)
 
@@ -182,12 +187,12 @@ def contact_sets_are_as_well_conditioned_as_they_say(
     if mode is None:
         return None
     rows = np.repeat(mode, 3) > 0
-    report = contact_set.check_stance(robot, q, mode)
+    report = contact_sets.check_stance(robot, q, mode)
     values = np.linalg.eigvalsh(constrained.delassus_matrix(robot, q)[np.ix_(rows, rows)])[::-1]
     held = 0
     if robot.floating:
         held = int(np.linalg.matrix_rank(constrained.contact_jacobian(robot, q)[rows, :6], tol=1e-9))
-    flight = contact_set.contact_set(robot, q, np.zeros(robot.nf))
+    flight = contact_sets.contact_set(robot, q, np.zeros(robot.nf))
     found = [report.singular_values, np.array([report.conditioning / 1e3, report.internal, flight.conditioning])]
     asked = [np.sqrt(values), np.array([values[0] / values[-1] / 1e3, rows.sum() - held, 1.0])]
     return np.concatenate(found), np.concatenate(asked)
@@ -203,7 +208,8 @@ def measured_foot_forces_give_the_torques_back(robot: Robot, q: ndarray, v: ndar
     torques = tau[base:]
     x, f = constrained.constrained_dynamics(robot, q, v, torques, mode)
     measured = screw_system.screw_inverse_dynamics(robot, q, v, x[base:], foot_forces=f)
-    found, asked = [measured.a, measured.torques], [x, torques]
+    sparse, dense = (screw_system.screw_forward_dynamics(robot, q, v, torques, mode, solver=s) for s in _BY)
+    found, asked = [measured.a, measured.torques, sparse.a, dense.a], [x, torques, x, x]
     if base:
         both = screw_system.screw_inverse_dynamics(robot, q, v, x[base:], f, base_acceleration=x[:6])
         found += [both.reactions[0], both.torques]

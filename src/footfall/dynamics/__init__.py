@@ -1,6 +1,11 @@
 """How the robot moves under forces: one file an algorithm, each plain NumPy that reads like its paper."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from footfall.dynamics.articulated_body import articulated_body
+from footfall.dynamics.constrained import constrained_dynamics, contact_jacobian, delassus_matrix, impact_map
+from footfall.dynamics.contact_sets import ContactSet, check_stance, contact_set, stance_dynamics
 from footfall.dynamics.coordinates import configuration_rate, difference, integrate, with_virtual_joints
 from footfall.dynamics.coriolis_matrix import coriolis_matrix
 from footfall.dynamics.energy import kinetic_energy, potential_energy
@@ -10,13 +15,32 @@ from footfall.dynamics.forward_dynamics import bias_terms, forward_dynamics
 from footfall.dynamics.gravity_terms import GRAVITY, gravity_terms
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.dynamics.modes import all_modes, mode_name, mode_of, transitions
 from footfall.dynamics.momentum import momentum, momentum_matrix
 from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
 from footfall.dynamics.velocity_terms import velocity_terms
 
+if TYPE_CHECKING:
+    from footfall.dynamics.reduced import reduced_dynamics, reduced_system, reduced_touchdown
+    from footfall.dynamics.screw_system import screw_forward_dynamics, screw_inverse_dynamics
+
 __all__ = [
-    "GRAVITY", "articulated_body", "bias_terms", "configuration_rate", "coriolis_matrix", "damping_torques",
-    "difference", "external_terms", "factor", "forward_dynamics", "friction_torques", "gravity_terms", "integrate",
-    "inverse_dynamics", "kinetic_energy", "mass_matrix", "momentum", "momentum_matrix", "potential_energy",
-    "solve_factored", "spring_torques", "velocity_terms", "with_virtual_joints",
+    "GRAVITY", "ContactSet", "all_modes", "articulated_body", "bias_terms", "check_stance", "configuration_rate",
+    "constrained_dynamics", "contact_jacobian", "contact_set", "coriolis_matrix", "damping_torques", "delassus_matrix",
+    "difference", "external_terms", "factor", "forward_dynamics", "friction_torques", "gravity_terms", "impact_map",
+    "integrate", "inverse_dynamics", "kinetic_energy", "mass_matrix", "mode_name", "mode_of", "momentum",
+    "momentum_matrix", "potential_energy", "reduced_dynamics", "reduced_system", "reduced_touchdown",
+    "screw_forward_dynamics", "screw_inverse_dynamics", "solve_factored", "spring_torques", "stance_dynamics",
+    "transitions", "velocity_terms", "with_virtual_joints",
 ]  # fmt: skip
+
+_LATER = {  # these need SciPy, which takes a while to load
+    "reduced_dynamics": "reduced", "reduced_system": "reduced", "reduced_touchdown": "reduced",
+    "screw_forward_dynamics": "screw_system", "screw_inverse_dynamics": "screw_system",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(f"footfall.dynamics.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'footfall.dynamics' has no attribute {name!r}")

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.constrained import Gravity, contact_jacobian
-from footfall.dynamics.contact_set import RANK_TOLERANCE, ContactSet, contact_set, over_constrained
+from footfall.dynamics.contact_sets import RANK_TOLERANCE, ContactSet, contact_set, over_constrained
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.mass_matrix import mass_matrix

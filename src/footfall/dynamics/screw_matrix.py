@@ -73,7 +73,7 @@ def columns_of(robot: Robot, links: Links, mode: Float[ndarray, "nf"]) -> list[C
     if grounded(robot, mode):
         out.append(Column("fix", "ground", GROUND, None, np.eye(6), np.zeros(6)))
     if not robot.floating:
-        out.append(Column("weld", tree.bodies[0].name, 0, GROUND, np.eye(6), np.zeros(6)))
+        out.append(Column("weld", "base", 0, GROUND, np.eye(6), np.zeros(6)))
     for foot, stands in enumerate(mode):
         if stands:
             out.append(_foot(robot, links, foot))

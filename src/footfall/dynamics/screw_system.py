@@ -40,6 +40,7 @@ Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 SOLVERS = ("auto", "sparse", "dense")
 _SPARSE_FROM = 200  # unknowns from which the sparse solver is the faster one on one core
 _RANK = 1e-9  # singular values beside the largest that count as zero
+_ROUNDING = 1e-12  # the same for the whole system, which holds light links beside heavy ones
 _CONSISTENT = 1e-8  # residual of constraints that do not contradict each other, beside the largest right-hand side
 
 
@@ -83,14 +84,15 @@ def screw_forward_dynamics(
     drives = [column for column in columns if column.kind == "drive"]
     C, D = (assembled(robot, part, grounded(robot, mode)) for part in (held, drives))
     ground = 6 if grounded(robot, mode) else 0
-    inertia, bias = _with_rotors(robot, links, drives, _inertias(links, ground), D, ground)
-    f_p = _stacked(weights_and_turning(robot, links, gravity), ground) + bias - D @ force[base:]
+    inertia = _with_rotors(robot, links, _inertias(links, ground), D.toarray(), ground)
+    f_p = _stacked(weights_and_turning(robot, links, gravity), ground) - D @ force[base:]
+    f_p += _spin_wrenches(robot, links, np.zeros(robot.nj), ground)
     if robot.floating:
         f_p[ground : ground + 6] -= links.poses[0].wrench_to_parent(force[:6])
-    c_a = -np.concatenate([column.bias for column in held]) if held else np.zeros(0)
+    c_a = -np.concatenate([np.zeros(0), *(column.bias for column in held)])
     redundancy = _redundant_rows(robot, q, mode)
     acceleration, eta = _solved(inertia, C, f_p, c_a, solver, redundancy, held)
-    joints = D.T @ acceleration + np.concatenate([np.zeros(0), *(column.bias for column in drives)])
+    joints = D.T @ acceleration  # dDᵀ/dt v is zero: a joint's two links turn its axis alike
     passed = force[base:] - _rotor_torques(robot, links, joints, acceleration, ground)
     return _read(robot, links, held + drives, np.concatenate([eta, passed]), acceleration, joints, force[base:],
                  ground, redundancy)  # fmt: skip
@@ -126,14 +128,18 @@ def screw_inverse_dynamics(
         if not robot.floating:
             raise InputError(f"robot '{robot.name}' has a fixed base, whose acceleration is zero")
         check_shape(robot, base_acceleration=(base_acceleration, 6))
-        columns.append(Column("imu", robot.tree.bodies[0].name, 0, None, np.eye(6), np.zeros(6)))
+        columns.append(Column("imu", "base", 0, None, np.eye(6), np.zeros(6)))
     C = assembled(robot, columns, bool(ground))
     f_p = _stacked(weights_and_turning(robot, links, gravity), ground)
     f_p += _spin_wrenches(robot, links, joint_accelerations, ground)
     if foot_forces is not None:
         f_p -= _foot_wrenches(robot, links, foot_forces, ground)
-    motion = {"drive": iter(joint_accelerations)}
-    c_a = np.concatenate([_wanted(column, motion, links, base_acceleration) for column in columns] or [np.zeros(0)])
+    given = {"drive": joint_accelerations}
+    if base_acceleration is not None:
+        given["imu"] = links.poses[0].to_parent(base_acceleration)
+    c_a = -np.concatenate([np.zeros(0), *(column.bias for column in columns)])  # eq. (17)
+    for kind, values in given.items():
+        c_a[_places(columns, kind)] = values
     redundancy = _internal_forces(robot, links, stands)
     acceleration, eta = _solved(_inertias(links, ground), C, f_p, c_a, solver, redundancy, columns)
     drives = np.array([eta[k] for k in _places(columns, "drive")])
@@ -145,15 +151,6 @@ def screw_inverse_dynamics(
 
 
 # -- right-hand sides --------------------------------------------------------------------------------------------------
-def _wanted(column: Column, motion: dict, links: Links, base: ndarray | None) -> ndarray:
-    """c_a of one block column, eq. (17)."""
-    if column.kind == "drive":
-        return np.array([next(motion["drive"])]) - column.bias
-    if column.kind == "imu" and base is not None:
-        return links.poses[0].to_parent(base) - column.bias
-    return -column.bias
-
-
 def _foot_wrenches(robot: Robot, links: Links, forces: ndarray, ground: int) -> ndarray:
     """f_e: measured forces at the feet's centres as wrenches on their links."""
     if np.shape(forces) != (robot.nf, 3):
@@ -166,22 +163,15 @@ def _foot_wrenches(robot: Robot, links: Links, forces: ndarray, ground: int) -> 
 
 
 # -- rotors ------------------------------------------------------------------------------------------------------------
-def _with_rotors(
-    robot: Robot, links: Links, drives: list[Column], inertia: ndarray, D: scipy.sparse.csc_array, ground: int
-) -> tuple[ndarray, ndarray]:
-    """(inertia, bias) of all links with the couplings that rotors make, joint accelerations being unknown."""
-    dense = D.toarray()
-    armature = np.array([body.armature for body in robot.tree.bodies[1:]])
-    turning = np.concatenate([np.zeros(0), *(column.bias for column in drives)])
-    inertia = inertia + (dense * armature) @ dense.T
-    bias = dense @ (armature * turning)
+def _with_rotors(robot: Robot, links: Links, inertia: ndarray, D: ndarray, ground: int) -> ndarray:
+    """Inertia of all links with the couplings that rotors make while joint accelerations are unknown."""
+    inertia = inertia + (D * np.array([body.armature for body in robot.tree.bodies[1:]])) @ D.T
     for i, body in enumerate(robot.tree.bodies):
         for spin in body.spins:
-            u, k = np.zeros(len(inertia)), spin.joint - 1
+            u, d = np.zeros(len(inertia)), D[:, spin.joint - 1]
             u[ground + 6 * i : ground + 6 * i + 3] = links.poses[i].R @ spin.momentum
-            inertia = inertia + np.outer(u, dense[:, k]) + np.outer(dense[:, k], u)
-            bias = bias + u * turning[k]
-    return inertia, bias + _spin_wrenches(robot, links, np.zeros(robot.nj), ground)
+            inertia = inertia + np.outer(u, d) + np.outer(d, u)
+    return inertia
 
 
 def _spin_wrenches(robot: Robot, links: Links, joint_accelerations: ndarray, ground: int) -> ndarray:
@@ -245,7 +235,7 @@ def _least_norm(
 ) -> tuple[ndarray, ndarray]:
     """Of all solutions of a redundant system the one with the least foot forces [N²], every other wrench to match."""
     K, n = _dense(inertia, C), C.shape[0]
-    x = np.linalg.lstsq(K, b, rcond=_RANK * 1e-3)[0]
+    x = np.linalg.lstsq(K, b, rcond=_ROUNDING)[0]
     if np.abs(K @ x - b).max() > _CONSISTENT * max(float(np.abs(b).max()), 1.0):
         feet = ", ".join(column.name for column in columns if column.kind == "foot")
         raise InputError(
@@ -266,18 +256,18 @@ def _redundant_rows(robot: Robot, q: ndarray, mode: ndarray) -> int:
 def _internal_forces(robot: Robot, links: Links, mode: ndarray) -> int:
     """Patterns of foot forces that make no wrench on the robot as a whole; joint torques can balance any of them."""
     tree = robot.tree
-    standing = [k for k in range(robot.nf) if mode[k]]
-    if not robot.floating:
-        return 3 * len(standing)  # the weld takes any wrench
-    points = [links.poses[tree.feet[k]].point(tree.foot_positions[k]) for k in standing]
-    return 3 * len(standing) - (_rank(np.concatenate([spherical_screws(p) for p in points], axis=1)) if points else 0)
+    points = [links.poses[tree.feet[k]].point(tree.foot_positions[k]) for k in range(robot.nf) if mode[k]]
+    if not points:
+        return 0
+    W = np.concatenate([spherical_screws(p) for p in points], axis=1)
+    return W.shape[1] - (_rank(W) if robot.floating else 0)  # a weld balances any wrench
 
 
 def _rank(A: ndarray) -> int:
     if not A.size:
         return 0
     sizes = np.linalg.svd(A, compute_uv=False)
-    return int((sizes > _RANK * max(float(sizes[0]), np.finfo(float).tiny)).sum())
+    return int((sizes > _RANK * max(float(sizes.max()), np.finfo(float).tiny)).sum())
 
 
 # -- reading the answer ------------------------------------------------------------------------------------------------

@@ -8,7 +8,10 @@ from importlib import import_module
 from footfall.errors import unknown
 from footfall.experiments.claims import Claim, Outcome, Table
 
-_MODULES = {"depaula2024": "footfall.experiments.depaula2024"}
+_MODULES = {
+    "depaula2024": "footfall.experiments.depaula2024",
+    "floating_base": "footfall.experiments.floating_base",
+}
 
 
 def names() -> tuple[str, ...]:
