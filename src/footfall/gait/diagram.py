@@ -73,7 +73,8 @@ def phases_of_recording(rec: Recording, gap: float = GAP) -> dict[str, float]:
         at = np.searchsorted(lead, times, side="right") - 1
         inside = (at >= 0) & (at < len(lead) - 1)
         turns = 2j * np.pi * (times[inside] - lead[at[inside]]) / np.diff(lead)[at[inside]]
-        found[leg] = float(np.angle(np.exp(turns).mean()) / (2 * np.pi)) % 1.0 if inside.any() else float("nan")
+        part = float(np.angle(np.exp(turns).mean()) / (2 * np.pi)) if inside.any() else float("nan")
+        found[leg] = max(part, 0.0) if part > -1e-3 else part % 1.0
     return found
 
 

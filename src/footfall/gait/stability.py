@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.dynamics.momentum import momentum
 from footfall.errors import InputError
 from footfall.kinematics.forward import center_of_mass, foot_positions
 
@@ -37,8 +38,10 @@ def support_polygon(points: Float[ndarray, "n d"] | Sequence[Any]) -> Float[ndar
 
     Andrew's monotone chain. Only x and y count: the points are projected.
     """
+    if not len(points):
+        return np.zeros((0, 2))
     array = np.asarray(points, dtype=float).reshape(len(points), -1)
-    if len(array) and (array.shape[1] < 2 or not np.isfinite(array).all()):
+    if array.shape[1] < 2 or not np.isfinite(array).all():
         raise InputError(f"points of a support polygon must be finite, with x and y, got {array.tolist()}")
     unique = sorted({(float(p[0]), float(p[1])) for p in array})
     if len(unique) < 3:
@@ -171,8 +174,8 @@ class Stability:
 def stability(rec: Recording, rows: int = _ROWS) -> Stability:
     """Every margin at up to ``rows`` evenly spaced rows.
 
-    The ZMP neglects the rate of angular momentum; its accelerations are differences of the centre of mass over those
-    rows. Every foot's force acts under its centre.
+    The ZMP comes from the motion alone: differences over those rows of the linear and angular momentum. Every foot's
+    force acts under its centre.
     """
     if len(rec) < 3:
         raise InputError(f"margins need three rows or more, the recording has {len(rec)}")
@@ -182,15 +185,17 @@ def stability(rec: Recording, rows: int = _ROWS) -> Stability:
     center = np.array([center_of_mass(robot, q) for q in rec.q[at]])
     feet = np.array([foot_positions(robot, q) for q in rec.q[at]])
     gravity = float(np.linalg.norm(rec.meta.get("gravity", GRAVITY)))
-    velocity = np.gradient(center, time, axis=0)
-    acceleration = np.gradient(velocity, time, axis=0)
+    moving = np.array([momentum(robot, q, v) for q, v in zip(rec.q[at], rec.v[at])])
+    velocity, rates = moving[:, 3:] / robot.mass, np.gradient(moving, time, axis=0)
     return Stability(
         time, center, feet, contact,
         np.array([static_margin(f, c, p) for f, c, p in zip(feet, contact, center)]),
         np.array([wide_stability_margin(f, p) for f, p in zip(feet, center)]),
         np.array([energy_margin(f, c, p, robot.mass, gravity) for f, c, p in zip(feet, contact, center)]),
         np.array([center_of_pressure(f, force) for f, force in zip(feet, forces)]),
-        np.array([zero_moment_point(p, a, gravity=gravity) for p, a in zip(center, acceleration)]),
+        np.array(
+            [zero_moment_point(p, k[3:] / robot.mass, k[:3], robot.mass, gravity) for p, k in zip(center, rates)]
+        ),
         np.array([capture_point(p, v, gravity) for p, v in zip(center, velocity)]),
     )  # fmt: skip
 
@@ -243,7 +248,7 @@ def plot_stability(rec: Recording, rows: int = _ROWS) -> Figure:
             spread = np.nanpercentile(np.abs(found.pressure[:, k] - found.center[:, k]), 98)
             axis.set_ylim(-1.6 * spread - 0.01, 1.6 * spread + 0.01)
         for axis in (margin, energy, forward):
-            axis.legend(loc="upper right", ncols=3)
+            axis.legend(loc="lower right", bbox_to_anchor=(1.0, 0.96), ncols=3, borderaxespad=0.1)
         side.set_xlabel("time [s]")
         side.set_xlim(found.time[0], found.time[-1])
         figure.suptitle(f"{rec.robot.name}: stability", fontsize=11, x=0.01, ha="left")
@@ -259,7 +264,7 @@ def plot_support(rec: Recording, times: Sequence[float] | None = None) -> Figure
     if not chosen or not all(start <= t <= end for t in chosen):
         raise InputError(f"times of support polygons must lie between {start:g} and {end:g} s, got {chosen}")
     with style():
-        figure = new_figure(2.3 * len(chosen) + 0.7, 3.1)
+        figure = new_figure(1.75 * len(chosen) + 0.7, 3.3)
         axes = figure.subplots(1, len(chosen), sharex=True, sharey=True, squeeze=False)[0]
         for axis, t in zip(axes, chosen):
             row = min(int(np.searchsorted(rec.time, t)), len(rec) - 1)
@@ -275,8 +280,8 @@ def plot_support(rec: Recording, times: Sequence[float] | None = None) -> Figure
             for foot, (x, y) in enumerate(local):
                 down = bool(contact[foot])
                 axis.plot(-y, x, "o", ms=6, color=COLORS[0], mfc=COLORS[0] if down else "white")
-                axis.annotate(rec.robot.foot_names[foot], (-y, x), (0, 7), textcoords="offset points", ha="center",
-                              fontsize=7.5)  # fmt: skip
+                axis.annotate(rec.robot.foot_names[foot], (-y, x), (0, 6 if x > 0 else -13), ha="center", fontsize=7.5,
+                              textcoords="offset points")  # fmt: skip
             axis.plot(0.0, 0.0, "+", ms=10, mew=1.8, color=COLORS[1])
             margins = static_margin(feet, contact, center), wide_stability_margin(feet, center)
             axis.set_title(f"{t:.2f} s\nsupport {1e3 * margins[0]:.0f}, wide {1e3 * margins[1]:.0f} mm", fontsize=8.5)
