@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.contact.cone_solver import solve_by_contact
 from footfall.contact.coulomb import Problem, residuals
 from footfall.contact.delassus import contact_space
@@ -26,10 +27,12 @@ from footfall.contact.least_squares import solve_by_least_squares
 from footfall.contact.model import Memory
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.errors import InputError, unknown
+from footfall.numeric import select
 from footfall.robot.description import Robot
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
+_ROUNDS = 4  # of least squares and sweeps
 _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
 
 
@@ -38,7 +41,8 @@ class Complementarity:
     """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
-    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone. tolerance: the residual that is promised [m/s]; a step that misses it is
+    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone.
+    tolerance: the residual that is promised [m/s]; a step that misses it is
     counted (column ``contact_misses``) and makes an event. In single precision promise no less than 1e-5.
     """
 
@@ -46,7 +50,7 @@ class Complementarity:
     method: str = "auto"
     tolerance: float = 1e-8  # [m/s]
     sweeps: int = 200  # at most, of the cone solver
-    iterations: int = 15  # at most, of the least-squares solver
+    iterations: int = 30  # at most, of the least-squares solver
     slowest_bounce: float = 0.05  # [m/s]
     implicit: bool = True  # joint feedback at the end of the step
     hard: ClassVar[bool] = True
@@ -112,16 +116,31 @@ class Complementarity:
         return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
 
     def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
-        stop, iterations = _STOP * self.tolerance, 0.0
-        few = self.method == "auto" and problem.contacts <= _FEW
-        if few or self.method == "least_squares":
-            impulses, slips, unsolved, iterations = solve_by_least_squares(
-                problem, impulses, slips, self.iterations, stop
-            )
-        else:
-            unsolved = np.max(residuals(problem, impulses))
-        impulses, slips, sweeps = solve_by_contact(problem, impulses, slips, self.sweeps, stop, unsolved)
-        return _Found(impulses, slips, residuals(problem, impulses), iterations, sweeps)
+        """By rounds, of which the first is nearly always enough: least squares, then sweeps where it did not arrive."""
+        stop = _STOP * self.tolerance
+        squares = self.method == "least_squares" or (self.method == "auto" and problem.contacts <= _FEW)
+        rounds = _ROUNDS if squares else 1
+
+        def once(_: float, before: _Found) -> _Found:
+            guess, sliding, unsolved, iterations = before.impulses, before.slips, np.max(before.residuals), 0.0
+            if squares:
+                found, found_slips, unsolved, iterations = solve_by_least_squares(
+                    problem, guess, sliding, self.iterations, stop
+                )
+                arrived = unsolved <= stop
+                guess, sliding = select(arrived, found, guess), select(arrived, found_slips, sliding)
+            guess, sliding, sweeps = solve_by_contact(problem, guess, sliding, self.sweeps // rounds, stop, unsolved)
+            done = np.max(before.residuals) <= self.tolerance  # left alone, while others that share lanes go on
+            return _Found(
+                select(done, before.impulses, guess), select(done, before.slips, sliding),
+                select(done, before.residuals, residuals(problem, guess)),
+                before.iterations + select(done, 0.0, iterations), before.sweeps + select(done, 0.0, sweeps),
+            )  # fmt: skip
+
+        start = _Found(impulses, slips, np.full(3, np.inf), 0.0, 0.0)
+        if not squares:
+            start = _Found(impulses, slips, residuals(problem, impulses), 0.0, 0.0)
+        return numeric.repeat(rounds, once, start, until=lambda found: np.max(found.residuals) <= self.tolerance)
 
 
 @dataclass(frozen=True)

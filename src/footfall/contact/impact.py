@@ -22,15 +22,14 @@ def stopping_impulses(
     A: Float[ndarray, "nc nc"],
     V: Float[ndarray, "nc"],
     wanted: Float[ndarray, "nc"],
-    mode: Float[ndarray, "ns"],
+    rows: Float[ndarray, "nc"],
     damping: float = 0.0,
 ) -> Float[ndarray, "nc"]:
-    """λ [N s] with A λ + V = wanted in the rows of contacts whose mode is 1, and 0 in the others.
+    """λ [N s] with A λ + V = wanted in the rows that are 1, and 0 in those that are 0.
 
-    ``mode`` may be traced: inactive rows become rows of the identity. ``damping`` is added to A as a share of its mean
+    ``rows`` may be traced: inactive ones become rows of the identity. ``damping`` is added to A as a share of its mean
     diagonal, which makes sets of contacts solvable that hold a body more than once.
     """
-    rows = np.stack([m for k in range(len(mode)) for m in (mode[k], mode[k], mode[k])])
     held = A * (rows[:, None] * rows[None, :])
     slack = damping * sum(A[k, k] for k in range(len(rows))) / len(rows)
     for k in range(len(rows)):

@@ -26,6 +26,7 @@ from footfall import numeric
 from footfall.contact.coulomb import _TINY, Problem, cone_radius, length
 from footfall.numeric import select
 
+_DAMPING = 1e-9  # added to A D⁻¹ in H alone: a body that is held more than once leaves A singular
 _SHORTER = 0.4  # of a step that made things worse
 _Carry = tuple[ndarray, ndarray, float, float, float]  # x, F, |F|, part of a step to go, iterations made
 
@@ -112,7 +113,7 @@ def _solved(A: ndarray, Q: list[ndarray], F: ndarray) -> ndarray:
         for r in range(3):
             for c in range(3):
                 i, j = 3 * k + r, 3 * k + c
-                rows[i][j] = rows[i][j] - block[r, c] + (1.0 if r == c else 0.0)
+                rows[i][j] = rows[i][j] - (1.0 - _DAMPING) * block[r, c] + (1.0 if r == c else 0.0)
     b = [F[i] for i in range(n)]
     for k in range(n):
         reciprocal = 1.0 / rows[k][k]

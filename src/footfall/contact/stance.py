@@ -9,7 +9,9 @@ but for the normal, which closes what gap has crept in. Which feet stand is data
 
 - a foot comes to stand when it would pass the ground in this step; one that comes in fast stops all the same, which is
   the impact map v⁺ = v - M⁻¹ Jᵀ A⁻¹ J v;
-- a foot is released when the ground would have to pull: the worst one first, then the step is solved again.
+- a foot is released when the ground would have to pull: the worst one first, then the step is solved again. It keeps
+  its normal row if it would sink without, for instance when it comes in so obliquely that to stick it would be pulled;
+- a foot that nothing holds and that the others push into the ground gets a normal row as well.
 
 Friction is taken for granted: a step whose forces leave the cone is counted and reported, it does not slip.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -36,6 +38,7 @@ from footfall.robot.description import Robot
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
 _EXCESS = 1e-6  # [N], of friction
+_SINKING = 1e-9  # [m/s]
 
 
 @dataclass(frozen=True)
@@ -106,18 +109,29 @@ class Stance:
         """(accelerations (v⁺ - v) / dt, forces λ / dt in contact axes, memory): see ``contact.model``."""
         space = contact_space(robot, M, force, points, v, dt)
         ahead, wanted = self._plan(space, memory["mode"], dt)
+        floor = -np.maximum(space.gap, 0.0) / dt
 
-        def hold(_: float, carry: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
-            """Impulses of the feet that stand, less the one that pulls most."""
-            stands, before = carry
-            stands = np.where(_pulls(before), 0.0, stands)
-            return stands, stopping_impulses(space.A, space.V_free, wanted, stands, self.damping)
+        def hold(_: float, carry: tuple[ndarray, ndarray, ndarray]) -> tuple[ndarray, ndarray, ndarray]:
+            """Impulses of the feet that hold, less the one that pulls most and with the one that sinks most."""
+            touches, stands, before = carry
+            pulls, sinks = _pulls(before), _sinks(space, before, touches, floor)
+            lets_go = pulls & (stands < 0.5)
+            touches = np.where(sinks & ~np.any(pulls), 1.0, np.where(lets_go, 0.0, touches))
+            stands = np.where(pulls, 0.0, stands)
+            rows = np.stack([x for k in range(len(points)) for x in (stands[k], stands[k], touches[k])])
+            return touches, stands, stopping_impulses(space.A, space.V_free, wanted, rows, self.damping)
 
-        first = (ahead, np.zeros(3 * len(points)))
-        mode, impulses = numeric.repeat(len(points) + 1, hold, first, until=lambda carry: np.all(~_pulls(carry[1])))
+        def settled(carry: tuple[ndarray, ndarray, ndarray]) -> Any:
+            touches, _, found = carry
+            return ~np.any(_pulls(found) | _sinks(space, found, touches, floor))
+
+        first = hold(0.0, (ahead, ahead, np.zeros(3 * len(points))))
+        last = numeric.repeat(4 * len(points), hold, first, until=settled, ask_first=True)
+        mode, impulses = last[1], _never_pulling(last[2])
         excess = _excess(space, impulses) * (1.0 / dt)
-        after = {
-            "mode": mode, "excess": excess, "misses": memory["misses"] + np.where(excess > _EXCESS, 1.0, 0.0),
+        missed = (excess > _EXCESS) | ~settled(last)
+        after: Memory = {
+            "mode": mode, "excess": excess, "misses": memory["misses"] + np.where(missed, 1.0, 0.0),
         }  # fmt: skip
         forces = impulses * (1.0 / dt)
         a = space.accelerations(robot, forces)
@@ -137,13 +151,30 @@ class Stance:
 
 def _pulls(impulses: Float[ndarray, "nc"]) -> ndarray:
     """The contact that the ground would have to pull most, if any."""
-    normal = np.stack([impulses[k] for k in range(2, len(impulses), 3)])
+    normal = _normals(impulses)
     return (normal < 0.0) & (normal <= np.min(normal))
 
 
-def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> float:
+def _sinks(
+    space: ContactSpace, impulses: Float[ndarray, "nc"], touches: Float[ndarray, "ns"], floor: Float[ndarray, "ns"]
+) -> ndarray:
+    """The contact that is held by nothing and would pass the ground fastest, if any."""
+    past = np.where(touches > 0.5, 0.0, np.minimum(_normals(space.V_free + space.A @ impulses) - floor, 0.0))
+    return (past < -_SINKING) & (past <= np.min(past))
+
+
+def _normals(rows: Float[ndarray, "nc"]) -> Float[ndarray, "ns"]:
+    return np.stack([rows[k] for k in range(2, len(rows), 3)])
+
+
+def _never_pulling(impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
+    """Nothing at a contact that pulls, which is left only where no set of feet was found that holds."""
+    return np.stack([np.where(impulses[3 * (k // 3) + 2] < 0.0, 0.0, impulses[k]) for k in range(len(impulses))])
+
+
+def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Any:
     """The largest tangential impulse beyond what friction gives [N s]."""
-    worst = 0.0
+    worst: Any = 0.0
     for k in range(len(space.friction)):
         x, y, normal = impulses[3 * k], impulses[3 * k + 1], impulses[3 * k + 2]
         worst = np.maximum(worst, np.sqrt(x * x + y * y) - space.friction[k] * normal)
