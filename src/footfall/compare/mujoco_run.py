@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.compare.mujoco import library
-from footfall.contact.ground import Plane
+from footfall.compare.mujoco_ground import place_ground
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import InputError, TraceError
 from footfall.robot.description import Robot
@@ -38,20 +38,20 @@ def mujoco_model(
     contact: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """An MjModel of a simulation's robot on its plane, with gains that ``run_mujoco`` sets."""
+    """An MjModel of a simulation's robot on its ground, with gains that ``run_mujoco`` sets."""
     mj, world = library(), simulation.rig.world
-    if not isinstance(world.ground, Plane):
-        raise InputError(f"MuJoCo is given a plane; the ground is a {type(world.ground).__name__}")
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
-    touch = {"friction": (world.ground.friction if friction is None else friction, 0.0, 0.0), "condim": 3}
+    mu = getattr(world.ground, "friction", 0.0) if friction is None else friction
+    if np.ndim(mu):
+        raise InputError("MuJoCo is given one friction for the whole ground: say which, friction=...")
+    touch = {"friction": (mu, 0.0, 0.0), "condim": 3}
     spec = mj.MjSpec.from_string(
         to_mjcf(
             effective_robot(simulation.robot, world.joints), ground=True, options={**settings, **(options or {})},
             contact={**touch, **(PAPER_CONTACT if contact is None else contact)},
         )
     )  # fmt: skip
-    plane = next(geom for geom in spec.geoms if geom.name == "ground")
-    plane.pos, plane.quat = world.ground.point, quaternion.from_rotation(world.ground.axes)
+    place_ground(mj, spec, world.ground)
     for actuator in list(spec.actuators):
         spec.delete(actuator)
     limits = {a.joint: a.torque_limit for a in simulation.robot.actuators} if world.joints.motor_limits else {}
