@@ -96,7 +96,7 @@ def test_a_robot_that_falls_is_a_failed_check(capsys: pytest.CaptureFixture[str]
         (["--contact", "glue"], "unknown contact model 'glue': choose compliant"),
         (["--controller", "magic"], "unknown controller 'magic': choose pd"),
         (["--ground", "swamp"], "unknown ground 'swamp': choose plane, slope:D"),
-        (["--ground", "slope:steep"], "a slope needs an angle"),
+        (["--ground", "slope:steep"], "slope needs an angle"),
         (["--integrator", "euler"], "unknown integrator 'euler'"),
         (["--drop", "-0.05"], "inside the ground"),
         (["--turn", "1"], "takes no turn"),
