@@ -159,14 +159,6 @@ def test_link_jacobians_are_derivatives_of_positions(euler_case: tuple) -> None:
     assert error(J[3:] @ rate, euler_rate(place, x, rate)) < TOLERANCE
 
 
-def test_christoffel_symbols_sum_to_the_matrix_and_are_symmetric() -> None:
-    robot = random_tree(np.random.default_rng(0), bodies=6, floating=False)
-    x, rate = np.random.default_rng(6).normal(size=(2, robot.nv))
-    c = lagrange.christoffel_symbols(robot, x)
-    assert error(c, np.transpose(c, (0, 2, 1))) < TOLERANCE
-    assert error(c @ rate, lagrange.euler_coriolis_matrix(robot, x, rate)) < TOLERANCE
-
-
 # -- use --------------------------------------------------------------------------------------------------------------
 def test_is_the_same_traced_and_compiled(call: Callable[..., Any]) -> None:
     robot = random_tree(np.random.default_rng(3), bodies=4, floating=True, rotors="exact")

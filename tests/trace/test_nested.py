@@ -108,3 +108,12 @@ def test_inside_of_a_loop_derivatives_work():
         return numeric.repeat(6, turn, x)
 
     assert nested.interpreted(newton, 1.0)(1.0) == pytest.approx(np.sqrt(2.0), rel=1e-14)
+
+
+def test_jacobian_follows_the_branch_that_is_taken():
+    def kinked(x):
+        return np.stack([np.abs(x[0]), np.maximum(x[0], x[1]), np.where(x[1] < 0, x[1] ** 2, x[0])])
+
+    f = nested.interpreted(lambda x: nested.jacobian(kinked, (x,)), np.zeros(2))
+    assert f(np.array([-2.0, -1.0])).tolist() == [[-1.0, 0.0], [0.0, 1.0], [0.0, -2.0]]
+    assert f(np.array([2.0, 1.0])).tolist() == [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]

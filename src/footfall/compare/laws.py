@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import dynamics, kinematics
-from footfall.dynamics import coordinates
+from footfall.dynamics import coordinates, lagrange
 from footfall.robot.description import Robot
 from footfall.spatial import cross_force, cross_force_matrix, cross_motion, cross_motion_matrix, quaternion, rotation
 
@@ -61,6 +61,14 @@ def coriolis_times_velocity_and_gravity_is_bias(
 ) -> Sides:
     C = dynamics.coriolis_matrix(robot, q, v)
     return C @ v + dynamics.gravity_terms(robot, q), dynamics.bias_terms(robot, q, v)
+
+
+def christoffel_matrix_shares_rate_and_product_with_the_recursive_one(
+    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
+) -> Sides:
+    """C is not unique, but C + Cᵀ = dM/dt and C v are: the matrix of Christoffel symbols has the same."""
+    C, other = lagrange.coriolis_matrix(robot, q, v), dynamics.coriolis_matrix(robot, q, v)
+    return np.append((C + C.T).ravel(), C @ v), np.append((other + other.T).ravel(), other @ v)
 
 
 def split_terms_add_up_to_inverse_dynamics(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
@@ -275,6 +283,7 @@ LAWS: tuple[Law, ...] = (
     mass_matrix_is_positive,
     mass_matrix_rate_is_twice_the_symmetric_coriolis_part,
     coriolis_times_velocity_and_gravity_is_bias,
+    christoffel_matrix_shares_rate_and_product_with_the_recursive_one,
     split_terms_add_up_to_inverse_dynamics,
     inverse_undoes_forward_dynamics,
     joint_torques_and_external_forces_add,

@@ -95,17 +95,6 @@ def euler_coriolis_matrix(
     return _evaluated(matrix, "C", robot, order, x, rate)
 
 
-def christoffel_symbols(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "nv nv nv"]:
-    """c[k, j, i] = (∂M_kj/∂x_i + ∂M_ki/∂x_j - ∂M_ij/∂x_k) / 2, one by one: for small robots, and to see them."""
-    _check(robot, order, x=x)
-
-    def symbols(x: ndarray) -> ndarray:
-        slope = nested.jacobian(partial(link_jacobians.mass_matrix, robot, order=order), (x,))  # [k, j, i]
-        return 0.5 * (slope + np.transpose(slope, (0, 2, 1)) - np.transpose(slope, (2, 1, 0)))
-
-    return _evaluated(symbols, "symbols", robot, order, x)
-
-
 # -- in footfall's own -----------------------------------------------------------------------------------------------
 def mass_matrix(robot: Robot, q: Float[ndarray, "nq"], order: str = "best") -> Float[ndarray, "nv nv"]:
     """M(q) for v = (ω, v of the base in its axes, joint rates): N⁻ᵀ M N⁻¹.
@@ -206,7 +195,7 @@ def _coordinates(robot: Robot, q: ndarray, order: str, **others: ndarray) -> tup
         middle = {one: 0.0 if traced else abs(rotation.to_euler(R_WB, one)[1]) for one in rotation.EULER_ORDERS}
         order = min(rotation.EULER_ORDERS, key=lambda one: middle[one])
     if not traced:
-        return coordinates.to_euler_coordinates(robot, q, order), order
+        coordinates.to_euler_coordinates(robot, q, order)  # refuses what is too near
     return np.concatenate([rotation.to_euler(R_WB, order), q[:3], q[7:]]), order
 
 

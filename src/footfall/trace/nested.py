@@ -56,20 +56,40 @@ def gradient(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 
 def jacobian(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 0) -> Any:
     """∂f/∂(one argument) of a function that returns one array, of shape result.shape + argument.shape.
 
-    Unrolled: one forward sweep for every number of the argument, each keeping only what that number moves.
+    Unrolled, in one forward sweep: every value carries its slopes by the numbers that move it, and by no others.
     """
     part = _Part(function, arguments)
     if len(part.output_shapes) != 1:
         raise TraceError("jacobian: the function must return one array")
-    chosen = part.positions([wrt])
-    tangents = {i: len(part.given) + j for j, i in enumerate(chosen)}
-    graph, _, slopes = derivative.jvp(part.graph, part.outputs, tangents)
-    zero, one = part.outer.const(0), part.outer.const(1)
-    columns = [
-        part.write(graph, slopes, [one if j == k else zero for j in range(len(chosen))]) for k in range(len(chosen))
-    ]
-    nodes = [column[row] for row in range(len(slopes)) for column in columns]
-    return symbols(part.outer, nodes, (*part.output_shapes[0], *part.shapes[wrt]))
+    graph, zero, one = part.outer, part.outer.const(0), part.outer.const(1)
+    direction = {position: k for k, position in enumerate(part.positions([wrt]))}
+    new: dict[Node, Node] = {}
+    slopes: dict[Node, dict[int, Node]] = {}
+    for i in part.graph.live(part.outputs):
+        n, operands = part.graph.nodes[i], part.graph.operands(i)
+        if n[0] == "input":
+            new[i], slopes[i] = part.given[n[1]], {direction[n[1]]: one} if n[1] in direction else {}
+        else:
+            new[i] = derivative.rebuild(part.graph, graph, i, new)
+            slopes[i] = _slopes(graph, n[0], [new[x] for x in operands], [slopes[x] for x in operands], new[i])
+    nodes = [slopes[o].get(k, zero) for o in part.outputs for k in range(len(direction))]
+    return symbols(graph, nodes, (*part.output_shapes[0], *part.shapes[wrt]))
+
+
+def _slopes(g: Graph, op: str, a: list[Node], t: list[dict[int, Node]], y: Node) -> dict[int, Node]:
+    """{direction: slope} of an operation on ``a`` with value ``y``, from those of its operands."""
+    zero, total = g.const(0), dict[int, Node]()
+    picked = derivative.choice(g, op, a)
+    if picked:
+        condition, yes, no = picked
+        total = {k: g.select(condition, t[yes].get(k, zero), t[no].get(k, zero)) for k in t[yes] | t[no]}
+    elif op == "abs":
+        total = {k: g.select(g.less(a[0], zero), g.neg(d), d) for k, d in t[0].items()}
+    else:
+        for position, slope in derivative.partials(g, op, a, y, [bool(d) for d in t]):
+            for k, d in t[position].items():
+                total[k] = g.add(total.get(k, zero), g.mul(slope, d))
+    return {k: d for k, d in total.items() if d != zero}
 
 
 class interpreted:
