@@ -23,7 +23,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
 from footfall.contact.ground import checked_number
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.factor import factor, solve_factored
@@ -45,6 +44,7 @@ class ForceLaw:
 
     implicit: bool = True
     round: bool = field(default=False, init=False)
+    lets_go: bool = field(default=True, init=False)  # spheres that pull are let go and the step is solved again
 
     def law(
         self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
@@ -70,47 +70,30 @@ class ForceLaw:
         dt: float,
         memory: dict[str, ndarray],
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], dict[str, ndarray]]:
-        """(accelerations, contact forces, memory): see ``contact.model``."""
-        a, forces = self.accelerate(robot, M, force, points, v, dt)
-        return a, forces, memory
+        """(accelerations, contact forces, memory): see ``contact.model``.
 
-    def accelerate(
-        self,
-        robot: Robot,
-        M: Float[ndarray, "nv nv"],
-        force: Float[ndarray, "nv"],
-        points: Sequence[ContactPoint],
-        v: Float[ndarray, "nv"],
-        dt: float,
-    ) -> tuple[Float[ndarray, "nv"], list[ndarray]]:
-        """(accelerations, the contact forces that acted, in contact axes)."""
+        ``memory["holds"]``, if there, is 1 for spheres that count and 0 for those that the step has let go; it comes
+        back with those let go whose force pulls, and ``simulate.step`` solves again until none does.
+        """
         ahead = dt if self.implicit else 0.0
         laws = [self.law(-point.distance, point.R_BC.T @ (point.J @ v), point.friction, ahead) for point in points]
-        pushes = [point.J.T @ (point.R_BC @ f) for point, (f, _) in zip(points, laws)]
         if not self.implicit or not points:
+            pushes = [point.J.T @ (point.R_BC @ f) for point, (f, _) in zip(points, laws)]
             L, d = factor(robot, M)
-            return solve_factored(robot, L, d, sum(pushes, start=force)), [f for f, _ in laws]
-        damping = [_damping(point, dt * slopes, self.round) for point, (_, slopes) in zip(points, laws)]
-
-        def solve(_: float, carry: tuple[ndarray, ndarray, ndarray]) -> tuple[ndarray, ndarray, ndarray]:
-            """Accelerations with the spheres that hold, and which of them still push at the end of the step."""
-            holds = carry[0]
-            total_M, total_force = M, force
-            for k in range(len(points)):
-                total_M, total_force = total_M + holds[k] * damping[k], total_force + holds[k] * pushes[k]
-            L, d = factor(robot, total_M)
-            a = solve_factored(robot, L, d, total_force)
-            forces = np.stack(
-                [
-                    holds[k] * (f - dt * slopes * (point.R_BC.T @ (point.J @ a)))
-                    for k, (point, (f, slopes)) in enumerate(zip(points, laws))
-                ]
-            )
-            return np.where(forces[:, 2] < 0.0, 0.0, holds), a, forces
-
-        start = (np.ones(len(points)), np.zeros(robot.nv), np.zeros((len(points), 3)))
-        _, a, forces = numeric.repeat(len(points) + 1, solve, start, until=lambda carry: np.all(carry[2][:, 2] >= 0.0))
-        return a, [forces[k] for k in range(len(points))]
+            return solve_factored(robot, L, d, sum(pushes, start=force)), [f for f, _ in laws], memory
+        holds = memory.get("holds", np.ones(len(points)))
+        for k, (point, (f, slopes)) in enumerate(zip(points, laws)):
+            M = M + _damping(point, dt * holds[k] * slopes, self.round)
+            force = force + point.J.T @ (point.R_BC @ (holds[k] * f))
+        L, d = factor(robot, M)
+        a = solve_factored(robot, L, d, force)
+        forces = [
+            holds[k] * (f - dt * slopes * (point.R_BC.T @ (point.J @ a)))
+            for k, (point, (f, slopes)) in enumerate(zip(points, laws))
+        ]
+        if "holds" in memory:
+            memory = {"holds": np.stack([np.where(f[2] < 0.0, 0.0, hold) for f, hold in zip(forces, holds)])}
+        return a, forces, memory
 
 
 def _damping(point: ContactPoint, slopes: Float[ndarray, "3"], round: bool) -> Float[ndarray, "nv nv"]:

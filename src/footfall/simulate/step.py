@@ -8,11 +8,13 @@ Follow any call down to an equation of a paper. Called with symbols, this page i
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.contact.points import contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.forward_dynamics import bias_forces
@@ -63,7 +65,35 @@ def accelerate(
 ) -> tuple[Float[ndarray, "nv"], Acted]:
     """Classical accelerations of the base and accelerations of the joints, and what caused them.
 
-    With an implicit contact law joint feedback is implicit as well: (M + dt JᵀDJ + dt slope) a = force.
+    The ground never pulls: spheres whose force would do so at the end of the step are let go, and it is solved again.
+    """
+    if not (world.contact.implicit and getattr(world.contact, "lets_go", False) and world.spheres):
+        a, acted = _solve(world, state, command, push, dt, state.memory or world.contact.start(world.spheres))
+        return a, acted if state.memory else replace(acted, memory={})
+
+    # State and inputs go through the loop unchanged, so that it holds all of the work and keeps nothing else alive: it
+    # nearly always turns once, and what it would have kept from outside costs a GPU more than doing it again.
+    def again(_: float, carry: Any) -> Any:
+        acted, state, command, push = carry[1:5]
+        a, acted = _solve(world, state, command, push, dt, {"holds": acted.memory["holds"]})
+        return a, acted, state, command, push, np.sum(acted.memory["holds"]), carry[5]
+
+    spheres = len(world.spheres)
+    nothing = Acted(
+        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((spheres, 3)), np.zeros((4, world.robot.nv)),
+        {"holds": np.ones(spheres)},
+    )  # fmt: skip
+    start = (np.zeros(world.robot.nv), nothing, state, command, push, float(spheres), 0.0)
+    a, acted, *_ = numeric.repeat(spheres + 1, again, start, until=lambda carry: carry[5] > carry[6] - 0.5)
+    return a, replace(acted, memory={})
+
+
+def _solve(
+    world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float, before: Any
+) -> tuple[Float[ndarray, "nv"], Acted]:
+    """One solution of the equations of motion; an implicit law makes joint feedback implicit as well.
+
+    (M + dt JᵀDJ + dt slope) a = force.
     """
     robot, v = world.robot, state.v
     X = joint_transforms(robot, state.q)
@@ -77,7 +107,6 @@ def accelerate(
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
 
     points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
-    before = state.memory or world.contact.start(world.spheres)
     a, forces_C, memory = world.contact.respond(robot, M, force, points, v, dt, before)
 
     motor, passive, spring = torques.motor, torques.passive, torques.spring
@@ -90,7 +119,7 @@ def accelerate(
     forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
     losses = passive - spring  # the work of springs is potential energy
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
-    return a, Acted(motor, passive, forces, generalised, memory if state.memory else {})
+    return a, Acted(motor, passive, forces, generalised, memory)
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
