@@ -34,7 +34,6 @@ from footfall.robot.description import Robot
 
 LIMITS = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
 EVEN = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down
-_LOAD_TIME = 0.25  # of a swing, over which a foot takes up its load and gives it away
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,7 @@ class WalkPlan:
     cycles: int = 5
     sway: float = 0.0
     rest: float = 0.5
+    load_time: float = 0.25  # of a swing's time, over which a foot gives its load away and takes it up
     profile: Trapezoid = EVEN
     starts: Float[ndarray, "4"] = field(init=False)  # when each foot first lifts, in cycles
     footholds: Float[ndarray, "4 n 3"] = field(init=False)
@@ -125,6 +125,8 @@ class WalkPlan:
                 raise InputError(f"{key} of a plan must be 0 or more, got {getattr(self, key)}")
         if self.sway and not self.rest:
             raise InputError("a plan that sways needs a rest, in which the body leans before the first foot lifts")
+        if not _finite(self.load_time) or not 1e-6 <= self.load_time <= 1.0:
+            raise InputError(f"load_time of a plan must be between 1e-6 and 1 of a swing, got {self.load_time!r}")
         least = math.ceil(2.0 * self._speeding)
         if not isinstance(self.cycles, int) or self.cycles < least:
             raise InputError(f"a plan of the gait '{self.gait.name}' needs {least} cycles or more, got {self.cycles!r}")
@@ -217,10 +219,10 @@ class WalkPlan:
         table = self.footholds[leg]
         start = np.stack([lookup(table[:, c], number) for c in range(3)])
         end = np.stack([lookup(table[:, c], number + 1.0) for c in range(3)])
-        loaded = smoothstep(-u / _LOAD_TIME) + smoothstep((u - 1.0) / _LOAD_TIME)
+        loaded = smoothstep(-u / self.load_time) + smoothstep((u - 1.0) / self.load_time)
         # between swings the load of the last landing and that of the next lift-off meet
         next_lift = (1.0 + 0.0 * u) / (1.0 - self.gait.duty) - u
-        fading = smoothstep(next_lift / _LOAD_TIME)
+        fading = smoothstep(next_lift / self.load_time)
         last = number >= self.cycles - 1.0
         return swing_between(start, end, self.height, u, self.profile), select(
             (u > 1.0) & ~last, np.minimum(loaded, fading), loaded
