@@ -111,17 +111,11 @@ def bent(leg: LegChain, knee: int) -> LegChain:
     plane = _plane(leg)
     if knee not in (1, -1):
         raise InputError(f"knee must be +1 (behind the hip) or -1 (in front of it), got {knee!r}")
-    before = plane is not None and _thigh_before(leg, plane)
-    if plane is None or len(plane.lengths) + before < 2:
+    at = None if plane is None else _knee(leg, plane)
+    if plane is None or at is None:
         raise InputError(f"leg {leg.name} of robot '{leg.robot}' has no knee: its last hinges are not parallel")
-    at = leg.tail if before else leg.tail + 1
-    if before:
-        hip = plane.flat(leg.screws[leg.tail - 1].point)
-        thigh = math.atan2(plane.root[1] - hip[1], plane.root[0] - hip[0])
-    else:
-        thigh = plane.angles[0]
     sign = plane.signs[at - leg.tail]
-    straight = -sign * math.remainder(plane.angles[at - leg.tail] - thigh, 2.0 * math.pi)
+    straight = -sign * math.remainder(_bend(leg, plane, at, 0.0), 2.0 * math.pi)
     far = straight + math.pi * sign * plane.forward * knee
     screw = leg.screws[at]
     lower, upper = max(screw.lower, min(straight, far)), min(screw.upper, max(straight, far))
@@ -196,7 +190,7 @@ def _pulled(leg: LegChain, plane: _Plane, target: Any, joints: list[Any], foot_p
     """Forward reaching: the points of the plane's chain, foot on the target, each next one towards where it was."""
     X = pose_of(leg, joints, leg.tail)
     p = plane.flat(X.inverse().point(target))
-    points, count = _points(plane, joints[leg.tail :]), len(plane.lengths)
+    points, count = _kinked(leg, plane, _points(plane, joints[leg.tail :]), p), len(plane.lengths)
     pulled = [p]
     for k in reversed(range(count)):
         if foot_pitch is not None and k == count - 1:
@@ -207,6 +201,30 @@ def _pulled(leg: LegChain, plane: _Plane, target: Any, joints: list[Any], foot_p
         p = (p[0] + plane.lengths[k] * d[0], p[1] + plane.lengths[k] * d[1])
         pulled.insert(0, p)
     return pulled
+
+
+def _kinked(leg: LegChain, plane: _Plane, points: list[tuple[Any, Any]], target: Any) -> list[tuple[Any, Any]]:
+    """The points, the knee pushed off the line from hip to foot if the leg must fold and is too straight to start.
+
+    A straight chain pulled along itself stays straight: the one posture from which the paper's rule does not move.
+    """
+    at = _knee(leg, plane)
+    if at is None:
+        return points
+    before = at == leg.tail
+    hip = plane.flat(leg.screws[leg.tail - 1].point) if before else points[0]
+    knee, foot = points[at - leg.tail], points[-1]
+    line = _unit(foot[0] - hip[0], foot[1] - hip[1])
+    long = np.sqrt((foot[0] - hip[0]) ** 2 + (foot[1] - hip[1]) ** 2 + _TINY)
+    wanted = np.sqrt((target[0] - hip[0]) ** 2 + (target[1] - hip[1]) ** 2 + _TINY)
+    off = line[0] * (knee[1] - hip[1]) - line[1] * (knee[0] - hip[0])
+    least = 0.5 * np.sqrt(min(plane.lengths) * np.maximum(long - wanted, 0.0))
+    low, high = (_bend(leg, plane, at, value) for value in (leg.screws[at].lower, leg.screws[at].upper))
+    low, high = min(low, high), max(low, high)
+    side = -1.0 if low >= 0.0 else 1.0 if high <= 0.0 else np.where(off > 0.0, 1.0, -1.0)
+    push = np.where(np.abs(off) < least, side * least - off, 0.0)
+    moved = (knee[0] - push * line[1], knee[1] + push * line[0])
+    return [*points[: at - leg.tail], moved, *points[at - leg.tail + 1 :]]
 
 
 def _reached(leg: LegChain, plane: _Plane, pulled: list[tuple[Any, Any]], joints: list[Any]) -> list[Any]:
@@ -303,6 +321,23 @@ def _thigh_before(leg: LegChain, plane: _Plane) -> bool:
     if leg.tail < 2:
         return False
     return math.dist(plane.flat(leg.screws[leg.tail - 1].point), plane.root) > 0.5 * plane.lengths[0]
+
+
+def _knee(leg: LegChain, plane: _Plane) -> int | None:
+    """Which joint is the knee."""
+    if _thigh_before(leg, plane):
+        return leg.tail
+    return leg.tail + 1 if len(plane.lengths) > 1 else None
+
+
+def _bend(leg: LegChain, plane: _Plane, knee: int, value: float) -> float:
+    """The angle from thigh to shank, about the normal, with the knee's joint at a value [rad]."""
+    if _thigh_before(leg, plane):
+        hip = plane.flat(leg.screws[leg.tail - 1].point)
+        thigh = math.atan2(plane.root[1] - hip[1], plane.root[0] - hip[0])
+    else:
+        thigh = plane.angles[0]
+    return plane.angles[knee - leg.tail] - thigh + plane.signs[knee - leg.tail] * value
 
 
 @lru_cache(maxsize=256)

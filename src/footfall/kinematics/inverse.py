@@ -31,6 +31,7 @@ METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")
 TOLERANCE = 1e-7  # of a foot that counts as there [m]
 _CRAWLS = 0.02  # of a leg's reach: so near, FABRIK is only slow
+_AGAIN = 40  # iterations from a start after the first
 _STARTS = 12  # postures from which an iteration begins, at most
 
 
@@ -124,15 +125,14 @@ class _Search:
 
     def run(self, method: str) -> tuple[Reached, str, str]:
         if method == "auto":
-            found = self.closed() if self._has_closed_form() else None
-            if found is not None and found.residual <= self.tolerance:
-                return found, "closed", ""
+            if self._has_closed_form() and (branch := self.closed()).residual <= self.tolerance:
+                return branch, "closed", ""
             method = "fabrik"
-            other = self.fabrik()
-            found = other if found is None or other.residual < found.residual else found
-        elif method == "closed":
+        if method == "closed":
             leg_geometry(self.robot, self.leg.name)  # says why, if it has none
             found = self.closed()
+            if found.residual > self.tolerance:
+                found = self.resolved_rate([found.joints, *self.starts()])
         elif method == "fabrik":
             found = self.fabrik()
         else:
@@ -140,16 +140,14 @@ class _Search:
         return found, method, "" if found.residual <= self.tolerance else self._why(found)
 
     def closed(self) -> Reached:
-        """The branch within the limits that is nearest to the posture; else the nearest pose that they allow."""
+        """The branch within the limits that is nearest to the posture; else one forced into them."""
         pitch = self.foot_pitch
         if pitch is None:
             pitch = float(contact_angle(self.whole, self.posture)) if self._has_ankle() else 0.0
         found = [self._measured(pose.joints) for pose in branches(self.robot, self.leg.name, self.target,
                                                                   foot_pitch=pitch)]  # fmt: skip
         there = [f for f in found if f.residual <= self.tolerance]
-        if there:
-            return min(there, key=self._away)
-        return self.resolved_rate([f.joints for f in sorted(found, key=lambda f: f.residual)] + self.starts())
+        return min(there, key=self._away) if there else min(found, key=lambda f: f.residual)
 
     def fabrik(self) -> Reached:
         pitches: list[float | None] = [self.foot_pitch]
@@ -157,8 +155,9 @@ class _Search:
             pitches = [float(contact_angle(self.whole, self.posture)), None]
         best, used = None, 0
         for pitch in pitches:
-            for start in self.starts():
-                found = fabrik_leg(self.leg, self.target, start, pitch, self.iterations, self.tolerance)
+            for k, start in enumerate(self.starts()):
+                count = self.iterations if k == 0 else min(self.iterations, _AGAIN)
+                found = fabrik_leg(self.leg, self.target, start, pitch, count, self.tolerance)
                 used += int(found.iterations)
                 if self.finish and self.tolerance < found.residual < _CRAWLS * self.leg.reach:
                     found = self.resolved_rate([found.joints])

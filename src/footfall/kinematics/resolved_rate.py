@@ -22,6 +22,7 @@ from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_
 RULES = ("levenberg", "manipulability", "constant", "transpose")
 DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
 NEAR = 0.1  # manipulability, as a part of reach to the power of three, below which damping sets in
+HOPELESS = 1e3  # damping of the Levenberg rule at which no step helps
 TURN = 0.5  # most that a joint turns in a step [rad]
 
 
@@ -65,17 +66,18 @@ def resolved_rate_leg(
 
     def body(_: Any, carry: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
         joints, far, used, effort = carry
-        done = far <= tolerance
+        done = (far <= tolerance) | (effort >= HOPELESS)
         moved = _step(leg, target, joints, rule, toward, effort)
         left = distance(foot_position(leg, list(moved)), target)
-        better = (left < far) if rule == "levenberg" else np.logical_not(done)
+        better = (left < (1.0 - 1e-6) * far) if rule == "levenberg" else np.logical_not(done)
         keep = better & np.logical_not(done)
-        effort = np.clip(np.where(better, 0.2, 4.0) * effort, 1e-12, 1e3)
+        if rule == "levenberg":
+            effort = np.where(done, effort, np.clip(np.where(better, 0.2, 4.0) * effort, 1e-12, HOPELESS))
         return np.where(keep, moved, joints), np.where(keep, left, far), used + np.where(done, 0.0, 1.0), effort
 
     first = np.stack([np.clip(value, screw.lower, screw.upper) for screw, value in zip(leg.screws, start)])
     carry = (first, distance(foot_position(leg, list(first)), target), 0.0, 1e-3)
-    found = numeric.repeat(iterations, body, carry, until=lambda c: c[1] <= tolerance)
+    found = numeric.repeat(iterations, body, carry, until=lambda c: (c[1] <= tolerance) | (c[3] >= HOPELESS))
     return Reached(found[0], found[1], found[2])
 
 
