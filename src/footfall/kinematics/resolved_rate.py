@@ -22,6 +22,7 @@ from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_
 RULES = ("levenberg", "manipulability", "constant", "transpose")
 DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
 NEAR = 0.1  # manipulability, as a part of reach to the power of three, below which damping sets in
+_PROJECTS = 1e-6  # damping of the null space's projector, as a part of the reach: more would leak into the foot
 HOPELESS = 1e3  # damping of the Levenberg rule at which no step helps
 TURN = 0.5  # most that a joint turns in a step [rad]
 
@@ -39,7 +40,7 @@ def leg_rates(
     rates = _damped_inverse(J, velocity, square)
     if toward is not None:
         drift = np.stack([gain * (wanted - value) for wanted, value in zip(toward, joints)])
-        rates = rates + drift - _damped_inverse(J, J @ drift, square)
+        rates = rates + drift - _damped_inverse(J, J @ drift, (_PROJECTS * leg.reach) ** 2)
     return rates
 
 
@@ -105,7 +106,7 @@ def _step(leg: LegChain, target: Any, joints: Any, rule: str, toward: Any, effor
             step = _damped_inverse(J_free, miss, square)
             if toward is not None:
                 drift = np.stack([0.2 * (wanted - joints[k]) for k, wanted in enumerate(toward)]) * free
-                step = step + drift - _damped_inverse(J_free, J_free @ drift, square)
+                step = step + drift - _damped_inverse(J_free, J_free @ drift, _PROJECTS**2 * scale)
         step = step * (TURN / np.maximum(np.max(np.abs(step)), TURN))
         out = (joints + step < lower) | (joints + step > upper)
         free = np.where(out, 0.0, free)
