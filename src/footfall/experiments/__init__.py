@@ -10,7 +10,9 @@ from footfall.experiments.claims import Claim, Outcome, Table
 
 _MODULES = {
     "depaula2024": "footfall.experiments.depaula2024",
+    "adak2021": "footfall.experiments.adak2021",
     "floating_base": "footfall.experiments.floating_base",
+    "contact_comparison": "footfall.experiments.contact_comparison",
 }
 
 

@@ -1,0 +1,239 @@
+"""Three models of contact on the same robot, controller and ground: a question of our own, in the manner of seed 000.
+
+Drop, slide and trot of the Mini Cheetah by ``Compliant``, ``Complementarity`` and ``Stance``, and by MuJoCo as an
+outside witness: pose of the trunk, forces on the feet, residuals of the laws of contact, energy, time. Differences are
+taken from the complementarity run, whose residual is at rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from footfall.compare import metrics
+from footfall.contact.ground import Plane
+from footfall.contact.model import named
+from footfall.control.joint_pd import Hold, JointPD
+from footfall.errors import MissingExtraError
+from footfall.experiments.claims import Claim, Outcome, Table, shape
+from footfall.robot import library
+from footfall.simulate.recording import Recording
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.standing import standing_start
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "contact_comparison"
+TITLE = "Compliant, complementary, standing: three models of contact side by side"
+ROBOT, DT, SET, FRICTION, SLIPPERY, PUSH = "mini_cheetah", 1e-3, "B", 0.8, 0.2, 0.6
+MODELS = ("compliant", "complementarity", "stance")
+WITNESS = "mujoco"
+LABELS = {"compliant": "compliant", "complementarity": "complementarity", "stance": "stance", WITNESS: "MuJoCo, stiff"}
+COLORS = {"compliant": "#0072b2", "complementarity": "#d55e00", "stance": "#009e73", WITNESS: "#909090"}
+HARD_RESIDUAL = 1e-8  # [m/s]
+_STIFFEST = {"solref": (4 * DT, 1.0), "solimp": (0.95, 0.99, 0.001)}  # that MuJoCo stands at this step
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One thing to do: how long, on which ground, from where."""
+
+    key: str
+    title: str
+    duration: float
+    friction: float = FRICTION
+    clearance: float = 0.0
+    sideways: float = 0.0
+    trots: bool = False
+
+    def simulation(self, model: str) -> Simulation:
+        robot, ground = library.load(ROBOT), Plane(self.friction)
+        controller = JointPD.tuned(ROBOT, "trot", SET) if self.trots else Hold("stand", 40.0, 1.0)
+        q, v = standing_start(robot, controller, ground, clearance=self.clearance)
+        v[4] = self.sideways
+        contact = named("complementarity" if model == WITNESS else model)
+        return Simulation(robot, controller, contact, ground, dt=DT, start=(q, v), stop_on_fall=False)
+
+
+def scenes(quick: bool = False) -> tuple[Scene, ...]:
+    return (
+        Scene("drop", "drop of 50 mm onto four feet", 0.6 if quick else 1.0, clearance=0.05),
+        Scene("slide", f"pushed off sideways with {PUSH} m/s, friction {SLIPPERY}", 1.0, SLIPPERY, sideways=PUSH),
+        Scene("trot", f"trot, gait constants of set {SET}", 2.0 if quick else 6.0, trots=True),
+    )
+
+
+def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
+    """All scenes by all models; without MuJoCo its rows are left out."""
+    plan, runs = scenes(quick), dict[tuple[str, str], Recording]()
+    total = len(plan) * (len(MODELS) + 1)
+    for scene in plan:
+        for model in (*MODELS, WITNESS):
+            recording = _perform(scene, model)
+            if recording is not None:
+                runs[scene.key, model] = recording
+            if progress is not None:
+                progress(f"{scene.key}, {LABELS[model]}", len(runs), total)
+    claims = tuple(_claims(runs))
+    held = sum(claim.verdict == "reproduced" for claim in claims)
+    return Outcome(
+        NAME, TITLE,
+        f"Three models of contact on one robot, one controller and one ground, dt {DT:g} s. {held} of {len(claims)} of"
+        " our own expectations hold. Where nothing slips the three agree to millimetres; what must slip, stance cannot"
+        " do, and it says so.",
+        claims,
+        {scene.key: _figure(scene, runs) for scene in plan},
+        {scene.key: f"{scene.title}: trunk, vertical force on all feet, energy, residual." for scene in plan},
+        tuple(_table(scene, runs) for scene in plan),
+        {"robot": ROBOT, "dt": f"{DT:g} s", "friction": f"{FRICTION:g}; sliding {SLIPPERY:g}",
+         "gait": f"trot, set {SET}"},
+    )  # fmt: skip
+
+
+def _perform(scene: Scene, model: str) -> Recording | None:
+    simulation = scene.simulation(model)
+    if model != WITNESS:
+        simulation.engine  # noqa: B018  compiled before the clock runs
+        return simulation.run(scene.duration)
+    try:
+        from footfall.compare.mujoco_run import mujoco_model, run_mujoco
+
+        stiff = mujoco_model(simulation, contact=_STIFFEST, options={"impratio": 100})
+        return run_mujoco(simulation, scene.duration, stiff)
+    except MissingExtraError:
+        return None
+
+
+# -- figures of merit --------------------------------------------------------------------------------------------------
+def residual(rec: Recording) -> float | None:
+    """Largest residual of the solver's laws [m/s]; None where a model solves none."""
+    return float(rec["contact_residual"].max()) if "contact_residual" in rec else None
+
+
+def contact_loss(rec: Recording) -> float | None:
+    """Energy that contact took [J]."""
+    return -float(rec["contact_work"][-1]) if "contact_work" in rec else None
+
+
+def needed_friction(rec: Recording, pressed: float = 5.0) -> float:
+    """Largest |f_T| / f_N at any foot that carries more than ``pressed`` [N], level ground; 99.9th percentile."""
+    tangent = np.linalg.norm(rec.force[:, :, :2], axis=2)
+    loaded = rec.force[:, :, 2] > pressed
+    return float(np.percentile(tangent[loaded] / rec.force[:, :, 2][loaded], 99.9)) if loaded.any() else 0.0
+
+
+def _table(scene: Scene, runs: dict[tuple[str, str], Recording]) -> Table:
+    header = (
+        "model", "end x, y, z [mm]", "apart x, y, z [mm]", "apart yaw, pitch, roll [deg]", "force apart [N]",
+        "contact agrees", "peak f_z [N]", "friction needed", "residual [m/s]", "lost in contact [J]", "audit",
+        "us/step",
+    )  # fmt: skip
+    exact, rows = runs[scene.key, "complementarity"], []
+    for model in (*MODELS, WITNESS):
+        rec = runs.get((scene.key, model))
+        if rec is None:
+            continue
+        missed, loss = residual(rec), contact_loss(rec)
+        apart, turned = 1e3 * metrics.position_mae(rec, exact), metrics.euler_mae_deg(rec, exact)
+        rows.append(
+            (
+                LABELS[model], _triple(1e3 * rec.trunk_position[-1], 1), _triple(apart, 2), _triple(turned, 2),
+                f"{metrics.force_mae(rec, exact):.2f}", f"{100 * metrics.contact_agreement(rec, exact):.1f} %",
+                f"{metrics.peak_force(rec):.0f}", f"{needed_friction(rec):.2f}",
+                "–" if missed is None else f"{missed:.1e}", "–" if loss is None else f"{loss:.2f}",
+                "–" if loss is None else f"{rec.energy_residual():.1e}",
+                f"{1e6 * metrics.wall_seconds(rec) / len(rec):.2f}",
+            )
+        )  # fmt: skip
+    note = "Apart: mean absolute difference from the complementarity run. Time includes the controller, not MuJoCo's."
+    return Table(scene.title, header, tuple(rows), note)
+
+
+def _triple(values: np.ndarray, digits: int) -> str:
+    return ", ".join(f"{value:.{digits}f}" for value in values)
+
+
+# -- claims ------------------------------------------------------------------------------------------------------------
+def _claims(runs: dict[tuple[str, str], Recording]) -> list[Claim]:
+    """Expectations of our own; nothing here is printed anywhere."""
+    made = []
+    for key in ("drop", "slide", "trot"):
+        worst = residual(runs[key, "complementarity"])
+        assert worst is not None
+        made.append(
+            shape(f"{key}_residual", f"hard contact meets its laws in every step of the {key}", None, worst,
+                  worst <= HARD_RESIDUAL, "m/s")
+        )  # fmt: skip
+    for model in MODELS:
+        rec = runs["drop", model]
+        weight = float(rec.force[-1, :, 2].sum()) / (rec.robot.mass * 9.81)
+        made.append(
+            shape(f"drop_{model}_weight", f"{model} contact carries the weight after the drop", 1.0, weight,
+                  abs(weight - 1.0) < 2e-2, "m g")
+        )  # fmt: skip
+    low = {model: float(runs["drop", model].trunk_position[-1, 2]) for model in MODELS}
+    spread = 1e3 * (max(low.values()) - min(low.values()))
+    made.append(shape("drop_same_height", "all come to rest at one height", None, spread, spread < 1.0, "mm"))
+    slid = {model: float(runs["slide", model].trunk_position[-1, 1]) for model in ("compliant", "complementarity")}
+    apart = 1e3 * abs(slid["compliant"] - slid["complementarity"])
+    made.append(
+        shape("slide_same_distance", "compliant and complementarity slide equally far", None, apart,
+              apart < 0.05 * 1e3 * abs(slid["complementarity"]), "mm", f"of {1e3 * slid['complementarity']:.0f} mm")
+    )  # fmt: skip
+    excess = int(runs["slide", "stance"].meta["contact_misses"])
+    made.append(
+        shape("slide_stance_says_so", "stance, which cannot slip, reports the friction it lacks", None, float(excess),
+              excess > 0, "steps")
+    )  # fmt: skip
+    ways = {model: float(runs["trot", model].trunk_position[-1, 0]) for model in MODELS}
+    gap = 1e3 * (max(ways.values()) - min(ways.values()))
+    made.append(
+        shape("trot_same_way", "all trot equally far", None, gap, gap < 0.05 * 1e3 * max(ways.values()), "mm",
+              f"of {1e3 * ways['complementarity']:.0f} mm")
+    )  # fmt: skip
+    for key in ("drop", "slide", "trot"):
+        losses = [contact_loss(runs[key, model]) for model in MODELS]
+        least = min(loss for loss in losses if loss is not None)
+        made.append(
+            shape(f"{key}_contact_loses", f"no model gains energy in the {key}", None, least, least >= 0.0, "J")
+        )
+    return made
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+def _figure(scene: Scene, runs: dict[tuple[str, str], Recording]) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 5.6), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, 3, sharex=True)
+    far = 0 if scene.trots else 1
+    titles = (f"trunk {'xy'[far]} [mm]", "trunk z [mm]", "trunk pitch [deg]", "sum of vertical forces [N]",
+              "energy, change [J]", "residual [m/s]")  # fmt: skip
+    for model in (WITNESS, *MODELS):
+        rec = runs.get((scene.key, model))
+        if rec is None:
+            continue
+        columns = [
+            1e3 * rec.trunk_position[:, far], 1e3 * rec.trunk_position[:, 2], np.degrees(rec.trunk_euler()[:, 1]),
+            rec.force[:, :, 2].sum(axis=1), rec.energy - rec.energy[0] if "kinetic" in rec else None,
+            np.maximum(rec["contact_residual"].max(axis=1), 1e-20) if "contact_residual" in rec else None,
+        ]  # fmt: skip
+        for axis, values in zip(axes.flat, columns):
+            if values is not None:
+                axis.plot(rec.time, values, color=COLORS[model], lw=1.0, label=LABELS[model])
+    for axis, title in zip(axes.flat, titles):
+        axis.set_title(title, loc="left", fontsize=9.5)
+        axis.grid(color="#dddddd", lw=0.6)
+    axes[1, 2].set_yscale("log")
+    for axis in axes[1]:
+        axis.set_xlabel("time [s]")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), frameon=False)
+    return figure
