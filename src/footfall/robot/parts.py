@@ -202,6 +202,7 @@ class Actuator:
 
     With ``torque_constant`` [N m/A], ``resistance`` [Ω], ``voltage`` [V] and ``gear`` the torque falls with speed as
     the motor's back-EMF eats the voltage; with limits only, the torque-speed region is a rectangle.
+    ``continuous_torque`` [N m] at the joint is what the motor can give for ever; it limits nothing, runs report it.
     """
 
     joint: str
@@ -211,11 +212,13 @@ class Actuator:
     torque_constant: float | None = None
     resistance: float | None = None
     voltage: float | None = None
+    continuous_torque: float = math.inf
 
     def __post_init__(self) -> None:
         what = f"of the actuator at joint '{name_of(self.joint, 'an actuator')}'"
         _set(self, torque_limit=number(self.torque_limit, f"torque limit {what}", 0, infinite=True),
              speed_limit=number(self.speed_limit, f"speed limit {what}", 0, infinite=True),
+             continuous_torque=number(self.continuous_torque, f"continuous torque {what}", 0, infinite=True),
              gear=number(self.gear, f"gear {what}"))  # fmt: skip
         if self.gear == 0:
             raise ModelError(f"gear {what} must not be zero")

@@ -2,6 +2,12 @@
 
 Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
 of the voltage after back-EMF. A motor at its own limit has no slope, one short of voltage that of its back-EMF.
+
+Gears lose and have play, if asked for (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they pass
+on: dry friction of ``gear_loss`` times the motor's torque. Backlash is a dead band on the position between motor and
+joint: the motor stands where it is told to, the joint is free within half the band on either side of it, and the
+motor's spring takes hold where the teeth meet. This leaves out the motor's own motion within the band (and the knocks
+of its rotor), and so needs no further state; damping and feed-forward torque act in the band as they do outside.
 """
 
 from __future__ import annotations
@@ -45,9 +51,14 @@ class JointModel:
     stop_stiffness: float = 500.0  # [N m/rad]
     stop_damping: float = 5.0  # [N m s/rad]
     stick_rate: float = 0.05  # [rad/s], over which dry friction reverses
+    backlash: float = 0.0  # [rad], play between motor and joint, from end to end
+    gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
 
     def __post_init__(self) -> None:
-        for key, least in (("stop_stiffness", 0.0), ("stop_damping", 0.0), ("stick_rate", 1e-6)):
+        if isinstance(self.gear_loss, Real) and not float(self.gear_loss) < 1.0:
+            raise InputError(f"gear loss of a joint model must be less than 1, got {self.gear_loss!r}")
+        limits = {"stop_stiffness": 0.0, "stop_damping": 0.0, "stick_rate": 1e-6, "backlash": 0.0, "gear_loss": 0.0}
+        for key, least in limits.items():
             value = getattr(self, key)
             if not isinstance(value, Real) or not (np.isfinite(float(value)) and float(value) >= least):
                 raise InputError(f"{key.replace('_', ' ')} of a joint model must be at least {least:g}, got {value!r}")
@@ -72,10 +83,12 @@ def joint_forces(
     """
     if not robot.nj:
         return JointForces(*(np.zeros(0) for _ in range(6)))
-    motor = (
-        command.kp * (command.position - q_J - dt * rates) + command.kd * (command.velocity - rates) + command.torque
-    )
-    slope = command.kd + dt * command.kp
+    error, stiffness = command.position - q_J - dt * rates, command.kp
+    if not _is_zero(model.backlash):
+        play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
+        error, stiffness = error - play, np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
+    motor = stiffness * error + command.kd * (command.velocity - rates) + command.torque
+    slope = command.kd + dt * stiffness
     if model.motor_limits:
         low, high = torque_limits(robot, rates)
         free = (motor > low) & (motor < high)
@@ -89,12 +102,20 @@ def joint_forces(
     if model.damping:
         b = joint_values(robot, "damping")
         passive, steep = passive - b * rates, steep + b
-    if model.dry_friction:  # secant slope, as for sliding feet: bounded by friction / stick_rate
-        drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), model.stick_rate)
+    if model.dry_friction or not _is_zero(model.gear_loss):
+        friction = joint_values(robot, "dry_friction") if model.dry_friction else np.zeros(robot.nj)
+        if not _is_zero(model.gear_loss):
+            friction = friction + model.gear_loss * np.abs(motor)
+        drag = friction / np.maximum(np.abs(rates), model.stick_rate)  # secant slope, bounded, as for sliding feet
         passive, steep = passive - drag * rates, steep + drag
     if model.end_stops:
         passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
     return JointForces(motor, passive, slope * np.ones(robot.nj), steep, spring, spring_slope)
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether an effect is left out; a traced value never is."""
+    return isinstance(value, Real) and float(value) == 0.0
 
 
 def _with_end_stops(

@@ -28,8 +28,8 @@ FOOT_RADIUS = 0.025
 LIMITS = {"abad": (-0.8, 0.8), "hip": (-1.57, 1.57), "knee": (-2.6, -0.3)}  # [rad], knees behind
 STAND = (0.0, 0.674, -1.348)  # knees behind; the feet's centres are then 0.50 m below the hips
 
-# Published: torque [N m] (peak; 40 continuous), speed of a joint [rad/s], gear, and the knee's belt
-PEAK_TORQUE, SPEED, GEAR, KNEE_BELT = 108.0, 350 * 2 * math.pi / 60, 20.0, 2.0
+# Published: torques [N m], speed of a joint [rad/s], gear, and the knee's belt
+PEAK_TORQUE, CONTINUOUS_TORQUE, SPEED, GEAR, KNEE_BELT = 108.0, 40.0, 350 * 2 * math.pi / 60, 20.0, 2.0
 
 
 def xiling(knees: str = "behind") -> Robot:
@@ -51,7 +51,11 @@ def xiling(knees: str = "behind") -> Robot:
                       lower=lower, upper=upper)
             )  # fmt: skip
             belt = KNEE_BELT if part == "knee" else 1.0
-            actuators.append(Actuator(name, PEAK_TORQUE * belt, SPEED / belt, GEAR * belt))
+            actuators.append(
+                Actuator(
+                    name, PEAK_TORQUE * belt, SPEED / belt, GEAR * belt, continuous_torque=CONTINUOUS_TORQUE * belt
+                )
+            )
             parent = f"{name}_link"
         feet.append(Foot(leg, parent, np.array(FOOT_IN_KNEE), FOOT_RADIUS))
     robot = Robot(
