@@ -52,6 +52,10 @@ TARGETS = (
     Target("batch against rollout, implicit f32", "mujoco_rollout_over_batch_implicit_f32", 115, 165, TIMES, True),
     Target("forward dynamics against Pinocchio aba", "pinocchio_aba_over_native_forward_dynamics", 5, 6, TIMES),
     *(
+        Target(f"{quantity} of the spined robot by Euler-Lagrange", f"lagrange {quantity} native", must, goal, SECONDS)
+        for quantity, must, goal in (("M", 5e-6, 2e-6), ("C", 15e-6, 6e-6), ("G", 5e-6, 2e-6), ("J", 5e-6, 2e-6))
+    ),
+    *(
         Target(f"{kind}, {function}", start_row(kind, function), must, goal, SECONDS)
         for function in ("forward_dynamics", "explicit step", "implicit step")
         for kind, must, goal in ((FRESH, 2.0, 0.6), (CACHED, 0.1, 0.05))

@@ -22,7 +22,7 @@ EXAMPLES = examples(
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="depaula2024, or all.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="depaula2024, adak2021, floating_base, or all.")],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,0 +1,118 @@
+"""``footfall bench formalisms``: M, C, G and J of the spined robot by each formalism (Table 2 of seed 001).
+
+Euler-Lagrange is timed in the paper's own coordinates (XYZ angles, position, joints), each matrix three ways:
+*symbolic*, the traced expressions evaluated one by one, which is what substituting numbers into stored expressions
+does; *native*, the same expressions as machine code for one robot; *batch*, over SIMD lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from footfall import compiling
+from footfall.bench.report import Report
+from footfall.bench.timing import Row, Task, interleaved, looped, pinned
+from footfall.compare.states import random_states
+from footfall.dynamics import coordinates, gravity_terms, lagrange, mass_matrix, velocity_terms
+from footfall.kinematics import feet_jacobian
+from footfall.robot import library
+from footfall.robot.description import Robot
+from footfall.trace.nested import interpreted
+
+METHOD = (
+    "Least of at least 20 interleaved rounds on one pinned core. Native and batch: 128 random states inside one"
+    " compiled call (native is the code of one lane). Symbolic: the expressions of the trace evaluated one by one in"
+    " Python. C is the vector C(q, q') of eq. (27); J is 24 x 20."
+)
+ORDER = "xyz"
+TABLE2 = {  # of seed 001 [s], on a 3 GHz processor: symbolic (subs), optimised (matlabFunctionBlock)
+    "M": (8.061, 0.041),
+    "C": (47.124, 0.107),
+    "G": (0.246, 0.010),
+    "J": (0.784, 0.010),
+}
+LAGRANGE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "M": (lagrange.euler_mass_matrix, ("x",)),
+    "C": (lagrange.euler_coriolis_terms, ("x", "rate")),
+    "G": (lagrange.euler_gravity_terms, ("x",)),
+    "J": (lagrange.euler_feet_jacobian, ("x",)),
+}
+RECURSIVE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "M": (mass_matrix, ("q",)),
+    "C": (velocity_terms, ("q", "v")),
+    "G": (gravity_terms, ("q",)),
+    "J": (feet_jacobian, ("q",)),
+}
+_ROBOTS = 128
+
+
+def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report:
+    """Time everything for about ``seconds``."""
+    robot = library.load("spined")
+    arrays = sampled(robot)
+    with pinned():
+        tasks, operations = lagrange_tasks(robot, arrays, progress)
+        for quantity, (function, names) in RECURSIVE.items():
+            given = [arrays[name] for name in names]
+            first = [array[0] for array in given]
+            tasks.append(Task(f"recursive {quantity} numpy", looped(function, robot, *first), "evaluation", whole=True))
+            tasks.append(_compiled(f"recursive {quantity} native", function, robot, given, lanes=1))
+        rows = interleaved(tasks, seconds, progress)
+    times = {row.name: row.ns for row in rows}
+    ratios = {
+        f"adak2021_over_native_{quantity}": 1e9 * optimised / times[f"lagrange {quantity} native"]
+        for quantity, (_, optimised) in TABLE2.items()
+    }
+    return Report("formalisms", rows, ratios, operations, METHOD)
+
+
+def table2(seconds: float, progress: Callable[[str, int, int], None]) -> tuple[dict[str, Row], dict[str, int]]:
+    """(rows by name, operations by quantity) of Euler-Lagrange alone: Table 2 of seed 001."""
+    robot = library.load("spined")
+    with pinned():
+        tasks, operations = lagrange_tasks(robot, sampled(robot), progress)
+        return {row.name: row for row in interleaved(tasks, seconds, progress)}, operations
+
+
+def sampled(robot: Robot) -> dict[str, np.ndarray]:
+    """Random states: q and v, and the same as x and its rate."""
+    states = random_states(robot, _ROBOTS)
+    x = np.array([coordinates.to_euler_coordinates(robot, q, ORDER) for q in states.q])
+    rate = np.array([np.linalg.solve(coordinates.euler_velocity_map(robot, y, ORDER), v) for y, v in zip(x, states.v)])
+    return {"q": states.q, "v": states.v, "x": x, "rate": rate}
+
+
+def lagrange_tasks(
+    robot: Robot, arrays: dict[str, np.ndarray], progress: Callable[[str, int, int], None]
+) -> tuple[list[Task], dict[str, int]]:
+    """Each quantity as stored expressions, as machine code for one robot and a batch; and its count of operations."""
+    tasks: list[Task] = []
+    operations: dict[str, int] = {}
+    for k, (quantity, (function, names)) in enumerate(LAGRANGE.items()):
+        progress(f"deriving {quantity}", k, len(LAGRANGE))
+        given = [arrays[name] for name in names]
+        first = [array[0] for array in given]
+        stored = interpreted(partial(function, robot, order=ORDER), *first)
+        operations[f"lagrange_{quantity}"] = stored.program.live_operations
+        tasks.append(Task(f"lagrange {quantity} symbolic", looped(stored, *first), "evaluation", whole=True))
+        for target, lanes in (("native", 1), ("batch", None)):
+            tasks.append(_compiled(f"lagrange {quantity} {target}", function, robot, given, lanes, order=ORDER))
+    return tasks, operations
+
+
+def _compiled(
+    name: str, function: Callable[..., Any], robot: Robot, arrays: list[np.ndarray], lanes: int | None, **options: Any
+) -> Task:
+    """Many states inside one call of machine code."""
+    compiled = compiling.compile(function, robot, target="batch", lanes=lanes, **options)
+    blocks, _ = compiled.pack(*arrays)
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            blocks.evaluate()
+
+    return Task(name, run, "evaluation", items=len(arrays[0]))
