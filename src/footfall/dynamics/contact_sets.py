@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.dynamics.checks import check_finite
 from footfall.dynamics.constrained import Gravity, constrained_dynamics, feet_in_factor
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.dynamics.gravity_terms import GRAVITY
@@ -89,7 +90,9 @@ def contact_set(
     R_WC: Float[ndarray, "3 3"] | None = None,
 ) -> ContactSet:
     """Rank and conditioning of a mode, and the patterns of force that move nothing."""
-    rows = np.repeat(np.asarray(mode, dtype=float), 3) > 0
+    check_finite(robot, q=q)
+    mode = mode_of(robot, mode)
+    rows = np.repeat(mode, 3) > 0
     feet, count = standing_feet(robot, mode), int(rows.sum())
     _, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
     vectors, found, _ = np.linalg.svd((Y / np.sqrt(d)[:, None])[:, rows].T, full_matrices=True)
@@ -146,6 +149,7 @@ def stance_dynamics(
     An over-constrained stance that moves in a way its feet cannot all follow has no acceleration, and is refused.
     """
     mode = mode_of(robot, standing)
+    check_finite(robot, v=v, tau=tau)
     found = contact_set(robot, q, mode)
     if not found.redundancy:
         return Stance(*constrained_dynamics(robot, q, v, tau, mode, gravity), found)

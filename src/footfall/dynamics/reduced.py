@@ -18,6 +18,7 @@ import scipy.linalg
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.dynamics.checks import check_finite
 from footfall.dynamics.constrained import Gravity, contact_jacobian
 from footfall.dynamics.contact_sets import RANK_TOLERANCE, ContactSet, contact_set, over_constrained
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
@@ -82,6 +83,7 @@ def reduced_system(
     gravity: Gravity = GRAVITY,
 ) -> ReducedSystem:
     """The equations of motion of a mode in its own minimal coordinates."""
+    check_finite(robot, v=v, tau=tau)
     split = partition(robot, q, mode)
     dependent, N = split.dependent, split.N
     c = np.zeros(robot.nv)

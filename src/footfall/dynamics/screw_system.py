@@ -26,6 +26,7 @@ import scipy.sparse.linalg
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.dynamics.checks import check_finite
 from footfall.dynamics.forward_dynamics import generalised
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.screw_matrix import Column, Links, assembled, columns_of, grounded, links_of, weights_and_turning
@@ -77,6 +78,7 @@ def screw_forward_dynamics(
     """Torques given, feet of the mode held: accelerations, foot forces and all joint reactions."""
     mode = np.zeros(robot.nf) if mode is None else np.asarray(mode, dtype=float)
     check_shape(robot, mode=(mode, robot.nf))
+    check_finite(robot, q=q, v=v, tau=tau, mode=mode)
     force, base = generalised(robot, tau), robot.nv - robot.nj
     links = links_of(robot, q, v)
     columns = columns_of(robot, links, mode)
@@ -121,6 +123,8 @@ def screw_inverse_dynamics(
         raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
     stands = np.zeros(robot.nf) if mode is None else np.asarray(mode, dtype=float)
     check_shape(robot, mode=(stands, robot.nf))
+    check_finite(robot, q=q, v=v, mode=stands, joint_accelerations=joint_accelerations,
+                 foot_forces=foot_forces, base_acceleration=base_acceleration)  # fmt: skip
     links = links_of(robot, q, v)
     columns = columns_of(robot, links, stands)
     ground = 6 if grounded(robot, stands) else 0

@@ -1,0 +1,15 @@
+"""Refusals of numbers that no algorithm can use, for functions that run outside of traces."""
+
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+
+
+def check_finite(robot: Robot, **arrays: Any) -> None:
+    """Refuse NaN and infinity by the argument's name."""
+    for name, array in arrays.items():
+        if array is not None and not np.isfinite(np.asarray(array, dtype=float)).all():
+            raise InputError(f"{name} of robot '{robot.name}' holds a value that is not finite")
