@@ -176,3 +176,15 @@ def test_the_matrix_of_robots_directions_and_slopes(name, direction, degrees):
     )
     assert simulation.stopped is None
     keeps_its_command(recording, COMMANDS[direction], after=2.0)
+
+
+@pytest.mark.parametrize("name", ["pd", "gravity", "computed_torque", "impedance"])
+def test_controllers_on_a_gait_trot_and_compile(name):
+    from footfall.simulate.runfile import options_of
+    from footfall.simulate.runfile import plan as planned
+
+    run = planned(walker("mini_cheetah"), options_of({"robot": "mini_cheetah", "controller": name}))
+    recording = run.simulation.run(8.0)
+    assert run.simulation.controller_is_compiled
+    assert run.simulation.stopped is None
+    assert recording.mean_speed(after=1.0) == pytest.approx(run.commanded_speed, rel=0.3)

@@ -22,7 +22,8 @@ SpeedOption = Annotated[float | None, typer.Option("--speed", help="Forward spee
 SidewaysOption = Annotated[float | None, typer.Option("--sideways", help="Speed to the left [m/s].")]
 TurnOption = Annotated[float | None, typer.Option("--turn", help="Turn rate to the left [rad/s].")]
 ControllerOption = Annotated[
-    str | None, typer.Option("--controller", help="pd (joint PD on a gait) or hold (stand still); pd unless given.")
+    str | None,
+    typer.Option("--controller", help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body."),
 ]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]

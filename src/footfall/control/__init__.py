@@ -5,11 +5,11 @@ from footfall.control.interface import Command, Controller, FunctionController, 
 from footfall.control.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.control.locomotion import Locomotion
-from footfall.control.named import controller_by_name
+from footfall.control.named import on_command
 from footfall.control.posture import standing_joints, standing_state
 
 __all__ = [
     "Command", "ComputedTorque", "Controller", "FootImpedance", "FunctionController", "GravityCompensation", "Hold",
-    "JointCommand", "JointPD", "Locomotion", "Sensed", "controller", "controller_by_name", "standing_joints",
+    "JointCommand", "JointPD", "Locomotion", "Sensed", "controller", "on_command", "standing_joints",
     "standing_state",
 ]  # fmt: skip

@@ -63,7 +63,7 @@ class ComputedTorque:
     """
 
     inner: Any
-    bandwidth: float = 60.0
+    bandwidth: float = 85.0
 
     @property
     def rate(self) -> float:

@@ -60,6 +60,10 @@ class Locomotion:
         self.log: list[tuple[float, str]] = []
         self._robot: Robot | None = None
 
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """The joints it stands with, for the start of a run."""
+        return standing_joints(robot, self.hip_height)
+
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]

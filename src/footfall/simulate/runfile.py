@@ -24,6 +24,7 @@ from footfall.contact.heightfield import FILES as GROUND_FILES
 from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
+from footfall.control import named as control_named
 from footfall.control.interface import Command, Controller
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.errors import InputError, unknown
@@ -35,8 +36,9 @@ from footfall.robot.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 
-CONTROLLERS = ("pd", "hold")
+CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], about which controllers are called
+_WALKING_SPEED = 0.4  # [m/s], of controllers on command when nothing is asked of them
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
 
 
@@ -122,6 +124,8 @@ def plan(robot: Robot, options: RunOptions) -> Planned:
     ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options)
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
+    if options.speed is None and options.controller in control_named.ON_COMMAND:
+        speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
     command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
     simulation = Simulation(
         robot, controller, contact_named(options.contact), ground, dt=options.dt, command=command, seed=options.seed,
@@ -142,12 +146,19 @@ def _controller(robot: Robot, options: RunOptions) -> tuple[Controller, Gait | N
             raise InputError(f"controller 'hold' stands still: it takes no {asked[0]}")
         kp, kd = _gains(robot, options)
         return Hold("stand", kp, kd, rate), None
+    if options.controller in control_named.ON_COMMAND:
+        asked = [key for key in ("constants", "kp", "kd") if getattr(options, key) is not None]
+        if asked:
+            raise InputError(f"controller '{options.controller}' finds its own forces: it takes no {asked[0]}")
+        moving = control_named.on_command(options.controller, options.gait or "trot", rate=rate)
+        return moving, moving.gait
     for key in ("sideways", "turn"):
         if getattr(options, key):
-            raise InputError(f"controller 'pd' follows its gait straight ahead: it takes no {key}")
+            raise InputError(f"controller '{options.controller}' follows its gait straight ahead: it takes no {key}")
     gait = _gait(robot, options)
     kp, kd = _gains(robot, options)
-    return JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0), gait
+    inner = JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0)
+    return control_named.ON_A_GAIT[options.controller](inner), gait
 
 
 def _gait(robot: Robot, options: RunOptions) -> Gait:

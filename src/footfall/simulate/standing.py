@@ -24,10 +24,14 @@ def standing_start(
         raise InputError(f"robot '{robot.name}' stands on a fixed base: give its joints a start")
     surface = Plane() if ground is None else ground
     q, v = (array.copy() for array in robot.state("stand" if "stand" in robot.poses else None))
-    sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
-    asked, _ = controller(0.0, robot, sensed, command or Command(), controller.start(robot))
+    if hasattr(controller, "posture"):
+        joints = controller.posture(robot)
+    else:
+        sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
+        asked, _ = controller(0.0, robot, sensed, command or Command(), controller.start(robot))
+        joints = asked.spread(robot.nj).position
     R_WB = surface.frame(np.zeros(3))
-    q = np.concatenate([np.zeros(3), quaternion.from_rotation(R_WB), asked.spread(robot.nj).position])
+    q = np.concatenate([np.zeros(3), quaternion.from_rotation(R_WB), joints])
     poses, tree = body_poses(robot, q), robot.tree
     heights = [
         float(surface.distance(poses[body].point(p))) - foot.radius
