@@ -21,7 +21,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.contact.cone_solver import solve_by_contact
 from footfall.contact.coulomb import Problem, residuals
-from footfall.contact.delassus import contact_space
+from footfall.contact.delassus import ContactSpace, contact_space
 from footfall.contact.impact import bounce_floor, without_gain
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.contact.model import Memory
@@ -94,17 +94,12 @@ class Complementarity:
         """(accelerations (v⁺ - v) / dt, forces λ / dt in contact axes, memory): see ``contact.model``."""
         space = contact_space(robot, M, force, points, v, dt)
         floor = -np.maximum(space.gap, 0.0) / dt
-        problem = Problem(space.A, space.V_free, floor, space.friction)
-        found = self._solve(problem, memory["impulse"].reshape(-1), memory["slip"])
-        impulses = found.impulses
-        if not (isinstance(self.restitution, (int, float)) and self.restitution == 0.0):
-            up = bounce_floor(floor, impulses, space.V_before, self.restitution, self.slowest_bounce)
-            again = self._solve(Problem(space.A, space.V_free, up, space.friction), impulses, found.slips)
-            impulses = without_gain(space.A, space.V_before + space.V_free, impulses, again.impulses)
-            found = _Found(
-                found.impulses, found.slips, np.maximum(found.residuals, again.residuals),
-                found.iterations + again.iterations, found.sweeps + again.sweeps,
-            )  # fmt: skip
+        guess = _Found(memory["impulse"].reshape(-1), memory["slip"], np.zeros(3), 0.0, 0.0)
+        if isinstance(self.restitution, (int, float)) and self.restitution == 0.0:
+            found = self._solve(Problem(space.A, space.V_free, floor, space.friction), guess.impulses, guess.slips)
+            impulses = found.impulses
+        else:
+            found, impulses = self._bounce(space, floor, guess)
         worst = np.max(found.residuals)
         after: Memory = {
             "impulse": found.impulses.reshape(-1, 3), "slip": found.slips, "residual": found.residuals,
@@ -114,6 +109,23 @@ class Complementarity:
         forces = impulses * (1.0 / dt)
         a = space.accelerations(robot, forces)
         return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
+
+    def _bounce(self, space: ContactSpace, floor: Float[ndarray, "ns"], guess: _Found) -> tuple[_Found, ndarray]:
+        """(what solving twice found, impulses): once to stop, once with the floor of the bounce."""
+
+        def once(turn: float, carry: tuple[ndarray, ndarray, _Found]) -> tuple[ndarray, ndarray, _Found]:
+            least, stopping, before = carry
+            found = self._solve(Problem(space.A, space.V_free, least, space.friction), before.impulses, before.slips)
+            first = turn < 0.5
+            up = bounce_floor(floor, found.impulses, space.V_before, self.restitution, self.slowest_bounce)
+            both = _Found(
+                found.impulses, found.slips, np.maximum(before.residuals, found.residuals),
+                before.iterations + found.iterations, before.sweeps + found.sweeps,
+            )  # fmt: skip
+            return select(first, up, least), select(first, found.impulses, stopping), both
+
+        _, stopping, found = numeric.repeat(2, once, (floor, guess.impulses, guess))
+        return found, without_gain(space.A, space.V_before + space.V_free, stopping, found.impulses)
 
     def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
         """By rounds, of which the first is nearly always enough: least squares, then sweeps where it did not arrive."""

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint
-from footfall.dynamics.factor import above, ancestors, factor
+from footfall.dynamics.factor import factor, solve_inward, solve_outward
 from footfall.robot.description import Robot
 
 
@@ -38,7 +38,7 @@ class ContactSpace:
 
     def accelerations(self, robot: Robot, forces: Float[ndarray, "nc"]) -> Float[ndarray, "nv"]:
         """Accelerations under the step's forces and contact forces [N]."""
-        return _down(robot, self._L, self._weights * (self._y + self._Y @ forces))
+        return solve_inward(robot, self._L, self._weights * (self._y + self._Y @ forces))
 
 
 def contact_space(
@@ -52,9 +52,9 @@ def contact_space(
     """Eqs. (28)-(30) for a robot that feels ``force`` and has velocity v."""
     L, d = factor(robot, M)
     weights = 1.0 / d
-    y = _up(robot, L, force)
+    y = solve_outward(robot, L, force)
     J = np.concatenate([point.R_BC.T @ point.J for point in points])
-    Y = np.stack([_up(robot, L, row) for row in J], axis=1)
+    Y = solve_outward(robot, L, J.T)
     WY = weights[:, None] * Y
     V = J @ v
     return ContactSpace(
@@ -62,25 +62,6 @@ def contact_space(
         gap=np.stack([point.distance for point in points]), friction=np.stack([point.friction for point in points]),
         _L=L, _weights=weights, _Y=Y, _y=y,
     )  # fmt: skip
-
-
-def _up(robot: Robot, L: ndarray, b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """L⁻ᵀ b: from the leaves to the root."""
-    parent = above(robot)
-    x = [b[k] for k in range(robot.nv)]
-    for k in reversed(range(robot.nv)):
-        for i in ancestors(parent, k):
-            x[i] = x[i] - L[k, i] * x[k]
-    return np.stack(x)
-
-
-def _down(robot: Robot, L: ndarray, x: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """L⁻¹ x: from the root to the leaves."""
-    parent, out = above(robot), [x[k] for k in range(robot.nv)]
-    for k in range(robot.nv):
-        for i in ancestors(parent, k):
-            out[k] = out[k] - L[k, i] * out[i]
-    return np.stack(out)
 
 
 def _symmetric_product(Y: ndarray, WY: ndarray) -> ndarray:

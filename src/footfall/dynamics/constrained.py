@@ -18,7 +18,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
-from footfall.dynamics.factor import above, ancestors, factor
+from footfall.dynamics.factor import factor, solve_inward, solve_outward
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.mass_matrix import mass_matrix
@@ -52,7 +52,7 @@ def constrained_dynamics(
     """
     _check_mode(robot, mode)
     L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
-    free = _outward(robot, L, generalised(robot, tau) - bias_terms(robot, q, v, gravity))
+    free = solve_outward(robot, L, generalised(robot, tau) - bias_terms(robot, q, v, gravity))
     wanted = -feet_bias_acceleration(robot, q, v, frame, R_WC)[:, 3:].reshape(-1)
     stiffness, rate = stabilisation
     if rate:
@@ -60,7 +60,7 @@ def constrained_dynamics(
     if stiffness and anchors is not None:
         wanted = wanted - stiffness * _drift(robot, q, anchors, R_WC if frame == "contact" else None)
     f = _contact_solve(d, Y, mode, wanted - Y.T @ (free / d), damping)
-    return _inward(robot, L, (free + Y @ f) / d), f.reshape(-1, 3)
+    return solve_inward(robot, L, (free + Y @ f) / d), f.reshape(-1, 3)
 
 
 def impact_map(
@@ -77,7 +77,7 @@ def impact_map(
     _check_mode(robot, mode)
     L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
     impulse = _contact_solve(d, Y, mode, -(J @ v), damping)
-    return v + _inward(robot, L, (Y @ impulse) / d), impulse.reshape(-1, 3)
+    return v + solve_inward(robot, L, (Y @ impulse) / d), impulse.reshape(-1, 3)
 
 
 def delassus_matrix(
@@ -102,25 +102,7 @@ def feet_in_factor(
     """(L, d, Y, J) with M = Lᵀ D L and Y = L⁻ᵀ Jᵀ, so that A = Yᵀ D⁻¹ Y. Y has the zeros of Jᵀ: legs do not meet."""
     L, d = factor(robot, mass_matrix(robot, q))
     J = contact_jacobian(robot, q, frame, R_WC)
-    return L, d, _outward(robot, L, J.T), J
-
-
-def _outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarray:
-    """L⁻ᵀ B, of a vector or of the columns of a matrix."""
-    parent, x = above(robot), [B[k] for k in range(robot.nv)]
-    for k in reversed(range(robot.nv)):
-        for i in ancestors(parent, k):
-            x[i] = x[i] - L[k, i] * x[k]
-    return np.stack(x)
-
-
-def _inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """L⁻¹ b."""
-    parent, x = above(robot), [b[k] for k in range(robot.nv)]
-    for k in range(robot.nv):
-        for i in ancestors(parent, k):
-            x[k] = x[k] - L[k, i] * x[i]
-    return np.stack(x)
+    return L, d, solve_outward(robot, L, J.T), J
 
 
 def _divided(Y: Float[ndarray, "nv m"], d: Float[ndarray, "nv"]) -> Float[ndarray, "nv m"]:

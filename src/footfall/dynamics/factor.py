@@ -41,6 +41,24 @@ def factor(robot: Robot, M: Float[ndarray, "nv nv"]) -> tuple[Float[ndarray, "nv
     return L, np.stack([A[k, k] for k in range(n)])
 
 
+def solve_outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarray:
+    """L⁻ᵀ B of a vector or of the columns of a matrix, from the leaves to the root: half of a solution."""
+    parent, x = above(robot), [B[k] for k in range(robot.nv)]
+    for k in reversed(range(robot.nv)):
+        for i in ancestors(parent, k):
+            x[i] = x[i] - L[k, i] * x[k]
+    return np.stack(x)
+
+
+def solve_inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
+    """L⁻¹ b, from the root to the leaves: the other half."""
+    parent, x = above(robot), [b[k] for k in range(robot.nv)]
+    for k in range(robot.nv):
+        for i in ancestors(parent, k):
+            x[k] = x[k] - L[k, i] * x[i]
+    return np.stack(x)
+
+
 def solve_factored(
     robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv"]
 ) -> Float[ndarray, "nv"]:
