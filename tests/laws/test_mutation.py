@@ -25,18 +25,31 @@ MODULES: dict[str, tuple[str, ...]] = {
     "spatial.inertia": (),
     "spatial.quaternion": (),
     "spatial.rotation": (),
+    "spatial.screw": (),
     "kinematics.forward": (),
     "kinematics.jacobian": (
         "feet_jacobian", "feet_jacobian_foot", "feet_jacobian_contact",
         "jacobian_rate", "jacobian_rate_foot", "jacobian_rate_contact",
     ),
+    "kinematics.product_of_exponentials": (
+        "foot_positions", "feet_jacobian", "screw_poses_are_those_of_the_joints",
+    ),
     "dynamics.articulated_body": ("forward_dynamics",),
+    "dynamics.constrained": (
+        "forward_dynamics", "stance_acceleration", "contact_forces", "touchdown_velocity", "touchdown_impulses",
+        "delassus_matrix", "standing_feet_obey_their_feedback", "touchdown_stops_the_feet",
+    ),
+    "dynamics.contact_sets": (
+        "a_foot_counted_twice_shares_its_force", "contact_sets_are_as_well_conditioned_as_they_say",
+        "stance_acceleration",
+    ),
     "dynamics.coordinates": (
         "configuration_moves_by_its_rate", "euler_rates_map_to_velocity", "virtual_joints_have_the_same_mass_matrix",
     ),
     "dynamics.coriolis_matrix": (
         "coriolis_times_velocity_and_gravity_is_bias", "mass_matrix_rate_is_twice_the_symmetric_coriolis_part",
     ),
+    "dynamics.dense_factor": ("stance_acceleration", "contact_forces", "touchdown_stops_the_feet"),
     "dynamics.energy": ("kinetic_energy", "potential_energy"),
     "dynamics.factor": ("forward_dynamics", "factors_multiply_to_mass_matrix"),
     "dynamics.forward_dynamics": (
@@ -54,6 +67,15 @@ MODULES: dict[str, tuple[str, ...]] = {
     "dynamics.momentum": ("momentum_matrix", "momentum_is_its_matrix_times_velocity"),
     "dynamics.passive": ("joints_lose_and_store_what_they_say",),
     "dynamics.propagate": ("external_terms",),
+    "dynamics.reduced": (
+        "forward_dynamics", "stance_acceleration", "contact_forces", "touchdown_velocity",
+        "a_foot_counted_twice_shares_its_force",
+    ),
+    "dynamics.screw_matrix": ("forward_dynamics", "inverse_dynamics", "stance_acceleration", "joint_reactions"),
+    "dynamics.screw_system": (
+        "forward_dynamics", "inverse_dynamics", "stance_acceleration", "contact_forces", "joint_reactions",
+        "a_foot_counted_twice_shares_its_force", "measured_foot_forces_give_the_torques_back",
+    ),
     "dynamics.velocity_terms": ("velocity_terms", "classical_acceleration_is_that_of_the_base_origin"),
     "robot.tree": (),
 }  # fmt: skip
@@ -88,7 +110,26 @@ HARMLESS: dict[tuple[str, str, str], str] = {
     ("spatial.rotation", "is_rotation", "R.T"): _GUARD,
     ("dynamics.coordinates", "to_euler_coordinates", "abs(float(angles[1])) - np.pi / 2"): _GUARD,
     ("dynamics.coordinates", "to_euler_coordinates", "1"): _GUARD,
+    ("dynamics.lagrange", "written", "robot.nv + 1"): "the names of coordinates in a text for people",
     ("dynamics.lagrange", "_coordinates", "1"): "only the choice between two orders of angles that both will do",
+    (
+        "dynamics.constrained",
+        "_contact_solve",
+        "A[k, k] + slack + (1.0 - stands[k])",
+    ): "rows of feet that are up: 0 = -f",
+    (
+        "dynamics.contact_sets",
+        "contact_set",
+        "RANK_TOLERANCE * max(float(sizes.max(initial=0.0)), np.finfo(float).tiny)",
+    ): _GUARD,
+    ("dynamics.contact_sets", "stance_dynamics", "_CONSISTENT * max(float(np.abs(wanted).max()), 1.0)"): _GUARD,
+    ("dynamics.contact_sets", "stance_dynamics", "1.0"): _GUARD,
+    ("dynamics.reduced", "reduced_system", "_CONSISTENT * max(float(np.abs(turning).max()), 1.0)"): _GUARD,
+    ("dynamics.reduced", "reduced_system", "1.0"): _GUARD,
+    ("dynamics.screw_matrix", "constraint_matrix", "1"): "names of columns, which no result depends on",
+    ("dynamics.screw_system", "_least_norm", "_CONSISTENT * max(float(np.abs(b).max()), 1.0)"): _GUARD,
+    ("dynamics.screw_system", "_least_norm", "1.0"): _GUARD,
+    ("dynamics.screw_system", "_rank", "_RANK * max(float(sizes.max()), np.finfo(float).tiny)"): _GUARD,
     ("dynamics.articulated_body", "_solve", "0"): "a first value that is overwritten before it is read",
     ("dynamics.articulated_body", "_solve", "k + 1"): "more of L is filled in, above its diagonal, and never read",
 }

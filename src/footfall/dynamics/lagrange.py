@@ -34,7 +34,7 @@ from footfall.errors import InputError, unknown
 from footfall.robot.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.quaternion import to_rotation
-from footfall.trace import nested
+from footfall.trace import nested, notation, tracer
 
 GRAVITY = (0.0, 0.0, -9.81)  # in world axes [m/s²]
 ORDERS = ("best", *rotation.EULER_ORDERS)
@@ -239,6 +239,38 @@ def _solved(A: ndarray, b: ndarray) -> ndarray:
     for k in range(n):
         y[k] = (y[k] - sum(A[k, i] * y[i] for i in range(k))) / A[k, k]
     return np.stack(y)
+
+
+# -- for people ------------------------------------------------------------------------------------------------------
+_WRITTEN: dict[str, tuple[Callable[..., ndarray], str, tuple[str, ...]]] = {  # (function, symbol, arguments)
+    "mass_matrix": (euler_mass_matrix, "M", ("x",)),
+    "coriolis_matrix": (euler_coriolis_matrix, "C", ("x", "rate")),
+    "coriolis_terms": (euler_coriolis_terms, "c", ("x", "rate")),
+    "gravity_terms": (euler_gravity_terms, "G", ("x",)),
+}
+FORMS = ("latex", "python")
+
+
+def written(robot: Robot, quantity: str, form: str = "latex", order: str = "xyz", digits: int = 4) -> str:
+    """An equation of motion in full, for a small robot: LaTeX to read, or a Python function of x (and rate) to keep.
+
+    x = (ξ, p_WB, joints) is called q_1, q_2, ...; of a fixed base these are the joints in their order.
+    """
+    if quantity not in _WRITTEN:
+        raise unknown("quantity", quantity, _WRITTEN)
+    if form not in FORMS:
+        raise unknown("form", form, FORMS)
+    function, symbol, arguments = _WRITTEN[quantity]
+    traced = tracer.trace(partial(function, robot, order=order), *(np.zeros(robot.nv) for _ in arguments))
+    numbers = range(1, robot.nv + 1)
+    names = notation.Names(
+        (*(f"q{k}" for k in numbers), *(f"v{k}" for k in numbers)),
+        (*(f"q_{{{k}}}" for k in numbers), *(f"\\dot{{q}}_{{{k}}}" for k in numbers)),
+    )
+    if form == "latex":
+        return notation.latex(traced, symbol, names, digits)
+    about = f"{symbol} of robot '{robot.name}' by Euler-Lagrange, SI units."
+    return notation.python_text(traced, quantity, arguments, names, about)
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
