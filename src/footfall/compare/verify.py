@@ -149,7 +149,7 @@ def _compared(robot: Robot, chosen: dict[str, Side], values: Values, states: Sta
                 if isinstance(x, ndarray) and x.size == 0:
                     continue  # a robot without feet
                 both = states
-                if isinstance(x, ndarray) and isinstance(y, ndarray) and len(x) != len(y):
+                if isinstance(x, ndarray) and isinstance(y, ndarray):  # one that is not traced knows fewer states
                     both = states.first(min(len(x), len(y)))
                     x, y = x[: len(both)], y[: len(both)]
                 yield _side_check(robot, chosen, both, quantity, left, right, x, y)
