@@ -84,16 +84,26 @@ def fabrik_leg(
     that a redundant last link shall have, as in ``leg_inverse``; None leaves it near the start's.
     """
 
-    def body(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        joints, far, used = carry
-        better = np.stack(sweep(leg, target, list(joints), foot_pitch))
-        left = distance(foot_position(leg, list(better)), target)
-        done = far <= tolerance
-        return np.where(done, joints, better), np.where(done, far, left), used + np.where(done, 0.0, 1.0)
+    length = 0.0 if foot_pitch is None else _last_length(leg)
+
+    def misses(joints: Any) -> tuple[Any, Any]:
+        """Of the foot, and of its link's direction [m]."""
+        far = distance(foot_position(leg, list(joints)), target)
+        return far, length * np.abs(_wrapped(contact_angle(leg, list(joints)) - foot_pitch)) if length else 0.0
+
+    def there(carry: tuple[Any, Any, Any, Any]) -> Any:
+        return (carry[1] <= tolerance) & (carry[2] <= tolerance)
+
+    def body(_: Any, carry: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
+        done, used = there(carry), carry[3]
+        better = np.stack(sweep(leg, target, list(carry[0]), foot_pitch))
+        fresh = (better, *misses(better))
+        kept = [np.where(done, old, new) for old, new in zip(carry, fresh)]
+        return kept[0], kept[1], kept[2], used + np.where(done, 0.0, 1.0)
 
     first = np.stack([screw.within(value) for screw, value in zip(leg.screws, start)])
-    far = distance(foot_position(leg, list(first)), target)
-    return Reached(*numeric.repeat(iterations, body, (first, far, 0.0), until=lambda carry: carry[1] <= tolerance))
+    found = numeric.repeat(iterations, body, (first, *misses(first), 0.0), until=there)
+    return Reached(found[0], found[1], found[3])
 
 
 def contact_angle(leg: LegChain, joints: Values) -> Any:
@@ -313,6 +323,15 @@ def _plane(leg: LegChain) -> _Plane | None:
         n, e_1, e_2, along(n, leg.foot), tuple(1 if along(n, screw.axis) > 0 else -1 for screw in screws),
         points[0], tuple(math.hypot(*link) for link in links), tuple(math.atan2(y, x) for x, y in links),
     )  # fmt: skip
+
+
+def _last_length(leg: LegChain) -> float:
+    plane = _plane(leg)
+    if plane is None or len(plane.lengths) + _thigh_before(leg, plane) < 3:
+        raise InputError(
+            f"leg {leg.name} of robot '{leg.robot}' has no redundant last link to set a contact angle with"
+        )
+    return plane.lengths[-1]
 
 
 @lru_cache(maxsize=256)

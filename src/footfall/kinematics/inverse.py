@@ -30,6 +30,7 @@ from footfall.robot.description import Robot
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")
 TOLERANCE = 1e-7  # of a foot that counts as there [m]
+_ANGLE = 1e-3  # by which a contact angle may be off [rad]
 _CRAWLS = 0.02  # of a leg's reach: so near, FABRIK is only slow
 _AGAIN = 40  # iterations from a start after the first
 _STARTS = 12  # postures from which an iteration begins, at most
@@ -137,7 +138,7 @@ class _Search:
             found = self.fabrik()
         else:
             found = self.resolved_rate(self.starts())
-        return found, method, "" if found.residual <= self.tolerance else self._why(found)
+        return found, method, self._why(found)
 
     def closed(self) -> Reached:
         """The branch within the limits that is nearest to the posture; else one forced into them."""
@@ -216,6 +217,12 @@ class _Search:
 
     def _why(self, found: Reached) -> str:
         name, short = self.leg.name, f"{1e3 * float(found.residual):.3g} mm"
+        if found.residual <= self.tolerance:
+            if self.foot_pitch is None or not self._has_ankle():
+                return ""
+            angle = float(contact_angle(self.whole, found.joints))
+            asked = f"stands at {angle:.4g} rad, not at {self.foot_pitch:.4g}"
+            return "" if abs(angle - self.foot_pitch) < _ANGLE else f"{name} is there but its last link {asked}"
         stuck = [
             f"{self.robot.joint_names[j]} at {value:.4g} rad"
             for j, value, screw in zip(self.leg.joints, found.joints, self.leg.screws)
