@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.robot.description import Robot
+from footfall.spatial.quaternion import to_rotation
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,39 @@ def _spread(value: Any, joints: int, key: str) -> ndarray:
 
 
 @dataclass(frozen=True)
+class Inertial:
+    """What an IMU says, in its own axes: specific force [m/s²] (g upwards at rest) and angular velocity [rad/s]."""
+
+    acceleration: Float[ndarray, "3"]
+    gyro: Float[ndarray, "3"]
+
+
+@dataclass(frozen=True)
 class Sensed:
-    """What a controller may look at: the state and the forces at the feet."""
+    """What a controller may look at: the state and the forces at the feet, true unless the simulation has sensors."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
+    imu: Inertial | None = None  # with sensors only
+
+    @property
+    def gyro(self) -> Float[ndarray, "3"]:
+        """Angular velocity [rad/s]: the IMU's, or without one that of the base in its own axes."""
+        if self.imu is not None:
+            return self.imu.gyro
+        return self.v[:3] if self._floating else np.zeros(3)
+
+    @property
+    def acceleration(self) -> Float[ndarray, "3"]:
+        """Specific force [m/s²]: the IMU's, or without one what it would read if the base did not accelerate."""
+        if self.imu is not None:
+            return self.imu.acceleration
+        return 9.81 * to_rotation(self.q[3:7])[2] if self._floating else np.array([0.0, 0.0, 9.81])
+
+    @property
+    def _floating(self) -> bool:
+        return self.q.shape[0] == self.v.shape[0] + 1
 
 
 @dataclass(frozen=True)

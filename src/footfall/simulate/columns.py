@@ -35,6 +35,7 @@ STANDARD = {
     "work": Standard((), "J", "work of the actuators since the start"),
     "contact_work": Standard((), "J", "work of the contact forces on the robot since the start"),
     "friction_work": Standard((), "J", "work of joint friction and damping on the robot since the start"),
+    "self_distance": Standard((), "m", "least distance between two links of the robot, negative where they overlap"),
 }
 NEEDED = ("time", "q", "v")
 _KINDS = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}

@@ -123,8 +123,11 @@ def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:
 
 
 def _name(rig: Rig) -> str:
-    """A user's function by its own name."""
-    return getattr(getattr(rig.controller, "function", None), "__name__", type(rig.controller).__name__)
+    """A user's function by its own name, whatever stands before it."""
+    controller = rig.controller
+    while hasattr(controller, "inner"):
+        controller = controller.inner
+    return getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
 
 
 class CompiledEngine:

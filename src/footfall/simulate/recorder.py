@@ -15,6 +15,7 @@ from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError
 from footfall.robot.description import Robot
 from footfall.simulate.engine import Rows, Stop
+from footfall.simulate.motors import overheating
 from footfall.simulate.recording import Recording, versions
 from footfall.simulate.recording_writer import Event, RecordingWriter
 
@@ -45,6 +46,7 @@ class Recorder:
         self._misses = float(memory["misses"]) if "misses" in memory else 0.0
         if memory:
             self.meta["contact_misses"] = 0
+        self._met, self._squares, self._rows = False, np.zeros(self.robot.nj), 0
 
     def add(self, rows: Rows, stop: Stop | None) -> None:
         """Keep rows, and say in an event why the run stopped."""
@@ -62,10 +64,35 @@ class Recorder:
             return
         columns = self._columns(rows)
         self._report_misses(columns)
+        self._report_meetings(columns)
+        self._squares, self._rows = self._squares + np.sum(rows.motor**2, axis=0), self._rows + len(rows)
         self.blocks.append(columns)
         if self.writer is not None:
             self.writer.append(columns, self._new_events)
         self._new_events = []
+
+    def say(self, event: Event) -> None:
+        """Keep an event; it is written with the next rows."""
+        self._new_events.append(event)
+        self.events.append(event)
+
+    def _report_meetings(self, columns: dict[str, ndarray]) -> None:
+        """Say in an event when links of the robot begin to overlap."""
+        watch = self.simulation.watch
+        if watch is None:
+            return
+        near = columns["self_distance"] <= 0.0
+        for row in np.flatnonzero(near & ~np.append(self._met, near[:-1])):
+            met = f"{watch.words(columns['q'][row])} met"
+            self.say(Event(float(columns["time"][row]), "self_collision", met))
+        self._met = bool(near[-1])
+
+    def _report_heat(self) -> None:
+        """Say in an event which motor gave more than it can for ever."""
+        if self._rows and (hot := overheating(self.robot, self._squares / self._rows)) is not None:
+            self.say(Event(self.simulation.time, "warning", hot))
+            if self.writer is not None:
+                self.writer.append({}, self._new_events)
 
     def _report_misses(self, columns: dict[str, ndarray]) -> None:
         """Say in an event when a contact model first fell short of what it promises, and in the end how often."""
@@ -95,11 +122,14 @@ class Recorder:
         }  # fmt: skip
         if rows.memory:
             columns |= self.simulation.rig.world.contact.columns(rows.memory, feet)
+        if self.simulation.watch is not None:
+            columns["self_distance"] = self.simulation.watch.nearest(rows.q)[0]
         if rows.forces.shape[1] > feet:
             columns["body_force"] = rows.forces[:, feet:].sum(axis=1)
         return columns
 
     def finish(self) -> Recording:
+        self._report_heat()
         if self.writer is not None:
             self.writer.close()
         if self.blocks:
@@ -126,7 +156,7 @@ def energies(
 def _meta(simulation: Simulation) -> dict[str, Any]:
     rig = simulation.rig
     return {
-        "robot": simulation.robot.name, "controller": type(rig.controller).__name__, "rate": 1.0 / rig.period,
+        "robot": simulation.robot.name, "controller": type(simulation.controller).__name__, "rate": 1.0 / rig.period,
         "contact": type(rig.world.contact).__name__, "ground": type(rig.world.ground).__name__, "dt": rig.dt,
         "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
         "start_time": simulation.time, "fell": False, "diverged": False, "versions": dict(versions()),

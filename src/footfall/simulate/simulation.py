@@ -35,9 +35,13 @@ from footfall.simulate.actuators import JointModel
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
 from footfall.simulate.engine import CompiledEngine, Engine, Rows, Stop, make_engine
 from footfall.simulate.integrators import check_integrator
+from footfall.simulate.motors import EmergencyStop, Stoppable
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
 from footfall.simulate.recorder import Recorder
 from footfall.simulate.recording import Recording
+from footfall.simulate.recording_writer import Event
+from footfall.simulate.self_collision import watcher
+from footfall.simulate.sensors import Measured, Sensors
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World
 
@@ -52,7 +56,9 @@ class Simulation:
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v). touching: further spheres that may touch, such as
     ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides by tracing it.
-    record_rate: rows a second, the controller's rate unless given.
+    record_rate: rows a second, the controller's rate unless given. sensors: what the controller sees the robot through
+    (``simulate.sensors``), the truth unless given. emergency_stop: a switch behind it (``simulate.motors``).
+    self_collision: "report" records and says, "stop" also ends the run, when links meet (``simulate.self_collision``).
     """
 
     robot: Robot
@@ -71,6 +77,9 @@ class Simulation:
     compile_controller: bool | None = None
     record_rate: float | None = None
     seed: int = 0
+    sensors: Sensors | None = None
+    emergency_stop: EmergencyStop | None = None
+    self_collision: str | None = None
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.dt) or not 1e-7 <= self.dt <= 0.02:
@@ -95,7 +104,9 @@ class Simulation:
         )  # fmt: skip
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
-        self.rig = Rig(world, self.controller, self.integrator, self.dt, _substeps(self.controller.rate, self.dt))
+        self.watch = watcher(self.robot, self.self_collision)
+        behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
+        self.rig = Rig(world, behind, self.integrator, self.dt, _substeps(self.controller.rate, self.dt))
         self._engine: Engine | None = None
         self.stopped: Stop | None = None
         self.reset()
@@ -104,14 +115,13 @@ class Simulation:
     def reset(self) -> None:
         """Back to the start."""
         q, v = _start(self.robot, self.start)
-        assert self.controller is not None
         _check_clear(self.rig.world, q)
         if hasattr(self.rig.world.contact, "check"):
             self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
         if self.robot.floating:  # a robot that is dropped has not fallen when it stands
             stand = self.robot.poses["stand"].height if "stand" in self.robot.poses else np.inf
             self._fall_height = 0.3 * min(float(self.rig.world.ground.distance(q[:3])), stand)
-        self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.controller.start(self.robot))
+        self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.rig.controller.start(self.robot))
         self.stopped = None
 
     @property
@@ -146,6 +156,12 @@ class Simulation:
         """Go on from a checkpoint of the same simulation, bit for bit."""
         self.carried = load_checkpoint(path, self.rig, self.carried)
         self.stopped = None
+
+    def press_stop(self) -> None:
+        """Throw the emergency stop now; it acts from the next tick on."""
+        if self.emergency_stop is None:
+            raise InputError("this simulation has no emergency stop: Simulation(..., emergency_stop=EmergencyStop())")
+        self.carried = dataclasses.replace(self.carried, memory={**self.carried.memory, "pressed": 1.0})
 
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
@@ -199,6 +215,15 @@ class Simulation:
             last = rows.state(bad - 1, before, self.rig.period) if bad > 0 else before
             culprit = _over_hole(self.rig.world, last.body.q) or culprit
             self.stopped = Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
+        met = self.watch.first(rows.q[:good]) if self.watch is not None and self.self_collision == "stop" else None
+        if met is not None and met < good:
+            when, good = float(rows.time[met]), met + 1
+            message = f"the run stopped at {when:.3f} s: {self.watch.words(rows.q[met])} met" if self.watch else ""
+            self.stopped = Stop(when, "self_collision", message)
+        if self.emergency_stop is not None and before.memory["latched"] < after.memory["latched"]:
+            scheduled = self.time <= self.emergency_stop.at < self.time + count * self.rig.period
+            when = self.emergency_stop.at if scheduled else self.time
+            recorder.say(Event(when, "emergency_stop", f"the motors {self.emergency_stop.kind}"))
         self.carried = after
         if self.stopped is not trouble:  # what is past the stop is not shown
             self.carried = rows.state(good - 1, before, self.rig.period) if good else before
@@ -236,6 +261,15 @@ class Simulation:
     def _push_at(self, time: float) -> Float[ndarray, "6"]:
         """The mean wrench of the pushes over the tick that begins at a time."""
         return mean_wrench(self.pushes, float(np.round(time / self.rig.period)), self.rig.period)
+
+
+def _behind(
+    controller: Controller, sensors: Sensors | None, stop: EmergencyStop | None, gravity: tuple[float, float, float]
+) -> Controller:
+    """A controller that sees through sensors and acts through an emergency stop, where there are any."""
+    if sensors is not None:
+        controller = Measured(controller, sensors, gravity)
+    return controller if stop is None else Stoppable(controller, stop)
 
 
 def _all_finite(carried: Carried) -> bool:
