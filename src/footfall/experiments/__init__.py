@@ -13,6 +13,7 @@ _MODULES = {
     "adak2021": "footfall.experiments.adak2021",
     "floating_base": "footfall.experiments.floating_base",
     "contact_comparison": "footfall.experiments.contact_comparison",
+    "yan2021": "footfall.experiments.yan2021",
     "dynakat": "footfall.experiments.dynakat",
 }
 
