@@ -33,7 +33,7 @@ def robot() -> Robot:
 
 def world(implicit: bool, contact: Compliant | None = None) -> World:
     """The robot on a plane, with explicit or linearly implicit compliant contact, the default one unless given."""
-    contact = dataclasses.replace(contact or Compliant(), implicit=implicit)
+    contact = dataclasses.replace(contact or Compliant(damping=1e4 if implicit else 10.0), implicit=implicit)
     return World(robot(), contact=contact, joints=JointModel.ideal())
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import named
 from footfall.contact.points import spheres_of
@@ -90,7 +91,10 @@ class Simulation:
                 f"a controller needs a rate, start(robot) and a call, which {type(self.controller).__name__} has not;"
                 " @ff.controller(rate=...) makes one of a function"
             )
-        contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
+        if self.contact is None and self.integrator != "linearly_implicit":
+            contact: Any = Compliant.as_printed()  # explicit steps stand no more damping
+        else:
+            contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
         ground = Plane() if self.ground is None else self.ground
         _check_seam("contact model", contact, "start", "respond")
         _check_seam("ground", ground, "distance", "frame", "friction_at")
