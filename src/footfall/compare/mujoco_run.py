@@ -41,6 +41,8 @@ def mujoco_model(
     """An MjModel of a simulation's robot on its ground, with gains that ``run_mujoco`` sets."""
     mj, world = library(), simulation.rig.world
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
+    if world.joints.backlash or world.joints.gear_loss:
+        raise InputError("MuJoCo is given no backlash and no gear loss: compare a simulation without them")
     mu = getattr(world.ground, "friction", 0.0) if friction is None else friction
     if np.ndim(mu):
         raise InputError("MuJoCo is given one friction for the whole ground: say which, friction=...")

@@ -117,6 +117,8 @@ class Stoppable:
     stop: EmergencyStop
 
     def __post_init__(self) -> None:
+        if not isinstance(self.stop, EmergencyStop):
+            raise InputError(f"the emergency stop must be an EmergencyStop, got {type(self.stop).__name__}")
         if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
             object.__setattr__(self, "prepare", self.inner.prepare)
 

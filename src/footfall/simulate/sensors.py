@@ -5,9 +5,10 @@ is plain NumPy and is traced and compiled with the controller it stands in front
 normal numbers that the seed draws, by every axis at its own place and stride, so that runs repeat bit for bit; an axis
 repeats itself after 16 384 ticks.
 
-What no sensor here can know stays true: the position and the linear velocity of the base. The attitude is the IMU's own
-estimate. The accelerometer reads the mean specific force over the controller's last tick (in the first tick, that of a
-base at rest): up by g at rest, nothing in free fall.
+The gains of a ``JointCommand`` act in the drives, on the joints as they are: sensors change what a controller sees, and
+only through that what it asks for. What no sensor here can know stays true: the position and the linear velocity of the
+base. The attitude is the IMU's own estimate. The accelerometer reads the mean specific force over the controller's last
+tick (in the first tick, that of a base at rest): up by g at rest, nothing in free fall.
 """
 
 from __future__ import annotations
@@ -133,6 +134,8 @@ class Measured:
     normal: ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.sensors, Sensors):
+            raise InputError(f"sensors of a simulation must be Sensors, got {type(self.sensors).__name__}")
         if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
             object.__setattr__(self, "prepare", self.inner.prepare)
         for key in _KEYS:
