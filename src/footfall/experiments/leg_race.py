@@ -67,6 +67,13 @@ def reach(
     return tuple(resolved_rate_leg(leg, target, start, method, None, iterations, tolerance))
 
 
+def reach_at(
+    robot: Robot, target: Float[ndarray, "3"], start: Float[ndarray, "n"], pitch: float, foot: str = "LF"
+) -> tuple[ndarray, ndarray, ndarray]:
+    """FABRIK with a contact angle."""
+    return tuple(fabrik_leg(leg_chain(robot, foot), target, start, pitch, 2 * MOST, FINE))
+
+
 def foot_at(robot: Robot, joints: Float[ndarray, "n"], foot: str = "LF") -> Float[ndarray, "3"]:
     """Forward kinematics of one leg in its carrier's frame."""
     return foot_position(leg_chain(robot, foot), joints)

@@ -1,0 +1,84 @@
+"""The claims of the DynaKat report."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall import experiments
+from footfall.control import JointPD
+from footfall.experiments import leg_race
+from footfall.experiments.claims import Outcome
+from footfall.kinematics import foot_positions
+from footfall.robot import library
+from footfall.simulate.standing import standing_start
+
+CLAIMS = {
+    "fig7_dh_pose", "fig1_fabrik_converges_fastest", "fabrik_resists_singularity", "fabrik_keeps_limits", "mcg_time",
+    "fig6_drop", "wsm_through_walk", "kuramoto_locks", "rulkov_paces", "redundant_link_sets_contact_angle",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return experiments.run("dynakat", quick=True)
+
+
+def test_every_claim_has_a_verdict_that_holds(outcome: Outcome) -> None:
+    assert {claim.id for claim in outcome.claims} == CLAIMS
+    assert [claim.id for claim in outcome.claims if claim.verdict == "not_reproduced"] == []
+    assert outcome.passed
+
+
+def test_weaknesses_are_said_beside_the_verdicts(outcome: Outcome) -> None:
+    assert "does not hold" in outcome.claim("fig1_fabrik_converges_fastest").note
+    assert "crawls" in outcome.claim("fabrik_resists_singularity").note
+    assert outcome.claim("fabrik_keeps_limits").measured == 0.0
+    assert outcome.claim("mcg_time").measured < 1.0  # of 25 ms
+
+
+def test_figures_and_tables_are_there_and_captioned(outcome: Outcome) -> None:
+    assert set(outcome.figures) == set(outcome.captions)
+    assert len(outcome.tables[0].rows) == 2 * len(leg_race.METHODS)
+
+
+def test_the_race_is_fair() -> None:
+    """All start alike, see the same reachable targets, keep their limits, and say truly what is left."""
+    robot = library.load("xiling")
+    targets = leg_race.random_targets(robot, 300)
+    for entry in leg_race.race(robot, targets).values():
+        assert entry.violation == 0.0
+        assert ((entry.residual <= entry.tolerance) | (entry.iterations > 20)).all()
+        assert entry.iterations.max() <= leg_race.MOST
+    assert leg_race.operations(robot, "fabrik") < 1000
+
+
+@pytest.mark.parametrize("pattern", ["trot", "walk"])
+def test_dynakat_goes_ten_seconds_with_fabrik_in_the_compiled_loop(pattern: str) -> None:
+    robot = library.load("dynakat")
+    ends = {}
+    for inverse in ("closed", "fabrik"):
+        controller = JointPD.tuned(robot, pattern, inverse=inverse)
+        sim = ff.Simulation(robot, controller, start=standing_start(robot, controller))
+        assert sim.controller_is_compiled
+        rec = sim.run(10.0)
+        assert sim.stopped is None
+        assert rec.distance > 0.3
+        ends[inverse] = rec.trunk_position[-1]
+    assert np.abs(ends["fabrik"] - ends["closed"]).max() < 0.1  # the same feet, to a micrometre, and some chaos
+
+
+def test_fabrik_in_a_controller_asks_for_the_closed_form_s_feet() -> None:
+    from footfall.control.joint_pd import joint_targets, reached_targets
+
+    robot = library.load("dynakat")
+    for pattern in ("trot", "walk"):
+        gait = JointPD.tuned(robot, pattern).gait
+        last = joint_targets(robot, gait, np.zeros(4), 0.0)
+        for t in np.arange(0.0, gait.period, 0.01):
+            phase = ff.gait.clock_phase(gait, t)
+            last = reached_targets(robot, gait, phase, last)
+            wanted = joint_targets(robot, gait, phase)
+            feet = [foot_positions(robot, robot.state(joints)[0]) for joints in (last, wanted)]
+            assert np.abs(feet[0] - feet[1]).max() < 2e-6
