@@ -137,7 +137,7 @@ def test_law_that_is_not_written_says_so():
 def test_parameters_of_the_world_have_names():
     world = World(ff.load("mini_cheetah"))
     assert world.parameter("ground.friction") == 0.8
-    assert world.parameter("contact.damping") == 10.0
+    assert world.parameter("contact.damping") == 1e4
     assert world.parameter("joints.stop_stiffness") == 500.0
     assert world.parameter("trunk.mass") == 3.3
     changed = world.with_parameters(

@@ -40,7 +40,7 @@ def test_pure_controller_is_found_and_compiled_without_a_word():
 @pytest.mark.parametrize("integrator", ["linearly_implicit", "semi_implicit_euler"])
 def test_compiled_controller_and_the_same_in_python_move_the_robot_alike(integrator):
     options = {"dt": 1e-4 if integrator == "semi_implicit_euler" else 1e-3, "integrator": integrator,
-               "contact": ff.contact.Compliant(stick_speed=0.01, slip_speed=0.02)}  # fmt: skip
+               "contact": ff.contact.Compliant(damping=10.0, stick_speed=0.01, slip_speed=0.02)}  # fmt: skip
     compiled, python = (
         ff.Simulation(CHEETAH, bouncing, compile_controller=choice, **options) for choice in (True, False)
     )
