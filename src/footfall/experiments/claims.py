@@ -17,6 +17,8 @@ from footfall.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from footfall.simulate.recording import Recording
+
 Verdict = Literal["reproduced", "refuted", "not_reproduced"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "refuted", "not_reproduced")
 MARGIN = 1.25  # an error may be a quarter larger than the printed one
@@ -90,6 +92,7 @@ class Outcome:
     captions: dict[str, str] = field(default_factory=dict)  # of the figures
     tables: tuple[Table, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)  # what was fixed, in words
+    replays: dict[str, dict[str, Recording]] = field(default_factory=dict)  # by caption: recordings shown together
 
     @property
     def passed(self) -> bool:

@@ -63,6 +63,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         dict(CAPTIONS),
         found.tables(),
         dict(SETTINGS),
+        {"The deciding run in both simulators, side by side.": {"footfall": found.ours, "MuJoCo": found.theirs}},
     )
 
 

@@ -1,6 +1,7 @@
 """One self-contained HTML page of one or more experiments: claims, figures, tables, how to do it again.
 
-Nothing is fetched: figures are embedded as data, the style sheet is part of the page, and there is no script.
+Nothing is fetched: figures are embedded as data, the style sheet is part of the page, and the only script is that of
+a 3-D replay, which is a page of its own inside this one.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from footfall.errors import MissingExtraError
 from footfall.experiments.claims import VERDICTS, Claim, Outcome, Table, shown
 from footfall.report.machine import machine, versions
 from footfall.report.style import CSS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from footfall.simulate.recording import Recording
 
 DPI = 180  # of embedded figures: sharp on a laptop's display
 
@@ -29,9 +33,16 @@ def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -
     links = [(f"#{o.experiment}", o.title) for o in outcomes] if len(outcomes) > 1 else []
     if len(outcomes) == 1:
         name = outcomes[0].experiment
-        parts = {"claims": "Claims", "figures": "Figures", "settings": "Settings", "tables": "Tables"}
+        parts = {
+            "claims": "Claims",
+            "replay": "Replay",
+            "figures": "Figures",
+            "settings": "Settings",
+            "tables": "Tables",
+        }
         has = {
             "claims": True,
+            "replay": outcomes[0].replays,
             "figures": outcomes[0].figures,
             "settings": outcomes[0].settings,
             "tables": outcomes[0].tables,
@@ -84,6 +95,9 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
     if not alone:
         parts.append(f'<h2 id="{name}">{escape(outcome.title)}</h2><p class="lead">{escape(outcome.summary)}</p>')
     parts.append(f'<h2 id="{name}-claims">Claims: printed and measured</h2>{_claims(outcome.claims)}')
+    if outcome.replays:
+        parts.append(f'<h2 id="{name}-replay">Replay</h2>')
+        parts += [_replay(caption, recordings) for caption, recordings in outcome.replays.items()]
     if outcome.figures:
         parts.append(f'<h2 id="{name}-figures">Figures</h2>')
         parts += [_figure(id, figure, outcome.captions.get(id, id)) for id, figure in outcome.figures.items()]
@@ -129,6 +143,18 @@ def _value(value: float | str | bool | None, unit: str) -> str:
 def _figure(id: str, figure: Figure, caption: str) -> str:
     image = f'<img src="{data_uri(figure)}" alt="{escape(caption)}">'
     return f'<figure id="{escape(id)}">{image}<figcaption>{escape(caption)}</figcaption></figure>'
+
+
+def _replay(caption: str, recordings: dict[str, Recording]) -> str:
+    """A 3-D replay inside the page; where viser is not installed, a line that says so."""
+    from footfall.report.replay import Replay, embedded, replay_page
+
+    try:
+        shown = embedded(replay_page(Replay(caption, recordings)), caption)
+    except MissingExtraError as error:
+        return f'<p class="small">No replay: {escape(str(error))}.</p>'
+    how = "Drag to turn, scroll to come nearer. Arrows: forces of the ground; violet: path of the centre of mass."
+    return f"<figure>{shown}<figcaption>{escape(caption)} {how}</figcaption></figure>"
 
 
 def _facts(facts: dict[str, str]) -> str:

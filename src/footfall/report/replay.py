@@ -1,0 +1,92 @@
+"""A recording as a 3-D replay in one HTML page that plays without a server or a network.
+
+Several recordings play side by side, as do footfall's run and MuJoCo's. The camera goes with the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from footfall.contact.ground import Ground
+from footfall.errors import InputError
+from footfall.kinematics.forward import center_of_mass
+from footfall.report.server import Server
+from footfall.report.stage import Stage, draw_ground, light, size_of
+from footfall.simulate.recording import Recording
+
+FRAMES = 25.0  # a second
+LONGEST = 20.0  # [s] that are shown
+_PATH = 400  # places of a path
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Recordings to be shown together, by the name that stands over each robot."""
+
+    caption: str
+    recordings: Mapping[str, Recording]
+    ground: Ground | None = None
+
+
+def replay_page(replay: Replay, frames: float = FRAMES) -> str:
+    """The replay as the text of a standalone HTML page."""
+    recordings = dict(replay.recordings)
+    for name, rec in recordings.items():
+        if not len(rec):
+            raise InputError(f"the recording '{name}' has no rows to show")
+    server = Server(closed=True)
+    try:
+        scene = server.viser.scene
+        light(scene)
+        size = max(size_of(rec.robot) for rec in recordings.values())
+        look_from(server.viser.initial_camera, size, len(recordings))
+        world = scene.add_frame("/world", show_axes=False)
+        draw_ground(scene, replay.ground)
+        aside = [1.1 * size * (0.5 * (len(recordings) - 1) - k) for k in range(len(recordings))]
+        many = len(recordings) > 1
+        stages = [
+            Stage(scene, rec.robot, f"/world/robot{k}", (0.0, aside[k], 0.0), name if many else None)
+            for k, (name, rec) in enumerate(recordings.items())
+        ]
+        return _played(server, world, stages, list(recordings.values()), frames)
+    finally:
+        server.stop()
+
+
+def look_from(camera: Any, size: float, robots: int = 1) -> None:
+    """A first view from the right and ahead, near enough to fill the page."""
+    far = (1.0 + 0.4 * (robots - 1)) * size
+    camera.position = (1.0 * far, -1.5 * far, 0.8 * far)
+    camera.look_at = (0.0, 0.0, 0.25 * size)
+    camera.up = (0.0, 0.0, 1.0)
+
+
+def _played(server: Server, world: Any, stages: list[Stage], recordings: list[Recording], frames: float) -> str:
+    """Every frame in turn; a robot whose run ended early stays where it was."""
+    start = min(float(rec.time[0]) for rec in recordings)
+    end = min(max(float(rec.time[-1]) for rec in recordings), start + LONGEST)
+    for stage, rec in zip(stages, recordings):
+        rows = np.flatnonzero(rec.time <= end)[:: max(1, len(rec) // _PATH)]
+        stage.draw_path(np.array([center_of_mass(rec.robot, rec.q[row]) for row in rows]))
+    serializer = server.viser.get_scene_serializer()
+    for t in np.arange(start, end + 0.5 / frames, 1.0 / frames):
+        for stage, rec in zip(stages, recordings):
+            row = min(int(np.searchsorted(rec.time, t)), len(rec) - 1)
+            stage.show(rec.q[row], rec.force[row] if "force" in rec else None, follow_path=False)
+        first, row = recordings[0], min(int(np.searchsorted(recordings[0].time, t)), len(recordings[0]) - 1)
+        if first.robot.floating:
+            world.position = (-first.q[row, 0], -first.q[row, 1], 0.0)
+        serializer.insert_sleep(1.0 / frames)
+    return serializer.as_html()
+
+
+def embedded(page: str, caption: str, height: int = 520) -> str:
+    """A page inside another, in one file: the text of an iframe."""
+    text = page.replace("&", "&amp;").replace('"', "&quot;")
+    title = caption.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    look = f"width:100%;height:{height}px;border:1px solid #e1e5ea;border-radius:6px"
+    return f'<iframe title="{title}" loading="lazy" style="{look}" srcdoc="{text}"></iframe>'
