@@ -186,7 +186,7 @@ def test_unknown_tunings_list_the_known():
     with pytest.raises(InputError, match="mini_cheetah, xiling, spined, dynakat"):
         gait.for_robot("spot")
     with pytest.raises(InputError, match="choose from trot"):
-        gait.for_robot("mini_cheetah", "walk")
+        gait.for_robot("mini_cheetah", "bound")
     with pytest.raises(InputError, match="A, B, C, D, E"):
         gait.for_robot("mini_cheetah", choice="F")
     with pytest.raises(InputError, match="kp of Hold"):

@@ -133,10 +133,13 @@ class JointPD:
         return np.clip(wanted + memory[1], -most, most), np.stack([mean, lack])
 
     def _gains(self, robot: Robot) -> tuple[ndarray, ndarray]:
-        legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
-        kp = np.array([self.kp if j in legs else self.spine_kp for j in range(robot.nj)])
-        kd = np.array([self.kd if j in legs else self.spine_kd for j in range(robot.nj)])
-        return kp, kd
+        return gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
+
+
+def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
+    """A gain a joint: one for all joints of legs, one for the others."""
+    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
+    return np.array([legs if j in of_legs else spine for j in range(robot.nj)])
 
 
 def joint_targets(
@@ -148,11 +151,15 @@ def joint_targets(
     ``stride`` stretches the steps.
     """
     x, z = foot_offset(gait, phase)
-    x = stride * x
+    return planar_targets(robot, gait, ramp * stride * x, ramp * z)
+
+
+def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"]) -> Float[ndarray, "nj"]:
+    """Joint angles [rad] that put the feet at offsets (x, z) [m] from their places under the hips, roll at zero."""
     targets: list[Any] = [0.0] * robot.nj
     for k, stance in enumerate(_stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
-        joints, _ = planar_inverse(stance.leg, ramp * x[k], ramp * z[k] - depth, stance.knee, gait.foot_pitch)
+        joints, _ = planar_inverse(stance.leg, x[k], z[k] - depth, stance.knee, gait.foot_pitch)
         for j, angle in zip(stance.leg.joints, joints):
             targets[j] = angle
     return np.array(targets)

@@ -1,0 +1,72 @@
+"""From one gait to another without a jump: delays, duty, period, stride, height all change smoothly.
+
+The oscillators carry the legs over: their delays, frequency and duty are blended in time, and the phases follow, since
+the coupling pulls them to the delays of the moment. (The DynaKat report: "a gradual change into another gait".)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+from footfall.gait import stance, swing
+from footfall.gait.oscillators import Kuramoto
+from footfall.gait.pattern import Gait
+from footfall.numeric import select, smoothstep
+
+
+@dataclass(frozen=True)
+class Transition:
+    """From the gait ``first`` to ``second``: begins at ``begin`` and takes ``duration`` [s]. Knees must bend alike."""
+
+    first: Gait
+    second: Gait
+    begin: float = 4.0
+    duration: float = 2.0
+
+    def __post_init__(self) -> None:
+        for gait in (self.first, self.second):
+            if not isinstance(gait, Gait):
+                raise InputError(f"a transition needs two Gaits, such as gait.trot(), got {type(gait).__name__}")
+        for key, least in (("begin", 0.0), ("duration", 1e-3)):
+            value = getattr(self, key)
+            if not isinstance(value, (int, float)) or not np.isfinite(value) or value < least:
+                raise InputError(f"{key} of a transition must be at least {least:g} s, got {value!r}")
+        if self.first.knees != self.second.knees:
+            raise InputError(
+                f"knees cannot turn round while walking: gait '{self.first.name}' has {self.first.knees},"
+                f" '{self.second.name}' has {self.second.knees}"
+            )
+
+    def part(self, t: Any) -> Any:
+        """0 before, 1 after, rising smoothly between."""
+        return smoothstep((t - self.begin) / self.duration)
+
+    def blend(self, key: str, t: Any) -> Any:
+        """A number of the gaits at time t, such as ``duty`` or ``half_stride``."""
+        a, b = getattr(self.first, key), getattr(self.second, key)
+        return a + (b - a) * self.part(t)
+
+    def delays(self, t: Any) -> list[Any]:
+        """Delays at time t [cycles]: each leg goes the shorter way round its cycle."""
+        part = self.part(t)
+        ways = [b - a - round(b - a) for a, b in zip(self.first.delays, self.second.delays)]
+        return [a + way * part for a, way in zip(self.first.delays, ways)]
+
+    def advance(self, phase: Float[ndarray, "4"], t: Any, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
+        """Phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""
+        oscillators = Kuramoto.of(self.first, coupling)
+        return oscillators.advance(phase, dt, self.delays(t), 1.0 / self.blend("period", t))
+
+    def foot_offset(self, phase: Float[ndarray, "4"], t: Any) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
+        """Offsets (x, z) [m] of the feet from their places under the hips: those of a gait half way between."""
+        duty, L, height = self.blend("duty", t), self.blend("half_stride", t), self.blend("height", t)
+        x_stance, z_stance = stance.position(phase / duty, L, self.blend("depth", t))
+        x_swing, z_swing = swing.NORMALISED.position(np.clip((phase - duty) / (1.0 - duty), 0.0, 1.0))
+        down = phase < duty
+        return select(down, x_stance, L * x_swing), select(down, z_stance, height * z_swing)
