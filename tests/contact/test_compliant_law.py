@@ -146,7 +146,7 @@ def test_parameters_of_the_world_have_names():
     assert changed.parameter("ground.friction") == 0.3
     assert changed.robot.mass == pytest.approx(world.robot.mass + 0.7)
     assert changed.spheres[0].radius == 0.02
-    assert (changed.contact.ramp, changed.contact.damping) == (2e-4, 10.0)
+    assert (changed.contact.ramp, changed.contact.damping) == (2e-4, 1e4)
     assert world.parameter("ground.friction") == 0.8
     with pytest.raises(InputError, match=r"unknown parameter 'ground\.fricton' .did you mean 'ground\.friction'"):
         world.parameter("ground.fricton")
