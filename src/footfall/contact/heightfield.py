@@ -69,35 +69,33 @@ class Heightfield:
         return right + t * (left - right), rise + t * (rise_left - rise), left - right
 
     def _spline(self, u: Any, v: Any) -> tuple[Any, Any, Any]:
-        """The nine nodes around the nearest, with the weights of a quadratic B-spline and their derivatives."""
+        """The nine nodes around the nearest, blended along y, then along x."""
         i, j = np.floor(u + 0.5), np.floor(v + 0.5)
-        (weights_x, slopes_x), (weights_y, slopes_y) = _weights(u - i), _weights(v - j)
-        height = along_x = along_y = 0.0
-        for a in range(3):
-            row = [lookup(self.heights, i + (a - 1.0), j + (b - 1.0)) for b in range(3)]
-            value = weights_y[0] * row[0] + weights_y[1] * row[1] + weights_y[2] * row[2]
-            slope = slopes_y[0] * row[0] + slopes_y[1] * row[1] + slopes_y[2] * row[2]
-            height = height + weights_x[a] * value
-            along_x = along_x + slopes_x[a] * value
-            along_y = along_y + weights_x[a] * slope
+        s, t = u - i, v - j
+        rows = [_blend([lookup(self.heights, i + a, j + b) for b in (-1.0, 0.0, 1.0)], t) for a in (-1.0, 0.0, 1.0)]
+        height, along_x = _blend([value for value, _ in rows], s)
+        along_y, _ = _blend([slope for _, slope in rows], s)
         return height, along_x, along_y
 
     # -- the seam of a ground ----------------------------------------------------------------------------------------
     def distance(self, p_W: Float[ndarray, "3"]) -> float:
         """Height over the surface times the normal's upward part: see the head of this file."""
         height, along_x, along_y = self.surface(p_W[0], p_W[1])
-        return (p_W[2] - height) / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
+        return (p_W[2] - height) * _upward(along_x, along_y)
 
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-        """R_WC: x along the surface in the world's x-z plane, the normal last."""
+        """R_WC: the world's axes turned the shortest way until z is the normal, which costs one root and two divisions.
+
+        Frisvad 2012, "Building an orthonormal basis from a 3D unit vector without normalization".
+        """
         _, along_x, along_y = self.surface(p_W[0], p_W[1])
-        forward = 1.0 + along_x * along_x
-        a = 1.0 / np.sqrt(forward)
-        n = 1.0 / np.sqrt(forward + along_y * along_y)
+        n_z = _upward(along_x, along_y)
+        n_x, n_y, k = -along_x * n_z, -along_y * n_z, 1.0 / (1.0 + n_z)
+        mixed = -n_x * n_y * k
         return np.array([
-            [a, -along_x * along_y * (a * n), -along_x * n],
-            [0.0, forward * (a * n), -along_y * n],
-            [along_x * a, along_y * (a * n), n],
+            [1.0 - n_x * n_x * k, mixed, n_x],
+            [mixed, 1.0 - n_y * n_y * k, n_y],
+            [-n_x, -n_y, n_z],
         ])  # fmt: skip
 
     def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
@@ -191,10 +189,20 @@ def checked_heights(value: Any) -> Any:
     return heights
 
 
-def _weights(t: Any) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
-    """Weights of the nodes at -1, 0, 1 for a place t in [-1/2, 1/2], and their derivatives."""
+def _upward(along_x: Any, along_y: Any) -> Any:
+    """The upward part of the unit normal of a surface with these slopes."""
+    return 1.0 / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
+
+
+def _blend(nodes: list[Any], t: Any) -> tuple[Any, Any]:
+    """(value, slope) of a quadratic B-spline at t in [-1/2, 1/2] of nodes at -1, 0, 1.
+
+    Its weights are (1/2 - t)²/2, 3/4 - t² and (1/2 + t)²/2, written with the differences that the slope needs as well.
+    """
     before, after = 0.5 - t, 0.5 + t
-    return (0.5 * before * before, 0.75 - t * t, 0.5 * after * after), (-before, -2.0 * t, after)
+    fall, rise = nodes[1] - nodes[0], nodes[2] - nodes[1]
+    value = nodes[1] + (0.5 * after * after) * rise - (0.5 * before * before) * fall
+    return value, before * fall + after * rise
 
 
 def _is_image(file: Path) -> bool:
