@@ -17,7 +17,7 @@ from footfall.errors import InputError, unknown
 if TYPE_CHECKING:
     from footfall.bench.report import Report
 
-NAMES = ("dynamics", "step", "simulated_second", "formalisms")
+NAMES = ("dynamics", "step", "simulated_second", "formalisms", "control")
 SECONDS = 20.0  # of timing for one bench, unless told otherwise
 
 Progress = Callable[[str, int, int], None]

@@ -51,6 +51,8 @@ TARGETS = (
     Target("batch against rollout, implicit f64", "mujoco_rollout_over_batch_implicit_f64", 50, 72, TIMES, True),
     Target("batch against rollout, implicit f32", "mujoco_rollout_over_batch_implicit_f32", 115, 165, TIMES, True),
     Target("forward dynamics against Pinocchio aba", "pinocchio_aba_over_native_forward_dynamics", 5, 6, TIMES),
+    Target("whole-body tick, terms and program", "whole_body_tick", 0.5e-3, 0.25e-3, SECONDS),
+    Target("MPC, 10 steps ahead", "mpc_solve", 5e-3, 2e-3, SECONDS),
     *(
         Target(f"{quantity} of the spined robot by Euler-Lagrange", f"lagrange {quantity} native", must, goal, SECONDS)
         for quantity, must, goal in (("M", 5e-6, 2e-6), ("C", 15e-6, 6e-6), ("G", 5e-6, 2e-6), ("J", 5e-6, 2e-6))
