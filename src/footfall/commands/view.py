@@ -1,0 +1,108 @@
+"""``footfall view``: the web page."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footfall.commands.common import examples, load_robot, note
+
+if TYPE_CHECKING:
+    from footfall.report.server import Server
+
+NAME = "view"
+EXAMPLES = examples("footfall view", "footfall view xiling --port 0", "footfall view trot.mcap --open")
+
+
+def command(
+    subject: Annotated[
+        str, typer.Argument(metavar="[RECORDING|ROBOT]", help="A recording (.mcap), a library name, or a model file.")
+    ] = "mini_cheetah",
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen at; any but this machine's own needs the printed token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8080,
+    browse: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
+) -> None:
+    """Show a robot that walks as you tell it, or a recording, on a web page; Ctrl-C ends it.
+
+    The page is served on this machine alone. The first line of output is its address.
+    """
+    from footfall.report.server import Server
+
+    rec = robot = None
+    if Path(subject).suffix == ".mcap":
+        from footfall.simulate.recording import Recording
+
+        rec = Recording.load(subject)
+    else:
+        robot = load_robot(subject)
+    server = Server(host, port)
+    try:
+        typer.echo(server.address)
+        _flush()
+        page = _recording(server, rec, Path(subject).name) if rec is not None else _live(server, robot, subject)
+        try:
+            if browse:
+                _open(server.address)
+            _until_interrupted()
+        finally:
+            page.stop()
+    finally:
+        server.stop()
+
+
+def _recording(server: Server, rec: Any, title: str) -> Any:
+    from footfall.view.playback import PlaybackPage
+
+    page = PlaybackPage(server, rec, title)
+    page.begin()
+    return page
+
+
+def _live(server: Server, robot: Any, subject: str) -> Any:
+    from footfall.control.named import ON_COMMAND
+    from footfall.gait.pattern import LEGS
+    from footfall.robot import library
+    from footfall.view.driver import Choice, Driver
+    from footfall.view.live import LivePage
+
+    walks = robot.floating and set(LEGS) <= set(robot.foot_names)
+    controller = ON_COMMAND[-1] if walks else "hold"
+    if not walks:
+        note(f"robot '{robot.name}' has not the four feet {', '.join(LEGS)} on a floating base: it is held still")
+    own = None if subject in library.names() else robot
+    driver = Driver(Choice(robot=robot.name, controller=controller), own=own)
+    LivePage(server, driver)
+    driver.start()
+    return driver
+
+
+def _open(address: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(address):
+        note("no browser was found here: open the address above in one")
+
+
+def _flush() -> None:
+    import sys
+
+    sys.stdout.flush()
+
+
+def _until_interrupted() -> None:
+    """Wait for Ctrl-C, or for being told to end."""
+    ended = threading.Event()
+    previous = signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    try:
+        while not ended.wait(0.5):
+            pass
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,295 @@
+"""A simulation that runs in a thread, beside the clock, and does what it is told between two steps.
+
+Whoever gives commands must be heard: when ``present`` says that nobody is there any more, the velocity command becomes
+zero, and stays so until a new one is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footfall.contact.model import MODELS
+from footfall.control.interface import Command
+from footfall.control.locomotion import LIMITS
+from footfall.control.named import NAMES, ON_COMMAND
+from footfall.errors import FootfallError
+from footfall.gait import pattern
+from footfall.robot import library
+from footfall.robot.description import Robot
+from footfall.simulate.pushes import Push
+from footfall.simulate.recorder import Recorder
+from footfall.simulate.recording_writer import Event
+from footfall.simulate.runfile import RunOptions, plan
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.tick import Carried
+from footfall.view.history import History
+
+FRAME = 1.0 / 30.0  # [s] of wall time between pictures
+_LOOK = 0.01  # [s] of simulated time between looks at the command
+_PUSH = 0.15  # [s] that a push lasts
+GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is simulated, by names."""
+
+    robot: str = "mini_cheetah"
+    gait: str = "trot"
+    controller: str = "whole_body"
+    contact: str = "compliant"
+    ground: str = "plane"
+
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "robot": library.names(), "gait": pattern.names(), "controller": tuple(NAMES), "contact": tuple(MODELS),
+    "ground": GROUNDS,
+}  # fmt: skip
+
+
+def clipped(key: str, value: Any) -> float:
+    """A number of a command within its limits; junk is zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return 0.0
+    limit = float(getattr(LIMITS, key))
+    return min(max(number, -limit), limit) if math.isfinite(number) else 0.0
+
+
+@dataclass
+class Driver:
+    """Runs one simulation after another in a thread of its own.
+
+    present: whether whoever gave the command is still there. on_frame: called in the thread after every frame, and
+    ``on_change`` after another simulation was made.
+    """
+
+    choice: Choice = field(default_factory=Choice)
+    own: Robot | None = None  # a robot that is not in the library, under its own name
+    present: Callable[[], bool] = lambda: True
+    on_frame: Callable[[], None] = lambda: None
+    on_change: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.command = Command()
+        self.paused, self.pace = False, 1.0
+        self.message = ""  # what last went wrong, in one sentence
+        self.real_time = 0.0  # simulated over wall time
+        self.history = History()
+        self.recording: Path | None = None
+        self._todo: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._last, self._owed = time.monotonic(), 0.0
+        self._speeds = [(time.monotonic(), 0.0)]
+        self._folder = tempfile.TemporaryDirectory(prefix="footfall-view-")
+        self.sim = self._made(self.choice)
+        self._begin()
+        self._thread = threading.Thread(target=self._run, name="footfall-view", daemon=True)
+
+    # -- for other threads ---------------------------------------------------------------------------------------------
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10.0)
+        if self.recording is not None:
+            self.recorder.finish()
+        self._folder.cleanup()
+
+    def do(self, what: Callable[[], None]) -> None:
+        """Have something done between two steps."""
+        self._todo.put(what)
+
+    def ask(self, **values: Any) -> None:
+        """Change parts of the velocity command: ``ask(forward=0.4)``."""
+        known = {key: clipped(key, value) for key, value in values.items() if hasattr(LIMITS, key)}
+        self.command = replace(self.command, **known)
+
+    def choose(self, key: str, name: Any) -> None:
+        """Another robot, gait, controller, contact model or ground; a name that is none is ignored."""
+        if name in CHOICES.get(key, ()) or (key == "robot" and self.own is not None and name == self.own.name):
+            self.do(lambda: self._change(replace(self.choice, **{key: name})))
+
+    def reset(self) -> None:
+        self.do(self._reset)
+
+    def step(self) -> None:
+        """One look's worth of time, while paused."""
+        self.do(lambda: self._advance(_LOOK))
+
+    def push(self, speed: float = 0.5) -> None:
+        """Push the trunk to its right, as hard as would change the robot's speed by ``speed`` [m/s]."""
+        self.do(lambda: self._push(speed))
+
+    def record(self) -> None:
+        """Start a recording."""
+        self.do(self._record)
+
+    def take(self, receive: Callable[[Path], None]) -> None:
+        """End the recording and hand over its file."""
+        self.do(lambda: self._take(receive))
+
+    @property
+    def status(self) -> str:
+        """What it is doing, in a word or a sentence."""
+        if self.message:
+            return self.message
+        if self.sim.stopped is not None:
+            return f"{self.sim.stopped.message}: reset to go on"
+        return "paused" if self.paused else "running"
+
+    # -- in the thread -------------------------------------------------------------------------------------------------
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                self._frame()
+            except FootfallError as error:
+                self.message = str(error)
+            with contextlib.suppress(RuntimeError):  # the page may be closing
+                self.on_frame()
+            self._stop.wait(max(0.002, FRAME - (time.monotonic() - began)))
+
+    def _frame(self) -> None:
+        while not self._todo.empty():
+            self._todo.get()()
+        self._heed()
+        now, span = time.monotonic(), 0.0
+        if not self.paused and self.sim.stopped is None:
+            self._owed = min(self._owed + (now - self._last) * self.pace, 2.0 * FRAME)
+            span, self._owed = self._owed, 0.0
+            began = self.sim.time
+            self._advance(span)
+            self._owed = max(0.0, span - (self.sim.time - began))
+        self._last = now
+        self._speeds = [*self._speeds[-40:], (now, self.sim.time)]
+        (t0, s0), (t1, s1) = self._speeds[0], self._speeds[-1]
+        self.real_time = max(0.0, (s1 - s0) / (t1 - t0)) if t1 > t0 else 0.0
+
+    def _heed(self) -> None:
+        """Give the simulation its command, or zero if nobody is there to have given it."""
+        if self.command != Command() and not self.present():
+            self.command = Command()
+        self.sim.command = self.command
+
+    def _advance(self, seconds: float) -> None:
+        """Some simulated time, in pieces; less when the machine is too slow for it."""
+        period, until = self.sim.rig.period, time.monotonic() + 3.0 * FRAME
+        ticks = round(seconds / period)
+        while ticks > 0 and self.sim.stopped is None and time.monotonic() < until:
+            self._heed()
+            count = self.sim._chunk(min(ticks, max(1, int(_LOOK / period))), 1)
+            self.sim._advance(count, 1, self.recorder)
+            ticks -= count
+            if self.recorder.blocks:
+                self.history.add(self.sim, self.recorder.blocks[-1])
+            if self.recording is None:
+                self.recorder.blocks = self.recorder.blocks[-1:]
+
+    def _made(self, choice: Choice) -> Simulation:
+        own = self.own is not None and choice.robot == self.own.name
+        robot = self.own if own and self.own is not None else library.load(choice.robot)
+        still = choice.controller == "hold"
+        options = RunOptions(
+            robot=choice.robot, gait=None if still else choice.gait, controller=choice.controller,
+            contact=choice.contact, ground=choice.ground,
+        )  # fmt: skip
+        sim = plan(robot, options).simulation
+        _ = sim.engine  # compiled now: what is wrong shows here
+        sim.command = Command()
+        return sim
+
+    def _begin(self) -> None:
+        """A simulation is at its start: nothing of the last one is shown any more."""
+        self.recorder = Recorder(self.sim, None)
+        self.history.clear()
+        self.message, self._last, self._owed = "", time.monotonic(), 0.0
+        self._speeds = [(time.monotonic(), self.sim.time)]
+
+    def _change(self, choice: Choice) -> None:
+        """Another simulation; if only the gait changed the robot goes on from where it is."""
+        if choice == self.choice:
+            return
+        self.message = "preparing …"
+        self.on_frame()
+        old, before = self.sim, self.choice
+        self._finish_recording()
+        try:
+            self.sim = self._made(choice)
+        except FootfallError as error:
+            self.message = str(error)
+            self._last = time.monotonic()
+            return
+        if replace(before, gait=choice.gait) == choice and choice.controller in ON_COMMAND and old.stopped is None:
+            assert self.sim.controller is not None
+            memory = self.sim.controller.start(self.sim.robot)
+            self.sim.carried = Carried(old.carried.tick, old.carried.body, memory)
+        else:
+            self.command = Command()
+        self.choice = choice
+        self._begin()
+        self.on_change()
+
+    def _reset(self) -> None:
+        self._finish_recording()
+        self.command = Command()
+        self.sim.pushes = ()
+        self.sim.reset()
+        self._begin()
+        self.on_change()
+
+    def _push(self, speed: float) -> None:
+        if not self.sim.robot.floating or self.sim.stopped is not None:
+            return
+        force = self.sim.robot.mass * speed / _PUSH
+        right = -_heading(self.sim.q)
+        push = Push(self.sim.time, _PUSH, (float(force * right[0]), float(force * right[1]), 0.0))
+        self.sim.pushes = (*self.sim.pushes[-3:], push)
+        event = Event(push.start, "push", f"{np.round(push.force, 3).tolist()} N for {push.duration:g} s")
+        self.recorder.events.append(event)
+        self.recorder._new_events.append(event)
+
+    def _record(self) -> None:
+        self._finish_recording()
+        self.recording = Path(self._folder.name) / f"{self.sim.robot.name}-{time.strftime('%H%M%S')}.mcap"
+        self.recorder = Recorder(self.sim, self.recording)
+
+    def _finish_recording(self) -> Path | None:
+        path, self.recording = self.recording, None
+        if path is not None:
+            self.recorder.finish()
+            self.recorder = Recorder(self.sim, None)
+        return path
+
+    def _take(self, receive: Callable[[Path], None]) -> None:
+        path = self._finish_recording()
+        if path is not None:
+            receive(path)
+
+    @property
+    def ground(self) -> Any:
+        return self.sim.rig.world.ground
+
+
+def _heading(q: np.ndarray) -> np.ndarray:
+    """The robot's left, on the level."""
+    w, x, y, z = q[3:7]
+    yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    return np.array([-math.sin(yaw), math.cos(yaw)])
+
+
+__all__ = ["CHOICES", "GROUNDS", "Choice", "Driver", "clipped"]

@@ -1,0 +1,69 @@
+"""The last seconds of a live run, as the plots show them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.gait.stability import static_margin
+from footfall.kinematics.forward import center_of_mass, foot_positions
+from footfall.simulate.simulation import Simulation
+from footfall.spatial.quaternion import to_rotation
+
+SECONDS = 6.0
+_MARGIN_EVERY = 5  # rows: a margin needs the whole kinematics
+
+
+class History:
+    """One row for every piece of simulated time. Columns: see ``COLUMNS``."""
+
+    COLUMNS = ("time", "height", "forward", "sideways", "torque", "margin", "power", "distance")
+
+    def __init__(self) -> None:
+        self.rows: deque[tuple[float, ...]] = deque(maxlen=int(SECONDS * 110))
+        self.forces: deque[ndarray] = deque(maxlen=self.rows.maxlen)
+        self._margin, self._count = float("nan"), 0
+
+    def clear(self) -> None:
+        self.rows.clear()
+        self.forces.clear()
+
+    def add(self, sim: Simulation, block: dict[str, ndarray]) -> None:
+        """The last row of a block, with means over it where a peak says little."""
+        robot, q, v = sim.robot, block["q"][-1], block["v"][-1]
+        joints = block["v"][:, robot.nv - robot.nj :]
+        power = float(np.maximum(block["torque"] * joints, 0.0).sum(axis=1).mean())
+        height, forward, sideways, distance = float("nan"), 0.0, 0.0, 0.0
+        if robot.floating:
+            R = to_rotation(q[3:7])
+            velocity = R @ v[3:6]
+            ahead = R[:2, 0] / max(float(np.linalg.norm(R[:2, 0])), 1e-9)
+            forward = float(ahead @ velocity[:2])
+            sideways = float(ahead[0] * velocity[1] - ahead[1] * velocity[0])
+            height = float(sim.rig.world.ground.distance(q[:3]))
+            distance = float(np.hypot(*velocity[:2]))
+        if self._count % _MARGIN_EVERY == 0 and robot.nf:
+            self._margin = static_margin(foot_positions(robot, q), block["contact"][-1], center_of_mass(robot, q))
+        self._count += 1
+        torque = float(np.abs(block["torque"][-1]).max(initial=0.0))
+        margin = self._margin if np.isfinite(self._margin) else float("nan")
+        self.rows.append((float(block["time"][-1]), height, forward, sideways, torque, margin, power, distance))
+        self.forces.append(block["force"][:, :, 2].mean(axis=0))
+
+    def arrays(self) -> dict[str, Any]:
+        """Columns as arrays, and ``force``: vertical forces, one row a foot."""
+        table = np.array(self.rows).reshape(-1, len(self.COLUMNS))
+        columns = {name: table[:, k] for k, name in enumerate(self.COLUMNS)}
+        columns["force"] = np.array(self.forces).T if self.forces else np.zeros((0, 0))
+        return columns
+
+    def cost_of_transport(self, weight: float) -> float:
+        """Positive work of the motors over weight and distance, of what is kept; infinite at a stand."""
+        if len(self.rows) < 20:
+            return float("inf")
+        table = np.array(self.rows)
+        power, speed = float(table[:, 6].mean()), float(table[:, 7].mean())
+        return power / (weight * speed) if speed > 0.05 else float("inf")

@@ -1,0 +1,228 @@
+"""The page of a live simulation: scene, controls, keys, plots."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footfall.control.interface import Command
+from footfall.control.locomotion import LIMITS
+from footfall.control.named import ON_COMMAND
+from footfall.report.replay import look_from
+from footfall.report.server import Server
+from footfall.report.stage import Stage, draw_ground, light, size_of
+from footfall.view.driver import CHOICES, Driver
+from footfall.view.plots import Plots
+
+PARTS = ("forward", "sideways", "turn", "height")
+UNITS = {"forward": "m/s", "sideways": "m/s, left", "turn": "rad/s, left", "height": "m"}
+STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005}
+PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1}
+KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change
+    ("Faster", "W", "forward", 0.1), ("Slower, backwards", "S", "forward", -0.1), ("Turn left", "A", "turn", 0.2),
+    ("Turn right", "D", "turn", -0.2), ("To the left", "Q", "sideways", 0.1), ("To the right", "E", "sideways", -0.1),
+    ("Higher", "Z", "height", 0.01), ("Lower", "X", "height", -0.01),
+)  # fmt: skip
+_TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
+_SILENCED = "No browser: the robot was told to stand."
+
+
+class LivePage:
+    """Puts a driver's simulation on a server's page."""
+
+    def __init__(self, server: Server, driver: Driver) -> None:
+        self.server, self.driver = server, driver
+        self.gui, self.scene = server.viser.gui, server.viser.scene
+        self.commander: int | None = None  # whose command is followed
+        self._lock = threading.Lock()
+        self._texted = self._plotted = 0.0
+        self._told = Command()  # what the sliders show
+        light(self.scene)
+        look_from(server.viser.initial_camera, size_of(driver.sim.robot))
+        self.world = self.scene.add_frame("/world", show_axes=False)
+        self._drawn: tuple[str, str] = ("", "")
+        self._draw()
+        self._controls()
+        self._keys()
+        driver.present, driver.on_frame, driver.on_change = self.present, self.frame, self.changed
+        server.viser.on_client_disconnect(self._left)
+
+    # -- who is there --------------------------------------------------------------------------------------------------
+    def present(self) -> bool:
+        """Whether the browser that gave the command still answers."""
+        return self.commander is not None and not self.server.lost(self.commander)
+
+    def _left(self, client: Any) -> None:
+        if client.client_id == self.commander:
+            self.commander = None
+
+    def _from(self, event: Any) -> bool:
+        """Remember who gave a command; False for changes that we made ourselves."""
+        if event.client_id is None:
+            return False
+        self.commander = int(event.client_id)
+        return True
+
+    # -- controls ------------------------------------------------------------------------------------------------------
+    def _controls(self) -> None:
+        gui = self.gui
+        gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False, show_share_button=False)
+        self.status = gui.add_markdown("preparing …")
+        tabs = gui.add_tab_group()
+        with tabs.add_tab("Drive"):
+            self._command_controls()
+            self._run_controls()
+            with gui.add_folder("Simulation"):
+                self.menus = {key: self._menu(key) for key in CHOICES}
+        with tabs.add_tab("Plots"):
+            self.plots = Plots(gui, self.driver.sim.robot.foot_names)
+
+    def _command_controls(self) -> None:
+        gui = self.gui
+        with gui.add_folder("Command"):
+            self.sliders = {}
+            for key in PARTS:
+                limit = float(getattr(LIMITS, key))
+                slider = gui.add_slider(
+                    f"{key} [{UNITS[key]}]", min=-limit, max=limit, step=STEPS[key], initial_value=0.0
+                )
+                slider.on_update(functools.partial(self._slid, key))
+                self.sliders[key] = slider
+            halt = gui.add_button("Stand still", color="red", hint="All speeds zero (space)")
+            halt.on_click(lambda _: self.halt())
+
+    def _run_controls(self) -> None:
+        gui, driver = self.gui, self.driver
+        with gui.add_folder("Run"):
+            buttons = gui.add_button_group("", ("pause", "step", "reset"))
+            buttons.on_click(lambda event: self._pressed(str(event.target.value)))
+            self.push_speed = gui.add_slider("push [m/s]", min=0.1, max=1.5, step=0.1, initial_value=0.5)
+            gui.add_button("Push", hint="A shove to the right (P)").on_click(lambda _: self.push())
+            pace = gui.add_dropdown("speed", tuple(PACES))
+            pace.on_update(lambda event: setattr(driver, "pace", PACES.get(str(event.target.value), 1.0)))
+            self.follow = gui.add_checkbox("follow the robot", True)
+            self.record = gui.add_button("Record")
+            self.record.on_click(self._recorded)
+
+    def _menu(self, key: str) -> Any:
+        names = CHOICES[key]
+        if key == "robot" and self.driver.own is not None:
+            names = (self.driver.own.name, *(n for n in names if n != self.driver.own.name))
+        menu = self.gui.add_dropdown(key, names, initial_value=getattr(self.driver.choice, key))
+        menu.on_update(lambda event: self.driver.choose(key, event.target.value))
+        return menu
+
+    def _keys(self) -> None:
+        for label, key, part, change in KEYS:
+            command = self.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+            command.on_trigger(functools.partial(self._stepped, part, change))
+        for label, key, what in (
+            ("Stand still", "space", self.halt), ("Push", "P", self.push), ("Reset", "R", self.driver.reset),
+            ("Pause or go on", "B", self._pause), ("One step", "N", self.driver.step),
+        ):  # fmt: skip
+            self.gui.add_command(label, hotkey=key).on_trigger(lambda _, what=what: what())
+
+    # -- what a person does --------------------------------------------------------------------------------------------
+    def _slid(self, key: str, event: Any) -> None:
+        if self._from(event):
+            self.driver.ask(**{key: event.target.value})
+
+    def _stepped(self, part: str, change: float, event: Any) -> None:
+        self.commander = int(event.client_id)
+        self.driver.ask(**{part: round(getattr(self.driver.command, part) + change, 4)})
+
+    def halt(self) -> None:
+        """All speeds zero; the height stays."""
+        self.driver.ask(forward=0.0, sideways=0.0, turn=0.0)
+
+    def push(self) -> None:
+        self.driver.push(float(np.clip(self.push_speed.value, 0.0, 1.5)))
+
+    def _pause(self) -> None:
+        self.driver.paused = not self.driver.paused
+
+    def _pressed(self, name: str) -> None:
+        {"pause": self._pause, "step": self.driver.step, "reset": self.driver.reset}.get(name, lambda: None)()
+
+    def _recorded(self, event: Any) -> None:
+        if self.driver.recording is None:
+            self.driver.record()
+            self.record.label = "End recording and download"
+            return
+        self.record.label = "Record"
+
+        def send(path: Path) -> None:
+            event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
+
+        self.driver.take(send)
+
+    # -- in the driver's thread ----------------------------------------------------------------------------------------
+    def changed(self) -> None:
+        """Another simulation, or the same from its start."""
+        self._draw()
+        self.stage.forget()
+        self.record.label = "Record"
+        for key, menu in self.menus.items():
+            menu.value = getattr(self.driver.choice, key)
+        self.plots.feet(self.driver.sim.robot.foot_names)
+
+    def _draw(self) -> None:
+        sim, choice = self.driver.sim, self.driver.choice
+        if self._drawn[0] != choice.robot:
+            if self._drawn[0]:
+                self.scene.remove_by_name("/world/robot")
+            self.stage = Stage(self.scene, sim.robot)
+        if self._drawn[1] != choice.ground:
+            if self._drawn[1]:
+                self.scene.remove_by_name("/world/ground")
+            draw_ground(self.scene, self.driver.ground)
+        self._drawn = (choice.robot, choice.ground)
+
+    def frame(self) -> None:
+        """A new picture, and now and then new numbers."""
+        driver, now = self.driver, time.monotonic()
+        body = driver.sim.carried.body
+        with self.server.viser.atomic():
+            self.stage.show(body.q, body.forces[: driver.sim.robot.nf], follow_path=now - self._texted > _TEXT_EVERY)
+            if driver.sim.robot.floating and self.follow.value:
+                level = float(body.q[2] - driver.ground.distance(body.q[:3]))
+                self.world.position = (-body.q[0], -body.q[1], -level)
+        if driver.command != self._told:
+            self._show_command()
+        if now - self._texted > _TEXT_EVERY:
+            self._texted = now
+            self.status.content = self._words()
+        if now - self._plotted > _PLOT_EVERY:
+            self._plotted = now
+            self.plots.show(driver.history, driver.sim.robot.mass * 9.81)
+
+    def _show_command(self) -> None:
+        self._told = self.driver.command
+        for key, slider in self.sliders.items():
+            wanted = float(getattr(self._told, key))
+            if abs(float(slider.value) - wanted) > 1e-6:
+                slider.value = wanted
+
+    def _words(self) -> str:
+        driver, choice = self.driver, self.driver.choice
+        numbers = [f"{driver.sim.time:.1f} s", f"{driver.real_time:.2f} × real time"]
+        arrays = driver.history.rows
+        if arrays:
+            recent = np.array(arrays)[-100:, 2].mean()
+            numbers.append(f"{recent:.2f} m/s forward")
+        if np.isfinite(self.stage.margin):
+            numbers.append(f"margin {1e3 * self.stage.margin:.0f} mm")
+        cost = driver.history.cost_of_transport(driver.sim.robot.mass * 9.81)
+        if np.isfinite(cost):
+            numbers.append(f"cost of transport {cost:.2f}")
+        lines = [f"**{driver.sim.robot.name}: {driver.status}**", " · ".join(numbers)]
+        if choice.controller not in ON_COMMAND:
+            lines.append(f"*{choice.controller} follows its gait alone: speeds act on {', '.join(ON_COMMAND)}.*")
+        if driver.recording is not None:
+            lines.append("*recording*")
+        return "\n\n".join(lines)

@@ -1,0 +1,119 @@
+"""The page of a recording: the robot as it was, with a timeline, and plots at the present place."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import InputError
+from footfall.report.replay import look_from
+from footfall.report.server import Server
+from footfall.report.stage import Stage, draw_ground, light, size_of
+from footfall.simulate.recording import Recording
+from footfall.view.plots import COLORS
+
+PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1, "2 ×": 2.0}
+_FRAME = 1.0 / 30.0  # [s]
+
+
+class PlaybackPage:
+    """Plays a recording on a server's page, over and over, until it is stopped."""
+
+    def __init__(self, server: Server, rec: Recording, title: str = "") -> None:
+        if not len(rec):
+            raise InputError("the recording has no rows to show")
+        self.server, self.rec, self.title = server, rec, title or rec.robot.name
+        gui, scene = server.viser.gui, server.viser.scene
+        light(scene)
+        look_from(server.viser.initial_camera, size_of(rec.robot))
+        self.world = scene.add_frame("/world", show_axes=False)
+        draw_ground(scene, None)
+        self.stage = Stage(scene, rec.robot)
+        self.start, self.end = float(rec.time[0]), float(rec.time[-1])
+        self.pace, self._moved = 1.0, False
+        self._stop = threading.Event()
+        gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False, show_share_button=False)
+        self.status = gui.add_markdown(self._words(0))
+        step = max(1e-3, round((self.end - self.start) / 2000, 3))
+        last = max(self.end, self.start + step)
+        self.timeline = gui.add_slider("time [s]", min=self.start, max=last, step=step, initial_value=self.start)
+        self.timeline.on_update(self._slid)
+        self.playing = gui.add_checkbox("play", True)
+        pace = gui.add_dropdown("speed", tuple(PACES))
+        pace.on_update(lambda event: setattr(self, "pace", PACES.get(str(event.target.value), 1.0)))
+        self._plots(gui)
+        gui.add_command("Play or pause", hotkey="space").on_trigger(lambda _: self._toggle())
+        self._thread = threading.Thread(target=self._run, name="footfall-playback", daemon=True)
+        self.show(0)
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def show(self, row: int) -> None:
+        """The robot as it was in one row."""
+        rec = self.rec
+        with self.server.viser.atomic():
+            self.stage.show(rec.q[row], rec.force[row] if "force" in rec else None)
+            if rec.robot.floating:
+                self.world.position = (-rec.q[row, 0], -rec.q[row, 1], 0.0)
+        self.status.content = self._words(row)
+
+    def _toggle(self) -> None:
+        self.playing.value = not self.playing.value
+
+    def _slid(self, event: Any) -> None:
+        if event.client_id is not None:  # a person, not the clock
+            self._moved = True
+
+    def _run(self) -> None:
+        at, before = self.start, time.monotonic()
+        while not self._stop.wait(_FRAME):
+            now = time.monotonic()
+            if self._moved:
+                self._moved, value = False, float(self.timeline.value)
+                at = min(max(value, self.start), self.end) if np.isfinite(value) else self.start
+                self.stage.forget()
+            elif self.playing.value and self.server.viser.get_clients():
+                at += (now - before) * self.pace
+                if at > self.end:
+                    at = self.start
+                    self.stage.forget()
+                self.timeline.value = min(max(at, self.start), self.end)
+            else:
+                before = now
+                continue
+            before = now
+            self.show(min(int(np.searchsorted(self.rec.time, at)), len(self.rec) - 1))
+
+    def _words(self, row: int) -> str:
+        events = [event for event in self.rec.events if event.time <= self.rec.time[row] + 1e-9]
+        said = f"\n\n*{events[-1].kind} at {events[-1].time:.2f} s: {events[-1].message}*" if events else ""
+        return f"**{self.title}** ({self.rec.robot.name})\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{said}"
+
+    def _plots(self, gui: Any) -> None:
+        rec, rows = self.rec, slice(None, None, max(1, len(self.rec) // 600))
+        time_ = np.ascontiguousarray(rec.time[rows])
+
+        def plot(title: str, lines: dict[str, np.ndarray]) -> None:
+            series = (
+                {"label": "s"},
+                *({"label": n, "stroke": COLORS[k % 6], "width": 1.2} for k, n in enumerate(lines)),
+            )
+            data = (time_, *(np.ascontiguousarray(np.nan_to_num(line[rows])) for line in lines.values()))
+            gui.add_uplot(data, series, title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}})
+
+        with gui.add_folder("Plots"):
+            if rec.robot.floating:
+                plot("trunk height [m]", {"height": rec.q[:, 2]})
+            if "force" in rec and rec.robot.nf:
+                plot("vertical force [N]", {name: rec.force[:, k, 2] for k, name in enumerate(rec.robot.foot_names)})
+            if "torque" in rec and rec.robot.nj:
+                plot("largest joint torque [N m]", {"torque": np.abs(rec.torque).max(axis=1)})

@@ -1,0 +1,72 @@
+"""Live plots of the page, drawn in the browser by uPlot, which is part of viser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from footfall.view.history import History
+
+COLORS = ("#2e75b6", "#d66e28", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
+_FEW = 150  # points a line
+
+
+class Plots:
+    """Height, velocity, vertical forces, torque, margin and power over the last seconds."""
+
+    def __init__(self, gui: Any, feet: tuple[str, ...]) -> None:
+        self.made = {
+            "height": self._plot(gui, "trunk height [m]", ("height",)),
+            "velocity": self._plot(gui, "velocity [m/s]", ("forward", "left")),
+            "force": self._plot(gui, "vertical force [N]", feet),
+            "torque": self._plot(gui, "largest joint torque [N m]", ("torque",)),
+            "margin": self._plot(gui, "support margin [mm]", ("margin",)),
+            "power": self._plot(gui, "positive motor power [W]", ("power",)),
+        }
+        self.names = feet
+
+    def feet(self, names: tuple[str, ...]) -> None:
+        """Another robot."""
+        if names != self.names:
+            self.made["force"].series = _series(names)
+            self.names = names
+
+    def show(self, history: History, weight: float) -> None:
+        """Draw what is kept, thinned."""
+        columns = history.arrays()
+        if len(columns["time"]) < 3:
+            return
+        rows = slice(None, None, max(1, len(columns["time"]) // _FEW))
+        time = columns["time"][rows]
+        lines = {
+            "height": (columns["height"],), "velocity": (columns["forward"], columns["sideways"]),
+            "force": tuple(columns["force"]), "torque": (columns["torque"],), "margin": (1e3 * columns["margin"],),
+            "power": (columns["power"],),
+        }  # fmt: skip
+        for name, values in lines.items():
+            self.made[name].data = (time, *(np.ascontiguousarray(_filled(value[rows])) for value in values))
+
+    def _plot(self, gui: Any, title: str, names: tuple[str, ...]) -> Any:
+        empty = tuple(np.zeros(2) for _ in range(len(names) + 1))
+        return gui.add_uplot(
+            empty, _series(names), title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}},
+            legend={"show": len(names) > 1},
+        )  # fmt: skip
+
+
+def _series(names: tuple[str, ...]) -> tuple[Any, ...]:
+    lines = [
+        {"label": name, "stroke": COLORS[k % len(COLORS)], "width": 1.5, "points": {"show": False}}
+        for k, name in enumerate(names)
+    ]
+    return ({"label": "s"}, *lines)
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    """Gaps (no foot on the ground: no margin) as the last value before."""
+    good = np.isfinite(values)
+    if good.all() or not good.any():
+        return np.nan_to_num(values)
+    last = np.maximum.accumulate(np.where(good, np.arange(len(values)), 0))
+    return np.nan_to_num(values[last])
