@@ -188,3 +188,16 @@ def test_controllers_on_a_gait_trot_and_compile(name):
     assert run.simulation.controller_is_compiled
     assert run.simulation.stopped is None
     assert recording.mean_speed(after=1.0) == pytest.approx(run.commanded_speed, rel=0.3)
+
+
+def test_gaits_are_switched_while_walking():
+    from footfall.control.named import schedule
+
+    robot, controller = walker("mini_cheetah"), ff.control.Locomotion()
+    simulation, _ = walked(robot, ff.Command(forward=0.35), 1.5, controller=controller)
+    for gait in ("walk", "bound", "trot"):
+        controller.switch(schedule(gait))
+        recording = simulation.run(2.0)
+        assert simulation.stopped is None
+        assert recording.distance > 0.2
+    np.testing.assert_allclose(simulation.carried.memory.delays, schedule("trot").delays)

@@ -87,6 +87,8 @@ class Memory:
     wanted: Float[ndarray, "3"]  # x, y, yaw
     velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
     mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
+    delays: Float[ndarray, "4"]  # of the gait, which may change while it walks [cycles]
+    beat: Float[ndarray, "2"]  # of the gait: duty, period [s]
     lift_off: Float[ndarray, "4 3"]
     last_down: Float[ndarray, "4 3"]
     down: Float[ndarray, "4"]
@@ -95,21 +97,12 @@ class Memory:
 
     @staticmethod
     def at_start(walker: Walker) -> Memory:
-        feet = walker.feet + np.array([0.0, 0.0, walker.height])
+        feet, gait = walker.feet + np.array([0.0, 0.0, walker.height]), walker.gait
         return Memory(
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-            np.zeros(3),
-            np.zeros(3),
-            np.zeros(3),
-            feet,
-            feet,
-            np.ones(4),
-            np.zeros(4),
-            np.zeros((4, 3)),
-        )
+            tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
+            delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
+            down=np.ones(4), since=np.zeros(4), forces=np.zeros((4, 3)),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,8 @@ class Plan:
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
     """The plan of this tick and the memory for the next (its forces are those of the last stage one)."""
-    robot, gait, dt = walker.robot, walker.gait, 1.0 / walker.rate
+    robot, dt = walker.robot, 1.0 / walker.rate
+    duty, period = memory.beat[0], memory.beat[1]
     q, v = sensed.q, sensed.v
     R = to_rotation(q[3:7])
     yaw, pitch, roll = to_euler(R, "zyx")
@@ -174,10 +168,10 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     slow = np.max(np.abs(moving_at[:2])) < 0.1
     walking = np.where(going, 1.0, np.where(slow, 0.0, memory.walking))
     phase = np.where(memory.walking > 0.5, memory.phase, 0.0)
-    phase = np.where(walking > 0.5, _part(phase + dt / gait.period), 0.0)
-    leg_phase = _part(phase - np.array(gait.delays))
-    planned = np.where((leg_phase < gait.duty) | (walking < 0.5), 1.0, 0.0)
-    part = np.where(planned > 0.5, 1.0, np.clip((leg_phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0))
+    phase = np.where(walking > 0.5, _part(phase + dt / period), 0.0)
+    leg_phase = _part(phase - memory.delays)
+    planned = np.where((leg_phase < duty) | (walking < 0.5), 1.0, 0.0)
+    part = np.where(planned > 0.5, 1.0, np.clip((leg_phase - duty) / (1.0 - duty), 0.0, 1.0))
     weight = robot.mass * 9.81
     felt = np.stack([norm(f, 1e-9) for f in sensed.forces[:4]]) > FELT * weight
     early = (planned < 0.5) & (part > 0.55) & felt
@@ -193,10 +187,10 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         return slope[2] + slope[0] * x + slope[1] * y
 
     # -- feet that are up
-    stance, air = gait.duty * gait.period, (1.0 - gait.duty) * gait.period
+    stance, air = duty * period, (1.0 - duty) * period
     heading = about_z(yaw)
     # the body sways over its feet within every step: footholds follow the mean
-    mean = memory.mean + dt / (0.5 * gait.period) * (heading.T @ moving_at - memory.mean)
+    mean = memory.mean + dt / (0.5 * period) * (heading.T @ moving_at - memory.mean)
     steady = heading @ mean
     spin = np.array([0.0, 0.0, velocity[2]])
     targets, pulls = [], []
@@ -232,8 +226,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     base = np.concatenate([turn, R.T @ move - cross(v[:3], v[3:6])])
     program = _program(walker, mass_matrix(robot, q), bias, J, rate_J, base, pull, down, normal)
     after = Memory(
-        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean, lift_off, last_down,
-        down, since, memory.forces,
+        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
+        memory.delays, memory.beat, lift_off, last_down, down, since, memory.forces,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     return (

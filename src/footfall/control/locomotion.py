@@ -32,6 +32,7 @@ from footfall.spatial.rotation import about_z
 STAGES = ("balance", "mpc", "whole_body")
 MPC_STEP = 0.04  # [s]
 _FINE = 8
+_SWITCH = 0.5  # cycles a second, by which delays move from one gait to the next
 
 
 @dataclass(eq=False)
@@ -95,12 +96,27 @@ class Locomotion:
         for key in ("forward", "sideways", "turn", "height"):
             if abs(getattr(command, key)) > getattr(LIMITS, key) and memory.tick == 0:
                 self.log.append((t, f"the command {key} is clipped to ±{getattr(LIMITS, key):g}"))
-        found, after = self._plan(sensed, command, memory)
+        found, after = self._plan(sensed, command, self._towards_gait(memory))
         forces = self._forces(t, sensed, command, found, memory, after)
         after = dataclasses.replace(after, forces=forces)
         torque = self._torque(t, sensed, found, after)
         rates = sensed.v[6:]
         return JointCommand(velocity=rates, kd=self.joint_kd * robot.mass, torque=torque), after
+
+    def switch(self, gait: Gait) -> None:
+        """Change to another gait while walking: delays, duty and period move over within about a second."""
+        self.gait = gait
+
+    def _towards_gait(self, memory: Memory) -> Memory:
+        wanted = np.array([self.gait.duty, self.gait.period])
+        if (memory.delays == self.gait.delays).all() and (memory.beat == wanted).all():
+            return memory
+        step = _SWITCH / self.rate
+        turn = np.remainder(np.array(self.gait.delays) - memory.delays + 0.5, 1.0) - 0.5
+        near = np.abs(turn) <= step
+        delays = np.where(near, self.gait.delays, memory.delays + np.clip(turn, -step, step))
+        beat = memory.beat + np.clip(wanted - memory.beat, -step, step)
+        return dataclasses.replace(memory, delays=delays, beat=beat)
 
     def _forces(
         self, t: float, sensed: Sensed, command: Command, found: Plan, before: Memory, after: Memory
@@ -141,8 +157,9 @@ class Locomotion:
         share = np.ones((mpc.steps, 4))
         if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives
             fine = (np.arange(mpc.steps * _FINE) + 0.5) * dt / _FINE
-            phases = np.remainder((after.phase + fine / self.gait.period)[:, None] - np.array(self.gait.delays), 1.0)
-            share = (phases < self.gait.duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
+            duty, period = after.beat
+            phases = np.remainder((after.phase + fine / period)[:, None] - after.delays, 1.0)
+            share = (phases < duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
         share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)
         stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
         stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.walker.robot.feet[:4]])
