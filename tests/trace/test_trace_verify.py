@@ -172,3 +172,10 @@ def test_an_element_read_before_it_is_written_is_nan():
     from replaying import replay
 
     assert np.isnan(replay(lambda x: np.empty(2) + x[:2], X)).all()
+
+
+def test_random_numbers_drawn_by_compiled_code_are_found_and_crash_nothing():
+    random = np.random.default_rng(0)
+    for draw in (random.standard_normal, random.random, random.normal, np.random.RandomState(0).rand):
+        with pytest.raises(TraceMismatch):
+            verify(lambda x, draw=draw: x + draw(3) if draw is not random.normal else x + draw(size=3), np.ones(3))
