@@ -193,6 +193,15 @@ def test_compiled_plan_is_the_numpy_one():
                 assert np.abs(value - placed[key]).max() < 1e-12
 
 
+def test_many_times_at_once_are_those_times_one_by_one():
+    times = np.linspace(0.0, 3.0, 7)
+    for plan in PLANS.values():
+        many = plan.at(times)
+        for k, t in enumerate(times):
+            for key, value in plan.at(t).__dict__.items():
+                assert np.abs(getattr(many, key)[..., k] - value).max() < 1e-14
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("make", "words"),

@@ -11,7 +11,7 @@ from footfall.control.plan_follower import PlanFollower
 from footfall.control.posture import standing_joints, standing_state
 
 __all__ = [
-    "ChangingPD", "Command", "ComputedTorque", "Controller", "FootImpedance", "FunctionController", "GravityCompensation", "Hold",
-    "JointCommand", "JointPD", "Locomotion", "PlanFollower", "Sensed", "controller", "on_command", "standing_joints",
-    "standing_state",
+    "ChangingPD", "Command", "ComputedTorque", "Controller", "FootImpedance", "FunctionController",
+    "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "PlanFollower", "Sensed", "controller",
+    "on_command", "standing_joints", "standing_state",
 ]  # fmt: skip

@@ -77,7 +77,7 @@ class Findings:
         self.model = planned_torques(walk, self.times)[:, walk.joint(KNEE)]
         self.simulated = np.interp(self.times, walk.rec.time, walk.rec.torque[:, walk.joint(KNEE)])
         foot = LEGS.index(KNEE[:2])
-        self.swinging = np.array([walk.plan.stands(t)[foot] < 0.5 for t in self.times])  # type: ignore[attr-defined]
+        self.swinging = walk.plan.stands(self.times)[foot] < 0.5  # type: ignore[attr-defined]
         self.rows = np.arange(600, len(walk.rec) - 2, 17 if samples > 500 else 53)
         self.sensed, _ = sensed_torques(walk.rec, self.rows)
 
@@ -120,7 +120,7 @@ class Findings:
         return shape(
             "fig9_paths_continuous", "paths of body and feet are continuous with their velocities",
             "continuous", worst, ratio < 0.6, "m/s",
-            f"the largest change of any velocity from one sample to the next, 4 ms later; it falls to {ratio:.2f} of "
+            f"the largest change of any velocity from one millisecond to the next; it falls to {ratio:.2f} of "
             f"it when "
             "the time between samples is halved, as it must without a jump (a jump would stay). Erratum: the "
             "third row "
@@ -130,12 +130,12 @@ class Findings:
         )  # fmt: skip
 
     def _half_time(self) -> Claim:
-        far = 3.5 * STEP
+        far = (self.runs["walk"].plan.cycles - 1.5) * STEP  # type: ignore[attr-defined]
         planned, simulated = {}, {}
         for name in ("walk", "trot"):
             run = self.runs[name]
             grid = np.linspace(0.0, run.plan.duration, 4001)
-            x = np.array([run.plan.at(t).position[0] for t in grid])
+            x = run.plan.at(grid).position[0]
             rest = run.plan.rest  # type: ignore[attr-defined]
             planned[name] = float(grid[np.argmax(x > x[0] + far)]) - rest
             moved = run.rec.trunk_position[:, 0] - run.rec.trunk_position[0, 0]

@@ -25,8 +25,8 @@ def paths(plans: dict[str, Plan]) -> Figure:
         axes = figure.subplots(2, len(plans), squeeze=False, gridspec_kw={"height_ratios": [1.0, 2.0]})
         for column, (name, plan) in enumerate(plans.items()):
             t = np.linspace(0.0, plan.duration, 1500)
-            placed = [plan.at(x) for x in t]
-            body, feet = np.array([p.position for p in placed]), np.array([p.feet for p in placed])
+            placed = plan.at(t)
+            body, feet = placed.position.T, np.moveaxis(placed.feet, 2, 0)
             side, way = axes[0, column], axes[1, column]
             for k, leg in enumerate(LEGS):
                 side.plot(feet[:, k, 0], 1e3 * feet[:, k, 2], color=COLORS[k], lw=1.0)
@@ -49,7 +49,7 @@ def progress(runs: dict[str, Run]) -> Figure:
         axis = figure.subplots()
         for color, (name, run) in zip(COLORS, runs.items()):
             rec = run.rec
-            plan = np.array([run.plan.at(t).position[0] for t in rec.time])
+            plan = run.plan.at(rec.time).position[0]
             axis.plot(rec.time, plan - plan[0], color=color, lw=0.9, linestyle="--", label=f"{name}, planned")
             moved = rec.trunk_position[:, 0] - rec.trunk_position[0, 0]
             axis.plot(rec.time, moved, color=color, label=f"{name}, simulated")

@@ -3,9 +3,9 @@
     s(t): a t²/2, then v t - v²/2a, then v T - v²/a - a (t - T)²/2
     x = x_pre + L + L cos(π - s),   z = H sin(π - s)
 
-The paper has y up and z right; here z is up and y left. Errata: s must run from 0 to π, which fixes v (T - t_a) = π; the
-foot then travels 2 L (and 2 W sideways), so that L is half a step. The speed is zero at both ends, so a foot lifts and
-lands at rest: position and velocity are continuous.
+The paper has y up and z right; here z is up and y left. Errata: s must run from 0 to π, which fixes v (T - t_a) = π;
+the foot then travels 2 L (and 2 W sideways), so that L is half a step. The speed is zero at both ends, so a foot lifts
+and lands at rest: position and velocity are continuous.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Placed:
 
 
 class Plan(Protocol):
-    """Body and feet as functions of time [s]."""
+    """Body and feet as functions of time [s]; many times at once give arrays with time as their last axis."""
 
     @property
     def duration(self) -> float: ...
@@ -334,10 +334,11 @@ class PosturePlan:
                 for value, old, new in zip(values, before.values(), after.values())
             ]
         x, y, z, yaw, pitch, roll = values
+        feet = [np.stack([float(c) + 0.0 * t for c in foot]) for foot in self.footprint.standing()]
+        loads = [1.0 + 0.0 * t] * len(LEGS)
         return Placed(
-            np.stack([x, y, z + self.footprint.height]), np.stack([yaw, pitch, roll]),
-            self.footprint.standing() + 0.0 * t, np.ones(len(LEGS)),
-        )  # fmt: skip
+            np.stack([x, y, z + self.footprint.height]), np.stack([yaw, pitch, roll]), np.stack(feet), np.stack(loads)
+        )
 
 
 def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share: float = 1.0) -> PosturePlan:

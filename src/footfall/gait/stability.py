@@ -100,7 +100,7 @@ def energy_margin(
     if len(polygon) < 2:
         return 0.0 if len(polygon) and polygon_margin(polygon, center[:2]) == 0 else -math.inf
     level = {(float(p[0]), float(p[1])): float(p[2]) for p in touching}
-    corners = [tuple(map(float, p)) for p in polygon]
+    corners = [(float(p[0]), float(p[1])) for p in polygon]
     sides = list(zip(corners, corners[1:] + corners[:1])) if len(corners) > 2 else [(corners[0], corners[1])]
     inside = polygon_margin(polygon, center[:2]) >= 0
     rises = []
