@@ -60,7 +60,7 @@ def test_robots_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_verify_prints_one_json_object_and_succeeds() -> None:
     done = footfall("verify", "mini_cheetah", "--samples", "3", "--seed", "4", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr  # where progress goes, if it takes longer than a moment
     report = json.loads(done.stdout)
     assert (report["robot"], report["samples"], report["pass"]) == ("mini_cheetah", 3, True)
 

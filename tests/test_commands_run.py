@@ -94,7 +94,7 @@ def test_a_robot_that_falls_is_a_failed_check(capsys: pytest.CaptureFixture[str]
         (["--gait", "trott"], "unknown gait 'trott' (did you mean 'trot'?)"),
         (["--constants", "Z"], "choose A, B, C, D, E"),
         (["--contact", "glue"], "unknown contact model 'glue': choose compliant"),
-        (["--controller", "magic"], "unknown controller 'magic': choose pd"),
+        (["--controller", "magic"], "unknown controller 'magic': choose hold, pd"),
         (["--ground", "swamp"], "unknown ground 'swamp': choose plane, slope:D"),
         (["--ground", "slope:steep"], "slope needs an angle"),
         (["--integrator", "euler"], "unknown integrator 'euler'"),
