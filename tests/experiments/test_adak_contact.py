@@ -1,0 +1,97 @@
+"""What Adak et al. say about contact, with short runs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from footfall.contact.complementarity import Complementarity
+from footfall.experiments import adak_contact, adak_steps
+from footfall.experiments.adak_steps import LargestStep
+from footfall.robot import library
+from footfall.simulate.recording import Recording
+
+SECONDS = 3.0  # four runs of 3000 steps: more than the 10 000 that must be counted
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Recording]:
+    return adak_contact.perform(library.load("spined"), SECONDS)
+
+
+def test_least_squares_reaches_the_exact_solution(runs: dict[str, Recording]) -> None:
+    claim = adak_contact.exactness(runs)
+    assert claim.verdict == "reproduced"
+    assert isinstance(claim.measured, float)
+    assert claim.measured >= 99.0
+    assert "12000 recorded steps" in claim.note
+    assert "Started from nothing" in claim.note
+
+
+def test_what_the_fallback_solved_does_not_count(runs: dict[str, Recording]) -> None:
+    rec = runs["trot"]
+    swept = np.zeros(len(rec))
+    swept[:500] = 7.0
+    columns = {**rec.columns, "contact_sweeps": swept}
+    helped = Recording(rec.robot, columns, meta=rec.meta)
+    assert adak_contact.exact(helped) == (len(rec) - 500, len(rec))
+    assert adak_contact.exactness({**runs, "trot": helped}).verdict == "not_reproduced"
+
+
+def test_too_few_steps_prove_nothing(runs: dict[str, Recording]) -> None:
+    few = {key: runs[key] for key in ("trot", "trot, cold starts")}
+    assert adak_contact.exactness(few).verdict == "not_reproduced"
+
+
+def test_it_stands_drops_and_trots(runs: dict[str, Recording]) -> None:
+    made = [
+        adak_contact.stands(runs["stand"], SECONDS),
+        adak_contact.drops(runs["drop"], SECONDS),
+        adak_contact.trots(runs["trot"], SECONDS),
+    ]
+    assert [(claim.id, claim.verdict) for claim in made] == [
+        (key, "reproduced") for key in ("stands", "drops", "trots")
+    ]
+    assert all("spine's motors" in claim.note for claim in made)
+
+
+def test_a_run_cut_short_is_no_success(runs: dict[str, Recording]) -> None:
+    assert adak_contact.stands(runs["stand"], 2 * SECONDS).verdict == "not_reproduced"
+    standing = adak_contact.trots(runs["stand"], SECONDS)
+    assert standing.verdict == "not_reproduced"  # it does not move
+
+
+def test_the_spine_is_bent_by_command(runs: dict[str, Recording]) -> None:
+    rec = runs["trot"]
+    pitch = rec["command_position"][:, rec.robot.joint_names.index("spine_pitch")]
+    assert np.abs(pitch).max() == pytest.approx(adak_contact.BEND, rel=1e-2)
+    assert np.abs(rec.torque[:, 0]).max() > 1.0
+
+
+def test_hard_contact_stands_and_trots_where_a_stiff_spring_does_not() -> None:
+    robot = library.load("spined")
+    hard = adak_steps.Bench(robot, Complementarity(method="least_squares"))
+    spring = adak_steps.Bench(robot, adak_steps.SpringDamper())
+    none, stiff = (1.0, 1.0), (1e6, 50.0)
+    assert hard.stands(0.1, none)
+    assert hard.trots(1e-2, none)
+    assert not spring.stands(5e-3, stiff)
+    assert not spring.trots(5e-3, stiff)
+    assert spring.stands(1e-3, stiff)
+    assert spring.trots(1e-3, stiff)
+
+
+def test_the_verdict_on_stability_follows_the_steps() -> None:
+    hard = LargestStep("hard", 0.1, 0.012, 0.0, kind="hard")
+    soft, stiff = LargestStep("soft", 0.02, 0.012, 7.0, "50"), LargestStep("stiff", 2e-3, 2e-3, 0.1, "50")
+    own = LargestStep("own", 0.1, 0.012, 0.1, kind="implicit")
+    claim = adak_steps.stability([hard, soft, stiff, own])
+    assert claim.verdict == "reproduced"
+    assert "keeps up" in claim.note
+    assert "not the spring" in claim.note
+    ahead = dataclasses.replace(stiff, trots=0.02)
+    equal = dataclasses.replace(soft, stands=0.1)
+    for other in (ahead, equal):
+        assert adak_steps.stability([hard, other, stiff, own]).verdict == "not_reproduced"
