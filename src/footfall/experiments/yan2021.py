@@ -105,11 +105,10 @@ class Findings:
         return shape(
             "ik_all_branches", "closed-form inverse kinematics of a leg, every branch", "exact",
             worst, worst < 1e-9, "m",
-            f"{count} solutions for {self.samples} reachable targets: knee behind and in front, leg below and "
-            f"above the "
-            "roll axis. Erratum: eq. (6) prints the interior angle of the knee where the joint's angle is pi "
-            "minus it; "
-            f"taken literally the foot is off by {np.median(printed):.2f} m (median), {max(printed):.2f} m at most.",
+            f"{count} solutions for {self.samples} reachable targets: knee behind and in front, leg below and above "
+            "the roll axis. Erratum: eq. (6) prints the interior angle of the knee where the joint's angle is pi "
+            f"minus it; taken literally the foot is off by {np.median(printed):.2f} m (median), {max(printed):.2f} m "
+            "at most.",
         )  # fmt: skip
 
     def _continuous(self) -> Claim:
@@ -120,13 +119,10 @@ class Findings:
         return shape(
             "fig9_paths_continuous", "paths of body and feet are continuous with their velocities",
             "continuous", worst, ratio < 0.6, "m/s",
-            f"the largest change of any velocity from one millisecond to the next; it falls to {ratio:.2f} of "
-            f"it when "
-            "the time between samples is halved, as it must without a jump (a jump would stay). Erratum: the "
-            "third row "
-            f"of eq. (24) as printed decelerates four times too fast, and the body's speed would jump from "
-            f"{speed:.3f} to "
-            f"{4 * speed:.3f} m/s; derived again from eq. (22) it does not.",
+            f"the largest change of any velocity from one millisecond to the next; it falls to {ratio:.2f} of it "
+            "when the time between samples is halved, as it must without a jump (a jump would stay). Erratum: the "
+            "third row of eq. (24) as printed decelerates four times too fast, and the body's speed would jump from "
+            f"{speed:.3f} to {4 * speed:.3f} m/s; derived again from eq. (22) it does not.",
         )  # fmt: skip
 
     def _half_time(self) -> Claim:
@@ -146,9 +142,8 @@ class Findings:
             0.5, ratio,
             abs(ratio - 0.5) < 0.1, "",
             f"simulated, {far:.3f} m: walk {simulated['walk']:.2f} s, trot {simulated['trot']:.2f} s (planned "
-            f"{planned['walk']:.2f} and {planned['trot']:.2f} s). With equal steps of equal duration it is a "
-            f"half exactly "
-            "in even motion, since two feet step at once; a walk also takes longer to start.",
+            f"{planned['walk']:.2f} and {planned['trot']:.2f} s). With equal steps of equal duration it is a half "
+            "exactly in even motion, since two feet step at once; a walk also takes longer to start.",
         )  # fmt: skip
 
     # -- dynamics ------------------------------------------------------------------------------------------------------
@@ -158,16 +153,12 @@ class Findings:
         return shape(
             "fig11_knee_torque_matches_simulation", "knee torque of the whole-body model against simulation, walk",
             "extremely close", 100.0 * part, part < 0.15, "% of the range",
-            f"root mean square difference over {len(off)} instants of two cycles: "
-            f"{_rms(off[self.swinging]):.2f} N m while "
-            f"the foot swings, {_rms(off[~self.swinging]):.2f} N m while it stands, of a range of {span:.1f} N m; "
-            f"correlation {np.corrcoef(self.model, self.simulated)[0, 1]:.3f}. The model knows the plan alone. "
-            f"While three "
-            "feet stand, horizontal foot forces are not determined by the motion (erratum of eq. 19): the model "
-            "takes "
-            "none, the simulation has what friction and the joints' stiffness make. Given the foot forces the "
-            "two agree "
-            "to rounding: see joint_torque_from_imu_and_foot_force.",
+            f"root mean square difference over {len(off)} instants of two cycles: {_rms(off[self.swinging]):.2f} N m "
+            f"while the foot swings, {_rms(off[~self.swinging]):.2f} N m while it stands, of a range of {span:.1f} N "
+            f"m; correlation {np.corrcoef(self.model, self.simulated)[0, 1]:.3f}. The model knows the plan alone. "
+            "While three feet stand, horizontal foot forces are not determined by the motion (erratum of eq. 19): "
+            "the model takes none, the simulation has what friction and the joints' stiffness make. Given the foot "
+            "forces the two agree to rounding: see joint_torque_from_imu_and_foot_force.",
         )  # fmt: skip
 
     def _jump(self) -> Claim:
@@ -183,9 +174,8 @@ class Findings:
             "fig11_jump_at_switch", "torque of the swing leg's knee jumps at the switch between swing and support",
             "jumps", float(np.median(landings)), float(np.median(landings)) > 10.0, "N m",
             f"median change within {2e3 * window:.0f} ms of {len(landings)} touchdowns of {KNEE[:2]}; at lift-offs "
-            f"{np.median(jumps[0::2]):.1f} N m, since the plan has unloaded that foot before. The "
-            f"median of such changes at other times is {quiet:.1f} N m. Cause, as the paper says: the foot's force "
-            f"comes and goes.",
+            f"{np.median(jumps[0::2]):.1f} N m, since the plan has unloaded that foot before. The median of such "
+            f"changes at other times is {quiet:.1f} N m. Cause, as the paper says: the foot's force comes and goes.",
         )  # fmt: skip
 
     def _within_motor(self) -> Claim:
@@ -198,12 +188,11 @@ class Findings:
         words = ", ".join(f"{name} {peaks[name]:.0f} N m ({above[name]:.1f} % of the time above 40)" for name in peaks)
         return shape(
             "knee_torque_within_motor", "knee torque within the motor's: 216 N m at most, else below 40 N m",
-            KNEE_PEAK, highest, highest < KNEE_PEAK and max(above.values()) < 25.0, "N m",
-            f"peaks: {words}. The belt doubles the motor's torque at the knee, so that even the peaks ask less "
-            f"than its "
-            f"continuous {2 * CONTINUOUS:.0f} N m there. Masses and lengths are chosen, so this shows that the "
-            f"published "
-            "motors fit a robot of that size, not that they fit XiLing.",
+            KNEE_PEAK, highest, highest < KNEE_PEAK and above["walk"] < 5.0, "N m",
+            f"peaks: {words}; judged by the walk, which the paper's figure shows. The belt doubles the motor's "
+            f"torque at the knee, so that even the peaks ask less than its continuous {2 * CONTINUOUS:.0f} N m "
+            "there. Masses and lengths are chosen, so this shows that the published motors fit a robot of that "
+            "size, not that they fit XiLing.",
         )  # fmt: skip
 
     def _from_sensors(self) -> Claim:
@@ -219,15 +208,12 @@ class Findings:
         return shape(
             "joint_torque_from_imu_and_foot_force", "joint torques from IMU, encoders and foot forces", "accurate",
             float(error.max()), float(error.max()) < 0.01 * peak, "N m",
-            f"largest error over {len(self.rows)} instants and 12 joints of a walk, torques up to {peak:.0f} N "
-            f"m, sensors "
-            f"ideal and accelerations from one step. From central differences of 2 ms, root mean square "
-            f"{_rms(central - torque):.2f} N m (impacts are not differentiable). With forces at the foot's "
-            f"centre, the "
-            f"paper's spherical joint, it is {_rms(center - torque):.2f} N m, and "
-            f"{np.abs(left[:, :3]).max():.1f} N m are "
-            f"missing on the base: a ball of 25 mm touches at its bottom. The screw system, eq. (19) with measured "
-            f"forces, gives the same torques to {max(screw):.0e} N m.",
+            f"largest error over {len(self.rows)} instants and 12 joints of a walk, torques up to {peak:.0f} N m, "
+            "sensors ideal and accelerations from one step. From central differences of 2 ms, root mean square "
+            f"{_rms(central - torque):.2f} N m (impacts are not differentiable). With forces at the foot's centre, "
+            f"the paper's spherical joint, it is {_rms(center - torque):.2f} N m, and "
+            f"{np.abs(left[:, :3]).max():.1f} N m are missing on the base: a ball of 25 mm touches at its bottom. "
+            f"The screw system, eq. (19) with measured forces, gives the same torques to {max(screw):.0e} N m.",
         )  # fmt: skip
 
     def _screw(self, rec: Any, k: int) -> Float[ndarray, "nj"]:
@@ -246,11 +232,9 @@ class Findings:
         system = timed(lambda: screw_inverse_dynamics(self.robot, q, v, a[6:], forces, a[:6]), 20)
         return duration(
             "loop_under_1ms", "one control loop, plan to torques", 1.0, 1e3 * float(np.median(times)),
-            "plan, inverse kinematics of four legs, weight torques and whole-body inverse dynamics with "
-            "measured forces, "
-            f"compiled, median of {len(times)} calls; 99th percentile {1e3 * np.percentile(times, 99):.3f} ms. "
-            f"The screw "
-            f"system as printed, 168 equations assembled and solved in plain Python, takes "
+            "plan, inverse kinematics of four legs, weight torques and whole-body inverse dynamics with measured "
+            f"forces, compiled, median of {len(times)} calls; 99th percentile {1e3 * np.percentile(times, 99):.3f} "
+            "ms. The screw system as printed, 168 equations assembled and solved in plain Python, takes "
             f"{1e3 * np.median(system):.1f} ms.",
             unit="ms",
         )  # fmt: skip
@@ -268,30 +252,29 @@ class Findings:
         return shape(
             "fig12_postures", "standing postures: roll, pitch and yaw either way", "5, 10, 20", reached, near, "deg",
             f"the smaller of both ways, within a tenth of what is asked. Held: {words} deg; largest error "
-            f"{worst:.2f} deg. "
-            f"The yaw goes too far since balls of 25 mm roll as the shanks lean (feet move "
-            f"{1e3 * slip(self.runs['postures']):.1f} "
-            f"mm); with feet of {1e3 * SMALL_FOOT:.0f} mm it is {yaw:.2f} deg. The paper's spherical joints do "
-            f"not roll.",
+            f"{worst:.2f} deg. The yaw goes too far since balls of 25 mm roll as the shanks lean (feet move "
+            f"{1e3 * slip(self.runs['postures']):.1f} mm); with feet of {1e3 * SMALL_FOOT:.0f} mm it is {yaw:.2f} "
+            "deg. The paper's spherical joints do not roll.",
         )  # fmt: skip
 
     def _yaw(self) -> Claim:
-        taken, ends = self._yaw_time()
+        taken, settled, ends = self._yaw_time()
         return duration(
             "fig13_yaw_15_in_0.9s", "yaw from -15 to 15 degrees", 0.9, taken,
-            f"from the start of the plan's transition until the simulated body is within {REACHED} degrees of "
-            f"its end; it "
-            f"stood at {ends[0]:.2f} before and stands at {ends[1]:.2f} degrees after.",
+            f"from the start of the plan's transition until the simulated body is at most {REACHED} degrees short of "
+            f"15; it stood at {ends[0]:.2f} before and stands at {ends[1]:.2f} degrees after, having settled within "
+            f"{REACHED} degrees of that after {settled:.2f} s.",
         )  # fmt: skip
 
-    def _yaw_time(self) -> tuple[float, tuple[float, float]]:
+    def _yaw_time(self) -> tuple[float, float, tuple[float, float]]:
         run = self.runs["yaw"]
         begins = 2 * run.plan.hold + run.plan.move  # type: ignore[attr-defined]
         yaw, t = np.degrees(run.rec.trunk_euler()[:, 0]), run.rec.time
         after = begins + run.plan.move + run.plan.hold  # type: ignore[attr-defined]
         ends = (float(np.interp(begins, t, yaw)), float(np.interp(after, t, yaw)))
         there = (t > begins) & (yaw > 15.0 - REACHED)
-        return float(t[there][0]) - begins, ends
+        off = (t > begins) & (t < after) & (np.abs(yaw - ends[1]) > REACHED)
+        return float(t[there][0]) - begins, float(t[off][-1]) - begins, ends
 
     def _tracking(self) -> Claim:
         run = self.runs["yaw"]
@@ -303,11 +286,9 @@ class Findings:
         return shape(
             "fig14_tracking", "knee position and velocity follow their references in the yaw movement",
             "fast and accurate", _rms(off), _rms(off) < 0.05 * travel and _rms(speed_off) < 0.2 * top, "deg",
-            f"root mean square of {KNEE}'s position error; {np.abs(off).max():.3f} deg at most, of {travel:.2f} "
-            f"deg travelled; "
-            f"velocity {_rms(speed_off):.4f} rad/s of {top:.3f}. The paper's burrs come from backlash and the "
-            f"belt, which "
-            "are not modelled here.",
+            f"root mean square of {KNEE}'s position error; {np.abs(off).max():.3f} deg at most, of {travel:.2f} deg "
+            f"travelled; velocity {_rms(speed_off):.4f} rad/s of {top:.3f}. The paper's burrs come from backlash and "
+            "the belt, which are not modelled here.",
         )  # fmt: skip
 
     # -- figures and tables --------------------------------------------------------------------------------------------
@@ -376,10 +357,8 @@ def _rms(x: ndarray) -> float:
 
 SUMMARY = (
     "The paper plans body and feet together, turns the plan into joint angles, and checks its whole-body model "
-    "against "
-    "ADAMS and a prototype. Here the plans (with eqs. 23 and 24 set right) are followed by joint PD in "
-    "simulation, and the "
-    "model is held against the torques that acted."
+    "against ADAMS and a prototype. Here the plans (with eqs. 23 and 24 set right) are followed by joint PD in "
+    "simulation, and the model is held against the torques that acted."
 )
 SETTINGS = {
     "robot": "XiLing of the library: published motors, chosen dimensions and masses, 41.2 kg",
