@@ -27,7 +27,7 @@ from footfall.report.stage import viser
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PULSE = 0.1  # [s] between questions whether a browser is still there
-SILENCE = 0.4  # [s] without an answer: the browser is lost
+SILENCE = 0.42  # [s] without an answer: the browser is lost, and known to be within half a second
 COOKIE = "footfall_token"
 _MOST_BYTES = 4 << 20  # of one message from a browser: nothing that we ask for is larger
 _starting = threading.Lock()

@@ -1,7 +1,7 @@
 """A simulation that runs in a thread, beside the clock, and does what it is told between two steps.
 
-Whoever gives commands must be heard: when ``present`` says that nobody is there any more, the velocity command becomes
-zero, and stays so until a new one is given.
+Whoever gives commands must be heard: while ``present`` says that nobody is there, the velocity command is zero. A short
+silence is forgiven, as of a browser that is busy; after a longer one the command is forgotten.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from footfall.view.history import History
 FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _LOOK = 0.01  # [s] of simulated time between looks at the command
 _PUSH = 0.15  # [s] that a push lasts
+_FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
 GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04")
 
 
@@ -86,6 +87,7 @@ class Driver:
         self.command = Command()
         self.paused, self.pace = False, 1.0
         self.message = ""  # what last went wrong, in one sentence
+        self.silent, self._heard = False, time.monotonic()  # whoever gave the command does not answer
         self.real_time = 0.0  # simulated over wall time
         self.history = History()
         self.recording: Path | None = None
@@ -150,6 +152,8 @@ class Driver:
             return self.message
         if self.sim.stopped is not None:
             return f"{self.sim.stopped.message}: reset to go on"
+        if self.silent:
+            return "no answer from the browser: standing still"
         return "paused" if self.paused else "running"
 
     # -- in the thread -------------------------------------------------------------------------------------------------
@@ -182,9 +186,13 @@ class Driver:
 
     def _heed(self) -> None:
         """Give the simulation its command, or zero if nobody is there to have given it."""
-        if self.command != Command() and not self.present():
+        self.silent = self.command != Command() and not self.present()
+        now = time.monotonic()
+        if not self.silent:
+            self._heard = now
+        elif now - self._heard > _FORGIVEN:
             self.command = Command()
-        self.sim.command = self.command
+        self.sim.command = Command() if self.silent else self.command
 
     def _advance(self, seconds: float) -> None:
         """Some simulated time, in pieces; less when the machine is too slow for it."""

@@ -20,7 +20,8 @@ from footfall.view.driver import CHOICES, Driver
 from footfall.view.plots import Plots
 
 PARTS = ("forward", "sideways", "turn", "height")
-UNITS = {"forward": "m/s", "sideways": "m/s, left", "turn": "rad/s, left", "height": "m"}
+UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m"}
+HINTS = {"forward": "W, S", "sideways": "to the left: Q, E", "turn": "to the left: A, D", "height": "Z, X"}
 STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005}
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1}
 KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change
@@ -29,7 +30,6 @@ KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the com
     ("Higher", "Z", "height", 0.01), ("Lower", "X", "height", -0.01),
 )  # fmt: skip
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
-_SILENCED = "No browser: the robot was told to stand."
 
 
 class LivePage:
@@ -60,6 +60,7 @@ class LivePage:
     def _left(self, client: Any) -> None:
         if client.client_id == self.commander:
             self.commander = None
+            self.driver.command = Command()
 
     def _from(self, event: Any) -> bool:
         """Remember who gave a command; False for changes that we made ourselves."""
@@ -71,7 +72,8 @@ class LivePage:
     # -- controls ------------------------------------------------------------------------------------------------------
     def _controls(self) -> None:
         gui = self.gui
-        gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False, show_share_button=False)
+        gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
+        gui.main_panel.dock_right()
         self.status = gui.add_markdown("preparing …")
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive"):
@@ -89,7 +91,12 @@ class LivePage:
             for key in PARTS:
                 limit = float(getattr(LIMITS, key))
                 slider = gui.add_slider(
-                    f"{key} [{UNITS[key]}]", min=-limit, max=limit, step=STEPS[key], initial_value=0.0
+                    f"{key} [{UNITS[key]}]",
+                    min=-limit,
+                    max=limit,
+                    step=STEPS[key],
+                    initial_value=0.0,
+                    hint=HINTS[key],
                 )
                 slider.on_update(functools.partial(self._slid, key))
                 self.sliders[key] = slider
@@ -213,7 +220,7 @@ class LivePage:
         numbers = [f"{driver.sim.time:.1f} s", f"{driver.real_time:.2f} × real time"]
         arrays = driver.history.rows
         if arrays:
-            recent = np.array(arrays)[-100:, 2].mean()
+            recent = round(float(np.array(arrays)[-100:, 2].mean()), 2) + 0.0
             numbers.append(f"{recent:.2f} m/s forward")
         if np.isfinite(self.stage.margin):
             numbers.append(f"margin {1e3 * self.stage.margin:.0f} mm")

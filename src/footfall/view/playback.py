@@ -35,7 +35,8 @@ class PlaybackPage:
         self.start, self.end = float(rec.time[0]), float(rec.time[-1])
         self.pace, self._moved = 1.0, False
         self._stop = threading.Event()
-        gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False, show_share_button=False)
+        gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
+        gui.main_panel.dock_right()
         self.status = gui.add_markdown(self._words(0))
         step = max(1e-3, round((self.end - self.start) / 2000, 3))
         last = max(self.end, self.start + step)

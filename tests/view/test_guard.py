@@ -1,0 +1,154 @@
+"""The server trusts nobody: loopback, Host, Origin, token, junk, silence (R7, R8)."""
+
+import base64
+import os
+import socket
+import struct
+import time
+
+import pytest
+
+from footfall.control.interface import Command
+from footfall.errors import FootfallError, InputError
+from footfall.report.server import Server
+from footfall.report.stage import viser
+
+
+def ask(server, path="/", upgrade=False, **headers):
+    """(status line, headers and start of the body, socket) of a hand-made request."""
+    lines = {"Host": f"127.0.0.1:{server.port}"}
+    if upgrade:
+        key = base64.b64encode(os.urandom(16)).decode()
+        lines |= {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": key}
+        lines |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Protocol": f"viser-v{viser().__version__}"}
+        lines |= {"Origin": f"http://127.0.0.1:{server.port}"}
+    lines |= {name.replace("_", "-"): value for name, value in headers.items()}
+    text = f"GET {path} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items() if v is not None) + "\r\n"
+    link = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    link.sendall(text.encode())
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += link.recv(4096)
+    return answer.split(b"\r\n")[0].decode(), answer.decode("latin-1"), link
+
+
+def status(server, *args, **headers):
+    line, _, link = ask(server, *args, **headers)
+    link.close()
+    return int(line.split()[1])
+
+
+@pytest.fixture(scope="module")
+def server():
+    made = Server()
+    yield made
+    made.stop()
+
+
+def test_it_listens_on_loopback_alone(server):
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+    assert server.address == f"http://127.0.0.1:{server.port}/"
+
+
+def test_own_host_is_served_with_a_policy_that_lets_nothing_out(server):
+    line, answer, link = ask(server)
+    link.close()
+    assert " 200 " in line
+    assert "connect-src 'self'" in answer
+    assert status(server, Host=f"localhost:{server.port}") == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}", ""]
+)
+def test_foreign_host_is_refused(server, host):
+    assert status(server, Host=host.format(port=server.port)) in (400, 403)
+    assert status(server, "/", True, Host=host.format(port=server.port)) in (400, 403)
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", None, "https://127.0.0.1:{port}", "http://127.0.0.1:1"]
+)
+def test_foreign_null_and_missing_origin_cannot_open_a_link(server, origin):
+    assert status(server, "/", True, Origin=origin and origin.format(port=server.port)) == 403
+
+
+def test_own_origin_opens_a_link(server):
+    assert status(server, "/", True) == 101
+
+
+def test_paths_do_not_climb(server):
+    assert status(server, "/../../pyproject.toml") == 404
+    assert status(server, "/%2e%2e/%2e%2e/etc/passwd") == 404
+
+
+def test_bound_elsewhere_a_token_is_needed_and_kept_in_a_cookie():
+    server = Server(host="0.0.0.0")
+    try:
+        assert len(server.token) >= 16
+        assert server.token in server.address
+        assert status(server) == 403
+        assert status(server, "/?token=wrong") == 403
+        line, answer, link = ask(server, f"/?token={server.token}")
+        link.close()
+        assert " 200 " in line
+        cookie = next(row for row in answer.split("\r\n") if row.startswith("Set-Cookie")).split(": ")[1].split(";")[0]
+        assert status(server, "/", True) == 403
+        assert status(server, "/", True, Cookie=cookie) == 101
+        assert status(server, "/", True, Cookie=cookie, Origin="http://evil.example") == 403
+    finally:
+        server.stop()
+
+
+def test_a_closed_server_serves_nobody():
+    server = Server(closed=True)
+    try:
+        assert status(server) == 403
+    finally:
+        server.stop()
+
+
+def test_a_port_in_use_is_named(server):
+    with pytest.raises(FootfallError, match=f"port {server.port} is in use"):
+        Server(port=server.port)
+    with pytest.raises(InputError, match="between 0 and 65535"):
+        Server(port=70000)
+
+
+def frame(payload, opcode=2):
+    """A masked frame of a client."""
+    size = bytes([0x80 | len(payload)]) if len(payload) < 126 else bytes([0xFE]) + struct.pack(">H", len(payload))
+    return bytes([0x80 | opcode]) + size + b"\0\0\0\0" + payload
+
+
+@pytest.mark.parametrize("junk", [b"", b"\xff" * 100, os.urandom(2000), b"\x81\xa4type\xa3xyz"])
+def test_junk_costs_nobody_else_anything(server, junk):
+    for opcode in (1, 2):
+        _, _, link = ask(server, "/", True)
+        link.sendall(frame(junk, opcode))
+        link.close()
+    assert status(server) == 200
+    assert status(server, "/", True) == 101
+
+
+def test_a_browser_that_falls_silent_is_followed_by_a_zero_command_within_half_a_second(live):
+    links, followed = live.server.viser._websock_server._live_connections, False
+    for _ in range(5):  # a busy machine may be too slow to follow the command at all before it ends
+        _, _, link = ask(live.server, "/", True)  # open, and answers no question
+        deadline = time.monotonic() + 10
+        while not links and time.monotonic() < deadline:
+            time.sleep(0.005)
+        client, connection = next(iter(links.items()))
+        live.page.commander = client
+        live.driver.ask(forward=0.4)
+        last_heard = live.server.heard[connection]
+        while time.monotonic() < last_heard + 0.5:
+            followed |= live.driver.sim.command.forward == 0.4
+            time.sleep(0.005)
+        assert live.driver.sim.command == Command()
+        link.close()
+        while links and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if followed:
+            break
+    assert followed
