@@ -232,7 +232,7 @@ def drops(rec: Recording, seconds: float = SECONDS) -> Claim:
     note = (
         f"{1e3 * DROP:.0f} mm of air under the feet: they land after {rec.time[touched]:.3f} s (free fall:"
         f" {np.sqrt(2 * DROP / 9.81):.3f} s), the trunk falls from {z[0]:.3f} to {z.min():.3f} m and comes to rest at"
-        f" {z[-1]:.3f} m on four feet; contact takes {losing:.2f} J and gives none. {_spine(rec)}"
+        f" {z[-1]:.3f} m on four feet; contact takes {losing:.2f} J. {_spine(rec)}"
         f" In {over} of {len(rec)} steps, at the impact, implicit feedback takes a torque past its motor's limit."
     )
     return shape("drops", "the spined robot lands from a drop", True, there, there, note=note)

@@ -123,6 +123,7 @@ class LargestStep:
     sink: float  # [mm] of a foot that carries a quarter of the weight
     words: str = ""
     kind: str = "spring"  # hard, spring (explicit), implicit
+    others: tuple[float, float] = (0.0, 0.0)  # standing and trotting, each with the damper that suits it best
 
     @property
     def both(self) -> float:
@@ -142,13 +143,9 @@ class Bench:
             trial_step, trial, self.start, 1e-3, 1.0, np.ones(2), verify=False
         )  # fmt: skip
 
-    def largest(self, constants: Sequence[float] = (1.0, 1.0), more_than: float = 0.0) -> tuple[float, float]:
-        """The largest steps at which it stands, and trots; 0 where there is none, the next smaller must hold as well.
-
-        A model that does not stand with steps above ``more_than`` is not asked to trot.
-        """
-        standing = _first(self.stands, constants)
-        return standing, _first(self.trots, constants) if standing > more_than else 0.0
+    def largest(self, constants: Sequence[float] = (1.0, 1.0)) -> tuple[float, float]:
+        """The largest steps at which it stands, and trots; 0 for none. The next smaller one must hold as well."""
+        return _first(self.stands, constants), _first(self.trots, constants)
 
     def stands(self, dt: float, constants: Sequence[float]) -> bool:
         end = self._last(dt, STANDING, 0.0, constants)
@@ -191,7 +188,7 @@ def _first(holds: Callable[[float, Sequence[float]], bool], constants: Sequence[
 
 
 def largest_steps(robot: Robot, quick: bool = False) -> tuple[LargestStep, ...]:
-    """Hard contact, springs of rising stiffness the best damper for each, Hertz as printed, and ours, implicit."""
+    """Hard contact, springs of rising stiffness with their best dampers, Hertz as printed, and ours, implicit."""
     load = robot.mass * 9.81 / 4
     hard = Bench(robot, Complementarity(method="least_squares")).largest()
     made = [LargestStep("hard", *hard, 0.0, kind="hard")]
@@ -200,9 +197,11 @@ def largest_steps(robot: Robot, quick: bool = False) -> tuple[LargestStep, ...]:
         sink = 1e3 * load / stiffness
         best = LargestStep(f"spring, {stiffness / 1e3:g} kN/m", 0.0, 0.0, sink, "no damper will do")
         for damping in DAMPINGS[::2] if quick else DAMPINGS:
-            found = springs.largest((stiffness, damping), best.both)
-            if min(found) > best.both:
+            found = springs.largest((stiffness, damping))
+            others = (max(best.others[0], found[0]), max(best.others[1], found[1]))
+            if (min(found), found[0]) > (best.both, best.stands):
                 best = LargestStep(best.name, *found, sink, f"{damping:g}")
+            best = replace(best, others=others)
         made.append(best)
     printed, own = Compliant.as_printed(), Compliant()
     if not quick:
@@ -222,17 +221,17 @@ def stability(steps: Sequence[LargestStep]) -> Claim:
     """Hard contact against all springs: none may be ahead in standing or trotting, and all must be behind in one."""
     hard, own = (next(s for s in steps if s.kind == kind) for kind in ("hard", "implicit"))
     springs = [s for s in steps if s.kind == "spring"]
-    stands, trots = max(s.stands for s in springs), max(s.trots for s in springs)
+    stands = max(max(s.stands, s.others[0]) for s in springs)
+    trots = max(max(s.trots, s.others[1]) for s in springs)
     soft = max(springs, key=lambda s: s.both)
     stiff = [s for s in springs if s.sink <= RIGID]
     best = max(stiff, key=lambda s: s.both)
-    beaten = all(
-        s.stands <= hard.stands and s.trots <= hard.trots and (s.stands, s.trots) != (hard.stands, hard.trots)
-        for s in springs
-    )
+    equal = any(s.stands >= hard.stands and s.trots >= hard.trots for s in springs)
+    beaten = stands <= hard.stands and trots <= hard.trots and not equal
     tie = (
         f" In the trot the softest spring keeps up ({soft.name}, feet {soft.sink:.2g} mm deep, {_ms(soft.trots)}):"
-        " there the gait itself, sampled so coarsely, is the limit, for the implicit contact as well."
+        " there the gait itself, sampled so coarsely, is the limit, for the implicit contact as well,"
+        " and by the smaller of its two steps that spring draws level."
         if soft.trots >= hard.trots
         else ""
     )
