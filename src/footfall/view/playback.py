@@ -13,7 +13,7 @@ from footfall.report.replay import look_from
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light, size_of
 from footfall.simulate.recording import Recording
-from footfall.view.plots import COLORS
+from footfall.view.plots import AXES, COLORS
 
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1, "2 ×": 2.0}
 _FRAME = 1.0 / 30.0  # [s]
@@ -109,7 +109,10 @@ class PlaybackPage:
                 *({"label": n, "stroke": COLORS[k % 6], "width": 1.2} for k, n in enumerate(lines)),
             )
             data = (time_, *(np.ascontiguousarray(np.nan_to_num(line[rows])) for line in lines.values()))
-            gui.add_uplot(data, series, title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}})
+            gui.add_uplot(
+                data, series, title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}}, axes=AXES,
+                legend={"show": len(lines) > 1},
+            )  # fmt: skip
 
         with gui.add_folder("Plots"):
             if rec.robot.floating:

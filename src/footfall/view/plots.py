@@ -9,6 +9,7 @@ import numpy as np
 from footfall.view.history import History
 
 COLORS = ("#2e75b6", "#d66e28", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
+AXES: Any = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {})
 _FEW = 150  # points a line
 
 
@@ -51,7 +52,7 @@ class Plots:
         empty = tuple(np.zeros(2) for _ in range(len(names) + 1))
         return gui.add_uplot(
             empty, _series(names), title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}},
-            legend={"show": len(names) > 1},
+            legend={"show": len(names) > 1}, axes=AXES,
         )  # fmt: skip
 
 
