@@ -18,7 +18,7 @@ from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light, size_of
 from footfall.simulate.recording import Recording
 
-FRAMES = 25.0  # a second
+FRAMES = 20.0  # a second
 LONGEST = 20.0  # [s] that are shown
 _PATH = 400  # places of a path
 
