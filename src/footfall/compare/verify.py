@@ -55,7 +55,7 @@ def verify(
     plain = {"auto": min(samples, _PLAIN), "numpy": samples, "batch": 0}[backend]
     states = with_modes(robot, random_states(robot, samples, seed))
     chosen, skipped = _sides(robot, sides)
-    identities = (*LAWS, *STANCE_LAWS) if laws else ()
+    identities = _identities(chosen) if laws else ()
     steps = sum(len(side) for side in chosen.values()) + len(identities)
     tick = _counter(progress, steps)
     values, traced = _evaluate_all(chosen, states, plain, tick)
@@ -77,6 +77,13 @@ def relative_errors(x: ndarray, y: ndarray, floor: float = 0.0) -> ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(x - y).max(axis=1) / scale
     return np.where(np.isfinite(error), np.minimum(error, NOT_FINITE), NOT_FINITE)
+
+
+def _identities(chosen: Iterable[str]) -> tuple[Law, ...]:
+    """The laws of the sides that take part: those of formalisms that do not are left out."""
+    names = set(chosen)
+    laws = [law for law in LAWS if "christoffel" not in law.__name__ or "lagrange" in names]
+    return (*laws, *(STANCE_LAWS if names & {"screw", "constrained", "reduced"} else ()))
 
 
 # -- sides -----------------------------------------------------------------------------------------------------------
