@@ -47,7 +47,7 @@ def test_every_rotor_mode_agrees_with_pinocchio_and_mujoco(name: str, rotors: st
 
 
 def test_real_robots_from_urdf_agree_with_pinocchio_and_mujoco(third_party: Robot) -> None:
-    report = verify(third_party, samples=20, seed=3)
+    report = verify(third_party, samples=10, seed=3)
     assert report.failures() == []
     assert report.skipped == {}
     check_medians([report])

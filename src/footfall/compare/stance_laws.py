@@ -23,7 +23,7 @@ from footfall.spatial.rotation import about_axis
 Sides = tuple[ndarray, ndarray] | None
 Law = Callable[[Robot, ndarray, ndarray, ndarray, ndarray], Sides]
 _SLOPE = about_axis(np.array([0.48, 0.6, -0.64]), 0.5)  # axes of a ground on which feet roll
-_FEW = 20
+_FEW = 8
 _BY = ("sparse", "dense")
 
 
