@@ -90,7 +90,7 @@ def test_the_robot_is_seen_to_move_when_a_speed_is_chosen(seen, live):
 def test_keys_and_buttons_act(seen, live):
     before = live.driver.command.turn
     seen.page.mouse.click(200, 350)
-    seen.page.keyboard.press("a")
+    seen.page.keyboard.press("j")
     until(lambda: live.driver.command.turn > before)
     seen.page.get_by_role("button", name="Stand still").click(timeout=SLOW)
     until(lambda: live.driver.command == Command())
@@ -134,7 +134,7 @@ def test_reset_begins_again(seen, live):
 
 def test_closing_the_page_stops_the_robot(seen, live):
     seen.page.mouse.click(200, 350)
-    seen.page.keyboard.press("w")
+    seen.page.keyboard.press("i")
     until(lambda: live.driver.sim.command.forward > 0)
     assert seen.errors == []
     seen.page.close()

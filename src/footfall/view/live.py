@@ -21,13 +21,13 @@ from footfall.view.plots import Plots
 
 PARTS = ("forward", "sideways", "turn", "height")
 UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m"}
-HINTS = {"forward": "W, S", "sideways": "to the left: Q, E", "turn": "to the left: A, D", "height": "Z, X"}
+HINTS = {"forward": "I, K", "sideways": "to the left: U, O", "turn": "to the left: J, L", "height": "Y, H"}
 STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005}
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1}
-KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change
-    ("Faster", "W", "forward", 0.1), ("Slower, backwards", "S", "forward", -0.1), ("Turn left", "A", "turn", 0.2),
-    ("Turn right", "D", "turn", -0.2), ("To the left", "Q", "sideways", 0.1), ("To the right", "E", "sideways", -0.1),
-    ("Higher", "Z", "height", 0.01), ("Lower", "X", "height", -0.01),
+KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change; W A S D Q E move the eye
+    ("Faster", "I", "forward", 0.1), ("Slower, backwards", "K", "forward", -0.1), ("Turn left", "J", "turn", 0.2),
+    ("Turn right", "L", "turn", -0.2), ("To the left", "U", "sideways", 0.1), ("To the right", "O", "sideways", -0.1),
+    ("Higher", "Y", "height", 0.01), ("Lower", "H", "height", -0.01),
 )  # fmt: skip
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
 
