@@ -1,4 +1,4 @@
-"""The regressor: inverse dynamics as a matrix times the robot's inertial parameters, and what of them can be identified.
+"""The regressor: inverse dynamics as a matrix times inertial parameters, and what of them can be identified.
 
 A body is ten numbers in its own frame: mass m, first moment h and second moment J (``spatial.inertia``). With a the
 classical acceleration of its origin less gravity, and B = α̃ + ω̃ ω̃, the wrench it needs is linear in them,

@@ -1,0 +1,473 @@
+"""What a robot weighs, from a recording; and its joint torques from IMU, encoders and foot forces.
+
+The future work of Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
+
+    Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is asked for)
+
+in the parameters θ of ``dynamics.regressor``. Their base parameters follow by weighted least squares: every degree of
+freedom is weighted by the noise that its own residual shows. All of θ, the part that no motion shows included, follows
+by a second fit in which every body is one that can exist: its pseudo-inertia [[J, h], [hᵀ, m]] is L A Aᵀ Lᵀ with
+L Lᵀ that of a prior and A lower triangular with a positive diagonal (Rucker & Wensing 2022), and log A is drawn weakly
+to zero. Joint losses and armature are kept from being negative.
+
+    found = identify(recording)
+    found.values, found.deviations, found.base.words()   # base parameters, one standard deviation, in words
+    found.joint("damping"), found.inertias               # N m s/rad a joint; (m, h, J) a body
+
+A run of ``Simulation`` recorded at every step gives its robot back to rounding. Recovered from noise
+(``tests/simulate/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four feet,
+accelerations from filtered rates, a prior 30 % too heavy and without joint losses. With noise (standard deviations)
+of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parameters come back within 0.03 kg (mass),
+4e-3 kg m (first moments) and 4e-3 kg m² (second moments), damping within 6e-3 N m s/rad, dry friction within
+0.02 N m, and every one of them within five of its standard deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.dynamics.checks import check_finite
+from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.dynamics.inverse_dynamics import inverse_dynamics
+from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
+from footfall.dynamics.regressor import (
+    JOINT_COLUMNS,
+    BaseParameters,
+    base_parameters,
+    inertia_of,
+    parameters,
+    pseudo_inertia,
+    regressor,
+)
+from footfall.errors import InputError, unknown
+from footfall.kinematics.forward import joint_rates
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.robot.description import Robot
+from footfall.simulate.recording import Recording
+from footfall.spatial import Inertia, cross, quaternion
+
+ACCELERATIONS = ("recorded", "step", "smooth")
+WORST_CONDITION = 2000.0  # of the regressor with columns of length 1: errors grow at most this much
+_LOWER = [(r, c) for r in range(4) for c in range(r + 1)]  # of a 4x4 lower triangle
+_TEN = [(3, 3), (0, 3), (1, 3), (2, 3), (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]  # in the pseudo-inertia
+_CHUNK = 512  # rows at a time
+_FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
+
+
+# -- joint torques from sensors ----------------------------------------------------------------------------------------
+class SensedTorques(NamedTuple):
+    """Joint torques [N m], and the wrench (n, f) on the base [N m, N] that sensors and model leave unexplained."""
+
+    motor: Float[ndarray, "nj"]
+    unexplained: Float[ndarray, "6"]
+
+
+def joint_torques_from_sensors(
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    joint_acceleration: Float[ndarray, "nj"],
+    imu_acceleration: Float[ndarray, "3"],
+    imu_gyro_rate: Float[ndarray, "3"],
+    foot_forces: Float[ndarray, "nf 3"],
+    imu_position: Float[ndarray, "3"] | tuple[float, float, float] = (0.0, 0.0, 0.0),
+    imu_rotation: Float[ndarray, "3 3"] | None = None,
+    ground_axes: Float[ndarray, "3 3"] | None = None,
+    stick_rate: float = 0.05,
+) -> SensedTorques:
+    """Motor torques from what a robot can measure of itself, through inverse dynamics. Plain NumPy, can be compiled.
+
+    q, v: joints from the encoders [rad, rad/s], attitude and angular velocity from the IMU; the position and the linear
+    velocity of the base are not used. ``joint_acceleration`` [rad/s²]. ``imu_acceleration``: the specific force at the
+    IMU in its axes [m/s²], g upwards at rest; since gravity is in it, none is given. ``imu_gyro_rate``: angular
+    acceleration in its axes [rad/s²]. ``foot_forces``: of the ground, world axes [N], at the lowest point of each foot
+    over a ground with ``ground_axes`` (normal last; level unless given). ``imu_position`` [m] and ``imu_rotation`` on
+    the base as in ``simulate.sensors``. ``stick_rate`` [rad/s] of dry friction.
+    """
+    if not robot.floating:
+        raise InputError(f"robot '{robot.name}' stands on a fixed base: its torques need no IMU, use inverse_dynamics")
+    R_BI = np.eye(3) if imu_rotation is None else imu_rotation
+    omega, alpha, p = v[:3], R_BI @ imu_gyro_rate, np.asarray(imu_position)
+    at_origin = R_BI @ imu_acceleration - cross(alpha, p) - cross(omega, cross(omega, p))
+    still = np.concatenate([omega, np.zeros(3), v[6:]])  # seen from a frame that moves with the base's origin
+    a = np.concatenate([alpha, at_origin, joint_acceleration])
+    needed = inverse_dynamics(robot, q, still, a, (0.0, 0.0, 0.0)) - foot_terms(robot, q, foot_forces, ground_axes)
+    passive = spring_torques(robot, q) + damping_torques(robot, v) + friction_torques(robot, v, stick_rate)
+    return SensedTorques(needed[6:] - passive, needed[:6])
+
+
+def foot_terms(
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    forces: Float[ndarray, "nf 3"],
+    ground_axes: Float[ndarray, "3 3"] | None = None,
+) -> Float[ndarray, "nv"]:
+    """Jᵀ f: generalised forces [N m, N] of forces on the feet, world axes [N], where the spheres meet the ground."""
+    R_WC = np.eye(3) if ground_axes is None else ground_axes
+    J = feet_jacobian(robot, q, "contact", R_WC)
+    return sum((J[k, 3:].T @ (R_WC.T @ forces[k]) for k in range(robot.nf)), start=np.zeros(robot.nv))
+
+
+# -- rows of a recording -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Samples:
+    """Motions and loads that belong together, one row a moment."""
+
+    q: Float[ndarray, "n nq"]
+    v: Float[ndarray, "n nv"]
+    a: Float[ndarray, "n nv"]  # dv/dt; the base's is spatial
+    rates: Float[ndarray, "n nj"]  # of the joints, as their losses feel them [rad/s]
+    torque: Float[ndarray, "n nj"]
+    force: Float[ndarray, "n nf 3"]
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def at(self, rows: ndarray) -> Samples:
+        """Some of the rows."""
+        return Samples(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+
+def samples(recording: Recording, acceleration: str | None = None, window: float = 0.055) -> Samples:
+    """Rows of a recording with accelerations.
+
+    acceleration: ``recorded`` takes the column ``a``. ``step`` takes what changed from a row to the next, the state of
+    the earlier and the loads of the later: exact for a Simulation recorded at every step of its default integrator, and
+    only there. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for measured data. None:
+    ``recorded`` where there is such a column, else ``smooth``.
+    """
+    robot = recording.robot
+    how = acceleration or ("recorded" if "a" in recording else "smooth")
+    if how not in ACCELERATIONS:
+        raise unknown("kind of acceleration", how, ACCELERATIONS)
+    if "torque" not in recording:
+        raise InputError(f"identification of robot '{robot.name}' needs the joint torques, the recording has none")
+    if len(recording) < 2:
+        raise InputError(f"identification needs at least two rows, the recording has {len(recording)}")
+    force = recording.force if "force" in recording else np.zeros((len(recording), robot.nf, 3))
+    q, v, torque = recording.q, recording.v, recording.torque
+    check_finite(robot, q=q, v=v, torque=torque, force=force)
+    if how == "recorded":
+        a = recording["a"]
+        if a.shape != v.shape:
+            raise InputError(f"column 'a' of {robot.name} must have shape {v.shape}, got {a.shape}")
+        check_finite(robot, a=a)
+        return Samples(q, v, a, v[:, robot.nv - robot.nj :], torque, force)
+    dt = np.diff(recording.time)
+    if dt.min() <= 0 or np.ptp(dt) > 1e-3 * dt.mean():
+        raise InputError("accelerations need rows at one constant time step: give them as the column 'a'")
+    if how == "step":
+        a = _step_accelerations(robot, q, v, float(dt.mean()))
+        return Samples(q[:-1], v[:-1], a, v[1:, robot.nv - robot.nj :], torque[1:], force[1:])
+    return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
+
+
+def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Float[ndarray, "n nv"]:
+    """dv/dt from row to row; the linear velocity of a floating base changes in world axes, as in ``simulate.step``."""
+    a = np.diff(v, axis=0) / dt
+    if robot.floating:
+        R_WB = np.moveaxis(quaternion.to_rotation(q[:, 3:7].T), -1, 0)
+        v_W = np.einsum("nij,nj->ni", R_WB, v[:, 3:6])
+        classical = np.einsum("nji,nj->ni", R_WB[:-1], np.diff(v_W, axis=0) / dt)
+        a[:, 3:6] = classical - np.cross(v[:-1, :3], v[:-1, 3:6])
+    return a
+
+
+def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, window: float) -> Samples:
+    """Rates and their derivatives of a cubic through each window; half a window at both ends is left out.
+
+    Loads stay as measured: a filter would smear dry friction where a joint turns back, and least squares average them.
+    """
+    from scipy.signal import savgol_filter
+
+    half = max(2, round(0.5 * window / dt))
+    if len(q) < 4 * half + 2:
+        raise InputError(f"a window of {window:g} s needs more than {4 * half} rows, the recording has {len(q)}")
+    inner = slice(half, -half)
+
+    def fitted(x: ndarray, order: int = 0) -> ndarray:
+        return savgol_filter(x, 2 * half + 1, 3, deriv=order, delta=dt, axis=0)[inner]
+
+    rates = fitted(v)
+    return Samples(q[inner], rates, fitted(v, 1), rates[:, robot.nv - robot.nj :], torque[inner], force[inner])
+
+
+# -- identification ----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Identified:
+    """What a recording says of a robot."""
+
+    robot: Robot
+    base: BaseParameters
+    values: Float[ndarray, "count"]  # of the base parameters, by weighted least squares
+    deviations: Float[ndarray, "count"]  # one standard deviation of each, for noise on the loads alone
+    theta: Float[ndarray, "np"]  # all parameters, every body one that can exist
+    condition: float  # of the weighted regressor with columns of length 1
+    residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
+    rows: int
+
+    @property
+    def physical_values(self) -> Float[ndarray, "count"]:
+        """Base parameters of the physically consistent estimate."""
+        return self.base.of(self.theta)
+
+    @property
+    def inertias(self) -> tuple[Inertia, ...]:
+        """(m, h, J) of every body of the physically consistent estimate."""
+        return tuple(inertia_of(ten) for ten in _tens(self.robot, self.theta))
+
+    @property
+    def least_eigenvalue(self) -> float:
+        """The smallest eigenvalue of all bodies' pseudo-inertias: positive."""
+        return min(float(np.linalg.eigvalsh(pseudo_inertia(ten))[0]) for ten in _tens(self.robot, self.theta))
+
+    def joint(self, name: str) -> Float[ndarray, "nj"]:
+        """``damping`` [N m s/rad], ``dry_friction`` [N m] or ``armature`` [kg m²] of every joint."""
+        if name not in self.base.joint_columns:
+            raise unknown("joint column", name, self.base.joint_columns, "this identification has")
+        start = 10 * len(self.robot.tree.bodies) + self.base.joint_columns.index(name) * self.robot.nj
+        return self.theta[start : start + self.robot.nj]
+
+
+def identify(
+    recording: Recording,
+    *,
+    prior: Robot | None = None,
+    joint_columns: Sequence[str] = ("damping", "dry_friction"),
+    acceleration: str | None = None,
+    window: float = 0.055,
+    stick_rate: float = 0.05,
+    ground_axes: Float[ndarray, "3 3"] | None = None,
+    external: Float[ndarray, "n nv"] | None = None,
+    spread: float = 0.5,
+    most_rows: int = 4000,
+    worst_condition: float = WORST_CONDITION,
+) -> Identified:
+    """Base parameters, joint losses and physically consistent inertias from a recording.
+
+    It needs the columns q, v and torque, and force if the feet touch anything (at their lowest points over a ground
+    with ``ground_axes``). Other forces that act, such as pushes, come as generalised forces in ``external`` [N m, N],
+    a row each. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot that the part no motion shows
+    is taken from, with its geometry, springs and (unless a joint column) armature; the recording's unless given.
+    ``spread``: how far log A may stray from it, as a standard deviation. ``stick_rate`` [rad/s]: of dry friction.
+    At most ``most_rows`` evenly spaced rows count. A recording without excitation, whose regressor's condition exceeds
+    ``worst_condition``, is refused.
+    """
+    robot = prior or recording.robot
+    if (robot.nq, robot.nj, robot.nf) != (recording.robot.nq, recording.robot.nj, recording.robot.nf):
+        raise InputError(f"the prior '{robot.name}' does not move like the recorded robot '{recording.robot.name}'")
+    for name in joint_columns:
+        if name not in JOINT_COLUMNS:
+            raise unknown("joint column", name, JOINT_COLUMNS)
+    if not (np.isfinite(spread) and spread > 0):
+        raise InputError(f"the spread around a prior must be positive, got {spread}")
+    rows = samples(recording, acceleration, window)
+    g_x, g_y, g_z = map(float, recording.meta.get("gravity", GRAVITY))
+    gravity = (g_x, g_y, g_z)
+    base = base_parameters(robot, joint_columns, gravity)
+    extra = np.zeros((len(recording), robot.nv)) if external is None else np.asarray(external, dtype=float)
+    if extra.shape != (len(recording), robot.nv):
+        raise InputError(f"external forces must have shape {(len(recording), robot.nv)}, got {extra.shape}")
+    lost = len(recording) - len(rows)  # the first row of steps, both ends of smooth ones
+    extra = extra[lost - lost // 2 :][: len(rows)]
+    keep = np.unique(np.round(np.linspace(0, len(rows) - 1, min(len(rows), most_rows))).astype(int))
+    rows, extra = rows.at(keep), extra[keep]
+    Y, y = _equations(robot, base, rows, extra, gravity, stick_rate, ground_axes)
+
+    factors = _factors(Y, y)
+    _, condition = _solved(factors, np.ones(robot.nv))
+    if not condition <= worst_condition:
+        raise InputError(
+            f"the recording does not excite robot '{robot.name}' enough to identify it: the condition number of its"
+            f" regressor is {condition:.3g}, more than {worst_condition:g}; move every joint and the base more"
+        )
+    sigma, least = np.ones(robot.nv), _FINEST * float(np.sqrt(np.mean(y**2))) + 1e-12
+    for _ in range(3):  # weights from residuals settle at once
+        beta, condition = _solved(factors, sigma)
+        residual = np.linalg.norm(factors @ np.append(beta, -1.0), axis=1) / np.sqrt(len(rows))
+        sigma = np.maximum(residual, least)
+    R, z = _reduced(factors, sigma)
+    deviations = np.linalg.norm(np.linalg.inv(R), axis=1)
+    theta = _physical(robot, base, R, z, spread)
+    return Identified(robot, base, beta, deviations, theta, condition, residual, len(rows))
+
+
+def _equations(
+    robot: Robot, base: BaseParameters, rows: Samples, extra: ndarray, gravity: tuple[float, float, float],
+    stick_rate: float, ground_axes: ndarray | None,
+) -> tuple[Float[ndarray, "n nv count"], Float[ndarray, "n nv"]]:  # fmt: skip
+    """(Y of the base parameters, what it must give) row by row."""
+    inertial = [k for k in base.independent if k < 10 * len(robot.tree.bodies)]
+    fast = compiling.compile(regressor, robot, target="batch", gravity=gravity)
+    axes = None if ground_axes is None else tuple(map(tuple, np.asarray(ground_axes, dtype=float)))
+    loads = compiling.compile(_loads, robot, target="batch", gravity=gravity, ground_axes=axes)
+    Y, y = [], []
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        q, v, a = rows.q[part], rows.v[part], rows.a[part]
+        Y.append(np.asarray(fast(q, v, a))[:, :, inertial])
+        y.append(np.asarray(loads(q, v, a, rows.torque[part], rows.force[part])))
+    goal = np.concatenate(y) + extra
+    behind = slice(robot.nv - robot.nj, robot.nv)
+    joint_a = rows.a[:, behind]
+    if "armature" in base.joint_columns:
+        goal[:, behind] += np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_a
+    blocks = [np.concatenate(Y)]
+    felt = {"damping": rows.rates, "dry_friction": np.tanh(rows.rates / stick_rate), "armature": joint_a}
+    for name in base.joint_columns:
+        block = np.zeros((len(rows), robot.nv, robot.nj))
+        block[:, np.arange(robot.nv - robot.nj, robot.nv), np.arange(robot.nj)] = felt[name]
+        blocks.append(block)
+    all_columns = np.concatenate(blocks, axis=2)
+    count = 10 * len(robot.tree.bodies)
+    kept = [*range(len(inertial)), *(len(inertial) + k - count for k in base.independent if k >= count)]
+    return all_columns[:, :, kept], goal
+
+
+def _loads(
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    a: Float[ndarray, "nv"],
+    torque: Float[ndarray, "nj"],
+    force: Float[ndarray, "nf 3"],
+    gravity: tuple[float, float, float],
+    ground_axes: tuple[tuple[float, ...], ...] | None = None,
+) -> Float[ndarray, "nv"]:
+    """What acts on the bodies: motors, springs and feet, less what armature and exact rotors take."""
+    axes = None if ground_axes is None else np.array(ground_axes)
+    joints = torque + spring_torques(robot, q)
+    if any(body.spins for body in robot.tree.bodies):
+        taken = inverse_dynamics(robot, q, v, a, gravity) - regressor(robot, q, v, a, gravity) @ parameters(robot)
+    else:
+        armature = np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_rates(robot, a)
+        taken = np.concatenate([np.zeros(robot.tree.base_dof), armature])
+    return np.concatenate([np.zeros(robot.tree.base_dof), joints]) + foot_terms(robot, q, force, axes) - taken
+
+
+def _factors(Y: Float[ndarray, "n nv count"], y: Float[ndarray, "n nv"]) -> Float[ndarray, "nv count+1 count+1"]:
+    """Triangular factors of (Y, y), one a degree of freedom: all that least squares with any weights need."""
+    size = Y.shape[2] + 1
+    factors = np.zeros((Y.shape[1], size, size))
+    for k in range(Y.shape[1]):
+        R = np.linalg.qr(np.concatenate([Y[:, k], y[:, k, None]], axis=1), mode="r")
+        factors[k, : len(R)] = R
+    return factors
+
+
+def _reduced(factors: ndarray, sigma: ndarray) -> tuple[Float[ndarray, "count count"], Float[ndarray, "count"]]:
+    """(R, z): |R β - z|² is the weighted sum of squares but for a constant."""
+    size = factors.shape[1]
+    R: ndarray = np.asarray(np.linalg.qr((factors / sigma[:, None, None]).reshape(-1, size), mode="r"))
+    return R[:-1, :-1], R[:-1, -1]
+
+
+def _solved(factors: ndarray, sigma: ndarray) -> tuple[Float[ndarray, "count"], float]:
+    """(weighted least squares solution, condition number of the regressor with columns of length 1)."""
+    R, z = _reduced(factors, sigma)
+    lengths = np.linalg.norm(R, axis=0)
+    if not lengths.all():
+        return np.zeros(len(z)), np.inf
+    U, s, Vt = np.linalg.svd(R / lengths)
+    if s[-1] <= 1e-14 * s[0]:
+        return np.zeros(len(z)), np.inf
+    return (Vt.T @ ((U.T @ z) / s)) / lengths, float(s[0] / s[-1])
+
+
+# -- bodies that can exist ---------------------------------------------------------------------------------------------
+def _physical(robot: Robot, base: BaseParameters, R: ndarray, z: ndarray, spread: float) -> Float[ndarray, "np"]:
+    """All parameters by Gauss-Newton steps on log A of every body, started at the prior."""
+    bodies = len(robot.tree.bodies)
+    start = parameters(robot, base.joint_columns)
+    L = np.stack([np.linalg.cholesky(nearest_pseudo_inertia(pseudo_inertia(ten))) for ten in _tens(robot, start)])
+    G = R @ base.combinations
+    inertial = 10 * bodies
+
+    def bodies_at(x: ndarray) -> tuple[ndarray, ndarray]:
+        """(ten parameters of every body, their derivatives by its own ten unknowns)."""
+        A = np.zeros((bodies, 4, 4))
+        for k, (r, c) in enumerate(_LOWER):
+            A[:, r, c] = np.exp(x[:, k]) if r == c else x[:, k]
+        M = L @ A
+        P = M @ np.swapaxes(M, 1, 2)
+        slopes = np.zeros((bodies, 10, 10))
+        for k, (r, c) in enumerate(_LOWER):
+            step = L[:, :, r] * (A[:, r, r][:, None] if r == c else 1.0)
+            dP = step[:, :, None] * M[:, None, :, c]
+            dP = dP + np.swapaxes(dP, 1, 2)
+            slopes[:, :, k] = np.stack([dP[:, i, j] for i, j in _TEN], axis=1)
+        return np.stack([P[:, i, j] for i, j in _TEN], axis=1), slopes
+
+    def residuals(x: ndarray) -> ndarray:
+        tens, _ = bodies_at(x[:inertial].reshape(bodies, 10))
+        return np.concatenate(
+            [G[:, :inertial] @ tens.ravel() + G[:, inertial:] @ x[inertial:] - z, x[:inertial] / spread]
+        )
+
+    def slope(x: ndarray) -> ndarray:
+        _, slopes = bodies_at(x[:inertial].reshape(bodies, 10))
+        D = np.zeros((inertial, inertial))
+        for k in range(bodies):
+            D[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = slopes[k]
+        weak = np.concatenate([np.eye(inertial) / spread, np.zeros((inertial, len(x) - inertial))], axis=1)
+        return np.concatenate([np.concatenate([G[:, :inertial] @ D, G[:, inertial:]], axis=1), weak])
+
+    free_sign = np.arange(len(start)) < inertial
+    found = _least_squares(residuals, slope, np.concatenate([np.zeros(inertial), start[inertial:]]), free_sign)
+    tens, _ = bodies_at(found[:inertial].reshape(bodies, 10))
+    return np.concatenate([tens.ravel(), found[inertial:]])
+
+
+def _least_squares(
+    residuals: Callable[[ndarray], ndarray], slope: Callable[[ndarray], ndarray], x: ndarray, free_sign: ndarray
+) -> ndarray:
+    """Levenberg and Marquardt's steps; unknowns that are not of free sign stay at zero or above (projected).
+
+    SciPy's ``least_squares`` does the same by a singular value decomposition a step, many times slower.
+    """
+    r, damping = residuals(x), 1e-6
+    for _ in range(200):
+        J = slope(x)
+        H, g = J.T @ J, J.T @ r
+        held = ~free_sign & (x <= 0) & (g > 0)
+        H[held], H[:, held], g[held] = 0.0, 0.0, 0.0
+        H[held, held] = 1.0
+        while damping < 1e12:
+            step = np.linalg.solve(H + damping * np.diag(np.diag(H)), -g)
+            ahead = x + np.clip(step, -2.0, 2.0)
+            ahead = np.where(free_sign, ahead, np.maximum(ahead, 0.0))
+            r_ahead = residuals(ahead)
+            if r_ahead @ r_ahead <= r @ r:
+                break
+            damping *= 10.0
+        else:
+            return x
+        gained = r @ r - r_ahead @ r_ahead
+        x, r, damping = ahead, r_ahead, max(damping / 10.0, 1e-12)
+        if gained <= 1e-10 * (r @ r) + 1e-20:
+            break
+    return x
+
+
+def nearest_pseudo_inertia(P: Float[ndarray, "4 4"], least: float = 1e-6) -> Float[ndarray, "4 4"]:
+    """P with eigenvalues below ``least`` of the largest raised to it: a prior need not be a body that can exist."""
+    sizes, axes = np.linalg.eigh(P)
+    floor = max(least * float(sizes[-1]), 1e-9)
+    return P if sizes[0] >= floor else (axes * np.maximum(sizes, floor)) @ axes.T
+
+
+def _tens(robot: Robot, theta: ndarray) -> Float[ndarray, "nb 10"]:
+    return theta[: 10 * len(robot.tree.bodies)].reshape(-1, 10)
+
+
+__all__ = [
+    "Identified", "Samples", "SensedTorques", "foot_terms", "identify", "joint_torques_from_sensors",
+    "nearest_pseudo_inertia", "samples",
+]  # fmt: skip
