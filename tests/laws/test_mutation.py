@@ -129,6 +129,7 @@ HARMLESS: dict[tuple[str, str, str], str] = {
     ("dynamics.screw_matrix", "constraint_matrix", "1"): "names of columns, which no result depends on",
     ("dynamics.screw_system", "_least_norm", "_CONSISTENT * max(float(np.abs(b).max()), 1.0)"): _GUARD,
     ("dynamics.screw_system", "_least_norm", "1.0"): _GUARD,
+    ("dynamics.screw_system", "_solved", "x + solve(b - K @ x)"): "a correction of the size of rounding",
     ("dynamics.screw_system", "_rank", "_RANK * max(float(sizes.max()), np.finfo(float).tiny)"): _GUARD,
     ("dynamics.articulated_body", "_solve", "0"): "a first value that is overwritten before it is read",
     ("dynamics.articulated_body", "_solve", "k + 1"): "more of L is filled in, above its diagonal, and never read",
