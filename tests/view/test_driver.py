@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from footfall.control.interface import Command
+from footfall.robot import library
 from footfall.simulate.recording import Recording
-from footfall.view.driver import Choice, Driver, clipped
+from footfall.view.driver import Choice, Driver, clipped, fitting_controller
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +99,12 @@ def test_what_cannot_be_made_is_said_and_the_old_goes_on(driver):
     assert isinstance(driver.choice, Choice)
 
 
-def test_every_robot_and_ground_can_be_chosen():
-    driver = Driver(Choice(robot="dynakat", ground="rough:0.03", controller="balance"))
-    driver._advance(0.05)
-    assert driver.sim.time > 0
+@pytest.mark.parametrize("name", library.names())
+def test_every_robot_stays_on_its_feet_with_the_controller_it_is_shown_with(name):
+    driver = Driver(Choice(robot=name, controller=fitting_controller(library.load(name))))
+    driver.ask(forward=0.2)
+    for _ in range(100):
+        driver._advance(0.02)
+    assert driver.sim.stopped is None
+    assert driver.sim.time > 0.5
     driver.stop()

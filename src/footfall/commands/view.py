@@ -65,15 +65,13 @@ def _recording(server: Server, rec: Any, title: str) -> Any:
 
 
 def _live(server: Server, robot: Any, subject: str) -> Any:
-    from footfall.control.named import ON_COMMAND
     from footfall.gait.pattern import LEGS
     from footfall.robot import library
-    from footfall.view.driver import Choice, Driver
+    from footfall.view.driver import Choice, Driver, fitting_controller
     from footfall.view.live import LivePage
 
-    walks = robot.floating and set(LEGS) <= set(robot.foot_names)
-    controller = ON_COMMAND[-1] if walks else "hold"
-    if not walks:
+    controller = fitting_controller(robot)
+    if controller == "hold":
         note(f"robot '{robot.name}' has not the four feet {', '.join(LEGS)} on a floating base: it is held still")
     own = None if subject in library.names() else robot
     driver = Driver(Choice(robot=robot.name, controller=controller), own=own)

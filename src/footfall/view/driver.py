@@ -40,6 +40,14 @@ _LOOK = 0.01  # [s] of simulated time between looks at the command
 _PUSH = 0.15  # [s] that a push lasts
 _FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
 GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04")
+_FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
+
+
+def fitting_controller(robot: Robot) -> str:
+    """The controller that a robot is first shown with: on command where it has the four feet for it."""
+    if not robot.floating or not set(pattern.LEGS) <= set(robot.foot_names):
+        return "hold"
+    return _FITTING.get(robot.name, ON_COMMAND[-1])
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,8 @@ class Driver:
     def choose(self, key: str, name: Any) -> None:
         """Another robot, gait, controller, contact model or ground; a name that is none is ignored."""
         if name in CHOICES.get(key, ()) or (key == "robot" and self.own is not None and name == self.own.name):
-            self.do(lambda: self._change(replace(self.choice, **{key: name})))
+            asked = {key: name} | ({"controller": self._fitting(name)} if key == "robot" else {})
+            self.do(lambda: self._change(replace(self.choice, **asked)))
 
     def reset(self) -> None:
         self.do(self._reset)
@@ -208,9 +217,14 @@ class Driver:
             if self.recording is None:
                 self.recorder.blocks = self.recorder.blocks[-1:]
 
+    def _robot(self, name: str) -> Robot:
+        return self.own if self.own is not None and name == self.own.name else library.load(name)
+
+    def _fitting(self, name: str) -> str:
+        return fitting_controller(self._robot(name))
+
     def _made(self, choice: Choice) -> Simulation:
-        own = self.own is not None and choice.robot == self.own.name
-        robot = self.own if own and self.own is not None else library.load(choice.robot)
+        robot = self._robot(choice.robot)
         still = choice.controller == "hold"
         options = RunOptions(
             robot=choice.robot, gait=None if still else choice.gait, controller=choice.controller,
@@ -300,4 +314,4 @@ def _heading(q: np.ndarray) -> np.ndarray:
     return np.array([-math.sin(yaw), math.cos(yaw)])
 
 
-__all__ = ["CHOICES", "GROUNDS", "Choice", "Driver", "clipped"]
+__all__ = ["CHOICES", "GROUNDS", "Choice", "Driver", "clipped", "fitting_controller"]
