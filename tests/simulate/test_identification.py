@@ -10,17 +10,17 @@ import pytest
 import footfall as ff
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import joint_values
-from footfall.dynamics.regressor import parameters, pseudo_inertia
+from footfall.dynamics.regressor import parameters, pseudo_inertia, regressor
 from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot import Robot, library
 from footfall.simulate.actuators import JointModel
+from footfall.simulate.consistent_inertia import nearest_pseudo_inertia
 from footfall.simulate.identification import (
     Identified,
     foot_terms,
     identify,
     joint_torques_from_sensors,
-    nearest_pseudo_inertia,
     samples,
 )
 from footfall.simulate.recording import Recording
@@ -96,7 +96,7 @@ def errors(found: Identified, values: np.ndarray) -> dict[str, float]:
     return kinds
 
 
-# -- from made-up motions ----------------------------------------------------------------------------------------------
+# -- from made-up motions --------------------------------------------------------------------------------------------
 def test_base_parameters_come_back_from_noise_within_the_stated_bounds() -> None:
     found = from_noise()
     assert found.base.count == 94 + 24
@@ -122,7 +122,7 @@ def test_identified_parameters_foretell_another_motion() -> None:
     rows = samples(other)
     scale = np.sqrt(np.mean(rows.torque**2))
     for k in range(0, len(rows), 40):
-        Y = ff.dynamics.regressor.regressor(CHEETAH, rows.q[k], rows.v[k], rows.a[k], (0, 0, -9.81), ("armature",))
+        Y = regressor(CHEETAH, rows.q[k], rows.v[k], rows.a[k], (0, 0, -9.81), ("armature",))
         theta = np.concatenate([found.theta[:130], parameters(CHEETAH, ["armature"])[-12:]])
         losses = found.joint("damping") * rows.rates[k] + found.joint("dry_friction") * np.tanh(rows.rates[k] / STICK)
         foretold = (Y @ theta - foot_terms(CHEETAH, rows.q[k], rows.force[k]))[6:] + losses
@@ -145,7 +145,7 @@ def test_a_body_that_cannot_exist_serves_as_prior() -> None:
     assert nearest_pseudo_inertia(fine) is fine
 
 
-# -- from simulations --------------------------------------------------------------------------------------------------
+# -- from simulations ------------------------------------------------------------------------------------------------
 @cache
 def dancing() -> Recording:
     """Two seconds on four feet, every joint on its own sines; losses without dry friction, which steps round off."""
@@ -213,7 +213,7 @@ def test_imu_encoders_and_foot_forces_give_the_recorded_torques(p_BI: tuple[floa
         np.testing.assert_allclose(fast(*measured)[0], sensed.motor, atol=1e-9)
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- refusals --------------------------------------------------------------------------------------------------------
 def test_a_recording_without_excitation_is_refused_in_one_sentence() -> None:
     q, v = CHEETAH.state("stand")
     still = {

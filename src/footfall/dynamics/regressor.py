@@ -5,9 +5,9 @@ classical acceleration of its origin less gravity, and B = α̃ + ω̃ ω̃, the
 
     f = m a + B h,    n = h x a + axial(B J)
 
-(Atkeson, An & Hollerbach 1986, here with J in place of the inertia tensor). Carried to the joints it is Y θ. Only some
-combinations of θ ever show in a motion: columns of Y that depend on others are lumped into them by a QR factorisation
-over random states (Gautier 1991), which leaves the base parameters.
+(Atkeson, An & Hollerbach 1986, here with J in place of the inertia tensor). Carried to the joints it is Y θ. Only
+some combinations of θ ever show in a motion: columns of Y that depend on others are lumped into them by a QR
+factorisation over random states (Gautier 1991), which leaves the base parameters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def regressor(
     joint_columns: Sequence[str] = (),
     stick_rate: float = 0.01,
 ) -> Float[ndarray, "nv np"]:
-    """Y with Y @ parameters(robot, joint_columns) = generalised forces [N m, N] for a = dv/dt (the base's is spatial).
+    """Y with Y @ parameters(robot, joint_columns) = generalised forces [N m, N] for a = dv/dt (spatial at the base).
 
     Ten columns a body in the order of ``BODY_PARAMETERS``; then, for every name in ``joint_columns``, one a joint:
     ``damping`` (q̇), ``dry_friction`` (tanh(q̇ / stick_rate), stick_rate in rad/s) and ``armature`` (q̈).

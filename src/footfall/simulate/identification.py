@@ -4,11 +4,9 @@ The future work of Yan et al. 2021. Motions, joint torques and foot forces of a 
 
     Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is asked for)
 
-in the parameters θ of ``dynamics.regressor``. Their base parameters follow by weighted least squares: every degree of
-freedom is weighted by the noise that its own residual shows. All of θ, the part that no motion shows included, follows
-by a second fit in which every body is one that can exist: its pseudo-inertia [[J, h], [hᵀ, m]] is L A Aᵀ Lᵀ with
-L Lᵀ that of a prior and A lower triangular with a positive diagonal (Rucker & Wensing 2022), and log A is drawn weakly
-to zero. Joint losses and armature are kept from being negative.
+in the parameters θ of ``dynamics.regressor``. Their base parameters follow by weighted least squares: every degree
+of freedom is weighted by the noise that its own residual shows. All of θ, the part that no motion shows included,
+follows by a second fit in which every body is one that can exist (``simulate.consistent_inertia``).
 
     found = identify(recording)
     found.values, found.deviations, found.base.words()   # base parameters, one standard deviation, in words
@@ -24,7 +22,7 @@ of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parame
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,18 +48,17 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_rates
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
+from footfall.simulate.consistent_inertia import physical_parameters
 from footfall.simulate.recording import Recording
 from footfall.spatial import Inertia, cross, quaternion
 
 ACCELERATIONS = ("recorded", "step", "smooth")
 WORST_CONDITION = 2000.0  # of the regressor with columns of length 1: errors grow at most this much
-_LOWER = [(r, c) for r in range(4) for c in range(r + 1)]  # of a 4x4 lower triangle
-_TEN = [(3, 3), (0, 3), (1, 3), (2, 3), (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]  # in the pseudo-inertia
 _CHUNK = 512  # rows at a time
 _FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
 
 
-# -- joint torques from sensors ----------------------------------------------------------------------------------------
+# -- joint torques from sensors --------------------------------------------------------------------------------------
 class SensedTorques(NamedTuple):
     """Joint torques [N m], and the wrench (n, f) on the base [N m, N] that sensors and model leave unexplained."""
 
@@ -84,15 +81,16 @@ def joint_torques_from_sensors(
 ) -> SensedTorques:
     """Motor torques from what a robot can measure of itself, through inverse dynamics. Plain NumPy, can be compiled.
 
-    q, v: joints from the encoders [rad, rad/s], attitude and angular velocity from the IMU; the position and the linear
-    velocity of the base are not used. ``joint_acceleration`` [rad/s²]. ``imu_acceleration``: the specific force at the
-    IMU in its axes [m/s²], g upwards at rest; since gravity is in it, none is given. ``imu_gyro_rate``: angular
-    acceleration in its axes [rad/s²]. ``foot_forces``: of the ground, world axes [N], at the lowest point of each foot
-    over a ground with ``ground_axes`` (normal last; level unless given). ``imu_position`` [m] and ``imu_rotation`` on
-    the base as in ``simulate.sensors``. ``stick_rate`` [rad/s] of dry friction.
+    q, v: joints from the encoders [rad, rad/s], attitude and angular velocity from the IMU; the position and the
+    linear velocity of the base are not used. ``joint_acceleration`` [rad/s²]. ``imu_acceleration``: the specific
+    force at the IMU in its axes [m/s²], g upwards at rest; since gravity is in it, none is given.
+    ``imu_gyro_rate``: angular acceleration in its axes [rad/s²]. ``foot_forces``: of the ground, world axes [N], at
+    the lowest point of each foot over a ground with ``ground_axes`` (normal last; level unless given).
+    ``imu_position`` [m] and ``imu_rotation`` on the base as in ``simulate.sensors``. ``stick_rate`` [rad/s] of dry
+    friction.
     """
     if not robot.floating:
-        raise InputError(f"robot '{robot.name}' stands on a fixed base: its torques need no IMU, use inverse_dynamics")
+        raise InputError(f"robot '{robot.name}' has a fixed base: its torques need no IMU; use inverse_dynamics")
     R_BI = np.eye(3) if imu_rotation is None else imu_rotation
     omega, alpha, p = v[:3], R_BI @ imu_gyro_rate, np.asarray(imu_position)
     at_origin = R_BI @ imu_acceleration - cross(alpha, p) - cross(omega, cross(omega, p))
@@ -115,7 +113,7 @@ def foot_terms(
     return sum((J[k, 3:].T @ (R_WC.T @ forces[k]) for k in range(robot.nf)), start=np.zeros(robot.nv))
 
 
-# -- rows of a recording -----------------------------------------------------------------------------------------------
+# -- rows of a recording ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Samples:
     """Motions and loads that belong together, one row a moment."""
@@ -138,9 +136,9 @@ class Samples:
 def samples(recording: Recording, acceleration: str | None = None, window: float = 0.055) -> Samples:
     """Rows of a recording with accelerations.
 
-    acceleration: ``recorded`` takes the column ``a``. ``step`` takes what changed from a row to the next, the state of
-    the earlier and the loads of the later: exact for a Simulation recorded at every step of its default integrator, and
-    only there. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for measured data. None:
+    acceleration: ``recorded`` takes the column ``a``. ``step`` takes what changed from a row to the next, the state
+    of the earlier and the loads of the later: exact for a Simulation recorded at every step of its default
+    integrator, and only there. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for measured data. None:
     ``recorded`` where there is such a column, else ``smooth``.
     """
     robot = recording.robot
@@ -170,7 +168,7 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
 
 
 def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Float[ndarray, "n nv"]:
-    """dv/dt from row to row; the linear velocity of a floating base changes in world axes, as in ``simulate.step``."""
+    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``simulate.step``."""
     a = np.diff(v, axis=0) / dt
     if robot.floating:
         R_WB = np.moveaxis(quaternion.to_rotation(q[:, 3:7].T), -1, 0)
@@ -180,16 +178,16 @@ def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Floa
     return a
 
 
-def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, window: float) -> Samples:
+def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, span: float) -> Samples:
     """Rates and their derivatives of a cubic through each window; half a window at both ends is left out.
 
-    Loads stay as measured: a filter would smear dry friction where a joint turns back, and least squares average them.
+    Loads stay as measured: a filter would smear dry friction where a joint turns back; least squares average them.
     """
     from scipy.signal import savgol_filter
 
-    half = max(2, round(0.5 * window / dt))
+    half = max(2, round(0.5 * span / dt))
     if len(q) < 4 * half + 2:
-        raise InputError(f"a window of {window:g} s needs more than {4 * half} rows, the recording has {len(q)}")
+        raise InputError(f"a window of {span:g} s needs more than {4 * half} rows, the recording has {len(q)}")
     inner = slice(half, -half)
 
     def fitted(x: ndarray, order: int = 0) -> ndarray:
@@ -199,7 +197,7 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
     return Samples(q[inner], rates, fitted(v, 1), rates[:, robot.nv - robot.nj :], torque[inner], force[inner])
 
 
-# -- identification ----------------------------------------------------------------------------------------------------
+# -- identification --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Identified:
     """What a recording says of a robot."""
@@ -257,8 +255,8 @@ def identify(
     a row each. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot that the part no motion shows
     is taken from, with its geometry, springs and (unless a joint column) armature; the recording's unless given.
     ``spread``: how far log A may stray from it, as a standard deviation. ``stick_rate`` [rad/s]: of dry friction.
-    At most ``most_rows`` evenly spaced rows count. A recording without excitation, whose regressor's condition exceeds
-    ``worst_condition``, is refused.
+    At most ``most_rows`` evenly spaced rows count. A recording without excitation, whose regressor's condition
+    exceeds ``worst_condition``, is refused.
     """
     robot = prior or recording.robot
     if (robot.nq, robot.nj, robot.nf) != (recording.robot.nq, recording.robot.nj, recording.robot.nf):
@@ -295,7 +293,7 @@ def identify(
         sigma = np.maximum(residual, least)
     R, z = _reduced(factors, sigma)
     deviations = np.linalg.norm(np.linalg.inv(R), axis=1)
-    theta = _physical(robot, base, R, z, spread)
+    theta = physical_parameters(robot, base, R, z, spread)
     return Identified(robot, base, beta, deviations, theta, condition, residual, len(rows))
 
 
@@ -381,93 +379,11 @@ def _solved(factors: ndarray, sigma: ndarray) -> tuple[Float[ndarray, "count"], 
     return (Vt.T @ ((U.T @ z) / s)) / lengths, float(s[0] / s[-1])
 
 
-# -- bodies that can exist ---------------------------------------------------------------------------------------------
-def _physical(robot: Robot, base: BaseParameters, R: ndarray, z: ndarray, spread: float) -> Float[ndarray, "np"]:
-    """All parameters by Gauss-Newton steps on log A of every body, started at the prior."""
-    bodies = len(robot.tree.bodies)
-    start = parameters(robot, base.joint_columns)
-    L = np.stack([np.linalg.cholesky(nearest_pseudo_inertia(pseudo_inertia(ten))) for ten in _tens(robot, start)])
-    G = R @ base.combinations
-    inertial = 10 * bodies
-
-    def bodies_at(x: ndarray) -> tuple[ndarray, ndarray]:
-        """(ten parameters of every body, their derivatives by its own ten unknowns)."""
-        A = np.zeros((bodies, 4, 4))
-        for k, (r, c) in enumerate(_LOWER):
-            A[:, r, c] = np.exp(x[:, k]) if r == c else x[:, k]
-        M = L @ A
-        P = M @ np.swapaxes(M, 1, 2)
-        slopes = np.zeros((bodies, 10, 10))
-        for k, (r, c) in enumerate(_LOWER):
-            step = L[:, :, r] * (A[:, r, r][:, None] if r == c else 1.0)
-            dP = step[:, :, None] * M[:, None, :, c]
-            dP = dP + np.swapaxes(dP, 1, 2)
-            slopes[:, :, k] = np.stack([dP[:, i, j] for i, j in _TEN], axis=1)
-        return np.stack([P[:, i, j] for i, j in _TEN], axis=1), slopes
-
-    def residuals(x: ndarray) -> ndarray:
-        tens, _ = bodies_at(x[:inertial].reshape(bodies, 10))
-        return np.concatenate(
-            [G[:, :inertial] @ tens.ravel() + G[:, inertial:] @ x[inertial:] - z, x[:inertial] / spread]
-        )
-
-    def slope(x: ndarray) -> ndarray:
-        _, slopes = bodies_at(x[:inertial].reshape(bodies, 10))
-        D = np.zeros((inertial, inertial))
-        for k in range(bodies):
-            D[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = slopes[k]
-        weak = np.concatenate([np.eye(inertial) / spread, np.zeros((inertial, len(x) - inertial))], axis=1)
-        return np.concatenate([np.concatenate([G[:, :inertial] @ D, G[:, inertial:]], axis=1), weak])
-
-    free_sign = np.arange(len(start)) < inertial
-    found = _least_squares(residuals, slope, np.concatenate([np.zeros(inertial), start[inertial:]]), free_sign)
-    tens, _ = bodies_at(found[:inertial].reshape(bodies, 10))
-    return np.concatenate([tens.ravel(), found[inertial:]])
-
-
-def _least_squares(
-    residuals: Callable[[ndarray], ndarray], slope: Callable[[ndarray], ndarray], x: ndarray, free_sign: ndarray
-) -> ndarray:
-    """Levenberg and Marquardt's steps; unknowns that are not of free sign stay at zero or above (projected).
-
-    SciPy's ``least_squares`` does the same by a singular value decomposition a step, many times slower.
-    """
-    r, damping = residuals(x), 1e-6
-    for _ in range(200):
-        J = slope(x)
-        H, g = J.T @ J, J.T @ r
-        held = ~free_sign & (x <= 0) & (g > 0)
-        H[held], H[:, held], g[held] = 0.0, 0.0, 0.0
-        H[held, held] = 1.0
-        while damping < 1e12:
-            step = np.linalg.solve(H + damping * np.diag(np.diag(H)), -g)
-            ahead = x + np.clip(step, -2.0, 2.0)
-            ahead = np.where(free_sign, ahead, np.maximum(ahead, 0.0))
-            r_ahead = residuals(ahead)
-            if r_ahead @ r_ahead <= r @ r:
-                break
-            damping *= 10.0
-        else:
-            return x
-        gained = r @ r - r_ahead @ r_ahead
-        x, r, damping = ahead, r_ahead, max(damping / 10.0, 1e-12)
-        if gained <= 1e-10 * (r @ r) + 1e-20:
-            break
-    return x
-
-
-def nearest_pseudo_inertia(P: Float[ndarray, "4 4"], least: float = 1e-6) -> Float[ndarray, "4 4"]:
-    """P with eigenvalues below ``least`` of the largest raised to it: a prior need not be a body that can exist."""
-    sizes, axes = np.linalg.eigh(P)
-    floor = max(least * float(sizes[-1]), 1e-9)
-    return P if sizes[0] >= floor else (axes * np.maximum(sizes, floor)) @ axes.T
-
-
 def _tens(robot: Robot, theta: ndarray) -> Float[ndarray, "nb 10"]:
     return theta[: 10 * len(robot.tree.bodies)].reshape(-1, 10)
 
 
 __all__ = [
     "Identified", "Samples", "SensedTorques", "foot_terms", "identify", "joint_torques_from_sensors",
-    "nearest_pseudo_inertia", "samples",
+    "samples",
 ]  # fmt: skip
