@@ -62,7 +62,8 @@ def look_from(camera: Any, size: float, robots: int = 1) -> None:
     far = (1.0 + 0.4 * (robots - 1)) * size
     camera.position = (1.0 * far, -1.5 * far, 0.8 * far)
     camera.look_at = (0.0, 0.0, 0.25 * size)
-    camera.up = (0.0, 0.0, 1.0)
+    if hasattr(camera, "up"):  # a camera of a page that is open has another word for it, and has it already
+        camera.up = (0.0, 0.0, 1.0)
 
 
 def _played(server: Server, world: Any, stages: list[Stage], recordings: list[Recording], frames: float) -> str:

@@ -177,7 +177,7 @@ class Stage:
             shown = force / self.weight * FORCE_LENGTH * self.size
             down = np.linalg.norm(force, axis=1) > 0
             seen = np.linalg.norm(shown, axis=1, keepdims=True) > 0.02 * self.size
-            ends = np.where(seen, bottoms, _AWAY), np.where(seen, bottoms + shown, _AWAY + [0.0, 0.0, 0.1])
+            ends = np.where(seen, bottoms, _AWAY), np.where(seen, bottoms + shown, _AWAY + 0.1)
             self.arrows.points = np.stack(ends, axis=1).astype(np.float32)
             self._support(bottoms[down], center)
         if follow_path:
@@ -197,7 +197,7 @@ class Stage:
         """Sides of the support polygon, green while the centre of mass is over it, and a plumb line to the ground."""
         corners = support_polygon(down)
         self.margin = polygon_margin(corners, center[:2])
-        level = float(down[:, 2].mean()) + 0.004 if len(down) else float(center[2])
+        level = float(down[:, 2].max()) + 0.004 if len(down) else float(center[2])
         ring = np.column_stack([corners, np.full(len(corners), level)]) if len(corners) else np.zeros((0, 3))
         sides = [(a, b) for a, b in zip(ring, np.roll(ring, -1, axis=0))] if len(ring) > 1 else []
         sides.append((center, np.array([center[0], center[1], level])))

@@ -183,12 +183,19 @@ class LivePage:
         if self._drawn[0] != choice.robot:
             if self._drawn[0]:
                 self.scene.remove_by_name("/world/robot")
+                self._look(size_of(sim.robot))
             self.stage = Stage(self.scene, sim.robot)
         if self._drawn[1] != choice.ground:
             if self._drawn[1]:
                 self.scene.remove_by_name("/world/ground")
             draw_ground(self.scene, self.driver.ground)
         self._drawn = (choice.robot, choice.ground)
+
+    def _look(self, size: float) -> None:
+        """Bring the eye of everybody as near as the robot's size asks for."""
+        look_from(self.server.viser.initial_camera, size)
+        for client in self.server.viser.get_clients().values():
+            look_from(client.camera, size)
 
     def frame(self) -> None:
         """A new picture, and now and then new numbers."""
