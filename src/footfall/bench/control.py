@@ -34,14 +34,15 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
         robot, controller, start=standing_state(robot), command=Command(forward=0.5), stop_on_fall=True
     )
     ticks, solutions = _timed(controller)
-    began, walls = time.perf_counter(), []
+    walls: list[float] = []
     with pinned():
         _ = simulation.engine
-        while time.perf_counter() - began < seconds and simulation.stopped is None:
+        began = time.perf_counter()
+        while simulation.stopped is None and (not walls or time.perf_counter() - began < seconds):
             start = time.perf_counter()
             simulation.run(0.5)
             walls.append((time.perf_counter() - start) / 0.5)
-            progress("control", min(int(time.perf_counter() - began), int(seconds)), int(seconds))
+            progress("control", min(int(time.perf_counter() - began), int(seconds)), max(1, int(seconds)))
     rows = [
         Row("whole_body_tick", 1e9 * float(np.median(ticks)), "tick"),
         Row("mpc_solve", 1e9 * float(np.median(solutions)), "solution"),
