@@ -14,7 +14,7 @@ suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure"]
 def plain_bars(app, what, name, obj, options, lines):
     """Docstrings are plain text: |x| is a magnitude, not a substitution."""
     for k, line in enumerate(lines):
-        lines[k] = line.replace("|", "\\|") if not line.startswith("    ") else line
+        lines[k] = line.replace("|", "\\|")
 
 
 def setup(app):
