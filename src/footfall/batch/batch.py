@@ -1,7 +1,7 @@
 """``ff.Batch``: n robots with one traced step and controller, each with its own state, command, push and parameters.
 
 Robots are packed into SIMD lanes, lanes into blocks, blocks into threads. What a robot does depends on its own numbers
-alone: one robot's trajectory is the same bit for bit in any batch, and equal to ``Simulation`` compiled for one.
+alone: one robot's trajectory is the same bit for bit in any batch of any size.
 """
 
 from __future__ import annotations

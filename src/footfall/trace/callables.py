@@ -319,7 +319,8 @@ class Batch(Function):
         parts, at = [], 0
         for shape in self.signature.output_shapes:
             size = tree.size(shape)
-            part = record[:, :, at : at + size].transpose(0, 3, 1, 2).reshape(-1, record.shape[1], *shape)
+            part = record[:, :, at : at + size].transpose(0, 3, 1, 2)
+            part = part.reshape(len(record) * self.lanes, record.shape[1], *shape)
             parts.append(np.ascontiguousarray(part[:robots]))
             at += size
         after = self.unpack(blocks.out, robots)
