@@ -22,7 +22,12 @@ EXAMPLES = examples(
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="depaula2024, adak2021, floating_base, or all.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, or all."
+        ),
+    ],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -18,6 +18,7 @@ from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.modes import all_modes, mode_name, mode_of, transitions
 from footfall.dynamics.momentum import momentum, momentum_matrix
 from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
+from footfall.dynamics.regressor import base_parameters, regressor
 from footfall.dynamics.velocity_terms import velocity_terms
 
 if TYPE_CHECKING:
@@ -25,13 +26,48 @@ if TYPE_CHECKING:
     from footfall.dynamics.screw_system import screw_forward_dynamics, screw_inverse_dynamics
 
 __all__ = [
-    "GRAVITY", "ContactSet", "all_modes", "articulated_body", "bias_terms", "check_stance", "configuration_rate",
-    "constrained_dynamics", "contact_jacobian", "contact_set", "coriolis_matrix", "damping_torques", "delassus_matrix",
-    "difference", "external_terms", "factor", "forward_dynamics", "friction_torques", "gravity_terms", "impact_map",
-    "integrate", "inverse_dynamics", "kinetic_energy", "mass_matrix", "mode_name", "mode_of", "momentum",
-    "momentum_matrix", "potential_energy", "reduced_dynamics", "reduced_system", "reduced_touchdown",
-    "screw_forward_dynamics", "screw_inverse_dynamics", "solve_factored", "spring_torques", "stance_dynamics",
-    "transitions", "velocity_terms", "with_virtual_joints",
+    "GRAVITY",
+    "ContactSet",
+    "all_modes",
+    "articulated_body",
+    "base_parameters",
+    "bias_terms",
+    "check_stance",
+    "configuration_rate",
+    "constrained_dynamics",
+    "contact_jacobian",
+    "contact_set",
+    "coriolis_matrix",
+    "damping_torques",
+    "delassus_matrix",
+    "difference",
+    "external_terms",
+    "factor",
+    "forward_dynamics",
+    "friction_torques",
+    "gravity_terms",
+    "impact_map",
+    "integrate",
+    "inverse_dynamics",
+    "kinetic_energy",
+    "mass_matrix",
+    "mode_name",
+    "mode_of",
+    "momentum",
+    "momentum_matrix",
+    "potential_energy",
+    "reduced_dynamics",
+    "reduced_system",
+    "reduced_touchdown",
+    "regressor",
+    "screw_forward_dynamics",
+    "screw_inverse_dynamics",
+    "solve_factored",
+    "spring_torques",
+    "stance_dynamics",
+    "transitions",
+    "velocity_terms",
+    "with_virtual_joints",
 ]  # fmt: skip
 
 _LATER = {  # these need SciPy, which takes a while to load
