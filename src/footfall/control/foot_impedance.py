@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint_level import weight_torques
+from footfall.control.joint_level import Wrapped, weight_torques
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
@@ -20,20 +20,12 @@ from footfall.robot.description import Robot
 
 
 @dataclass(frozen=True)
-class FootImpedance:
+class FootImpedance(Wrapped):
     """Stiffness and damping of every foot, per newton of weight; ``joint_kd`` damps what Jᵀ does not see."""
 
-    inner: Any
     stiffness: float = 14.0  # [1/m]
     damping: float = 0.5  # [s/m]
     joint_kd: float = 0.02  # [N m s/rad] per kg
-
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
-
-    def start(self, robot: Robot) -> Any:
-        return self.inner.start(robot)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any

@@ -33,8 +33,8 @@ def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
 
 
 @dataclass(frozen=True)
-class GravityCompensation:
-    """Another controller's PD, with the torques that hold the robot up fed forward: τ = PD + g(q) - Jᵀf."""
+class Wrapped:
+    """A controller around another one, at its rate and with its memory."""
 
     inner: Any
 
@@ -44,6 +44,11 @@ class GravityCompensation:
 
     def start(self, robot: Robot) -> Any:
         return self.inner.start(robot)
+
+
+@dataclass(frozen=True)
+class GravityCompensation(Wrapped):
+    """Another controller's PD, with the torques that hold the robot up fed forward: τ = PD + g(q) - Jᵀf."""
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
@@ -56,21 +61,13 @@ class GravityCompensation:
 
 
 @dataclass(frozen=True)
-class ComputedTorque:
+class ComputedTorque(Wrapped):
     """Joint targets by inverse dynamics of the legs: τ = H (ω² e - 2 ω q̇) + c + g - Jᵀf, with ``bandwidth`` ω [rad/s].
 
     H is the joint block of the mass matrix: what the trunk does in the meantime is a disturbance.
     """
 
-    inner: Any
     bandwidth: float = 85.0
-
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
-
-    def start(self, robot: Robot) -> Any:
-        return self.inner.start(robot)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
