@@ -177,6 +177,7 @@ def test_a_simulated_run_gives_back_its_robot() -> None:
     assert found.least_eigenvalue > 0
 
 
+@pytest.mark.slow
 def test_filtered_rates_of_a_simulated_run_nearly_give_its_robot() -> None:
     """Contact forces change within a window of 55 ms: that costs up to 0.02 in SI units, where steps cost nothing."""
     found = identify(dancing(), joint_columns=("damping",), most_rows=1000)
