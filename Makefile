@@ -23,10 +23,12 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not browser"
+	$(BIN)/pytest -m "browser and not slow"
 
 test-all: lint
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not browser"
+	$(BIN)/pytest -m browser
 
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W -b html docs out/docs
