@@ -10,7 +10,7 @@ WORKERS ?= 2
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade -c constraints.txt pip
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable ".[compare,control,tables,view,test,lint,docs]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable ".[compare,control,tables,view,learn,cluster,studies,video,test,lint,docs]"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps example-robot-data
 	@touch $(READY)
 
