@@ -31,7 +31,7 @@ from footfall.spatial import cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
 
-LIMITS = Command(forward=1.5, sideways=0.6, turn=1.5, height=0.08)  # beyond these a command is clipped
+LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)  # beyond these a command is clipped
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
 FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 
@@ -211,7 +211,9 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
 
     # -- the trunk
     n_H = heading.T @ normal
-    level = np.array([np.arctan2(-n_H[1], n_H[2]), np.arctan2(n_H[0], n_H[2])])
+    most = np.array([LIMITS.roll, LIMITS.pitch])
+    posture = np.clip(np.array([command.roll, command.pitch]), -most, most)
+    level = np.array([np.arctan2(-n_H[1], n_H[2]), np.arctan2(n_H[0], n_H[2])]) + posture
     kp, kd = walker.gains.base_turn
     error = np.array([level[0] - roll, level[1] - pitch, _within_turn(wanted[2] - yaw)])
     turn = kp * error + kd * (R.T @ spin - v[:3])

@@ -93,7 +93,7 @@ class Locomotion:
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
     ) -> tuple[JointCommand, Memory]:
-        for key in ("forward", "sideways", "turn", "height"):
+        for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
             if abs(getattr(command, key)) > getattr(LIMITS, key) and memory.tick == 0:
                 self.log.append((t, f"the command {key} is clipped to ±{getattr(LIMITS, key):g}"))
         found, after = self._plan(sensed, command, self._towards_gait(memory))
