@@ -13,7 +13,8 @@ PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python" in page.read_
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_code_of_a_page_prints_what_the_page_says(page):
+def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # pages write files
     names, printed = {}, None
     for kind, text in FENCE.findall(page.read_text()):
         if kind == "python":

@@ -43,6 +43,7 @@ from footfall.simulate.recording import Recording
 from footfall.simulate.recording_writer import Event
 from footfall.simulate.self_collision import watcher
 from footfall.simulate.sensors import Measured, Sensors
+from footfall.simulate.standing import standing_start
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World
 
@@ -55,8 +56,8 @@ class Simulation:
     """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
 
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
-    start: a pose's name, joint positions, or (q, v). touching: further spheres that may touch, such as
-    ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides by tracing it.
+    start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
+    that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides by tracing it.
     record_rate: rows a second, the controller's rate unless given. sensors: what the controller sees the robot through
     (``simulate.sensors``), the truth unless given. emergency_stop: a switch behind it (``simulate.motors``).
     self_collision: "report" records and says, "stop" also ends the run, when links meet (``simulate.self_collision``).
@@ -85,7 +86,7 @@ class Simulation:
     def __post_init__(self) -> None:
         if not np.isfinite(self.dt) or not 1e-7 <= self.dt <= 0.02:
             raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt}")
-        self.controller = self.controller or _stand(self.robot)
+        self.controller = self.controller or _stand(self.robot, self.dt)
         if not isinstance(self.controller, Controller):
             raise InputError(
                 f"a controller needs a rate, start(robot) and a call, which {type(self.controller).__name__} has not;"
@@ -118,7 +119,7 @@ class Simulation:
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:
         """Back to the start."""
-        q, v = _start(self.robot, self.start)
+        q, v = _start(self.robot, self._standing() if self.start is None else self.start)
         _check_clear(self.rig.world, q)
         if hasattr(self.rig.world.contact, "check"):
             self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
@@ -127,6 +128,14 @@ class Simulation:
             self._fall_height = 0.3 * min(float(self.rig.world.ground.distance(q[:3])), stand)
         self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.rig.controller.start(self.robot))
         self.stopped = None
+
+    def _standing(self) -> Any:
+        """Where it starts when nobody says: as the controller stands, or along a ground that is not level."""
+        ground, controller = self.rig.world.ground, self.controller
+        level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
+        if controller is None or not (self.robot.floating and self.robot.nf):
+            return None
+        return None if level and not hasattr(controller, "posture") else standing_start(self.robot, controller, ground)
 
     @property
     def time(self) -> float:
@@ -304,9 +313,10 @@ def _substeps(rate: float, dt: float) -> int:
     return count
 
 
-def _stand(robot: Robot) -> Controller:
-    weight = robot.mass * 9.81
-    return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp=0.5 * weight, kd=0.012 * weight)
+def _stand(robot: Robot, dt: float) -> Controller:
+    """Hold the stand, at about 1 kHz in whole steps."""
+    weight, pose = robot.mass * 9.81, "stand" if "stand" in robot.poses else np.zeros(robot.nj)
+    return Hold(pose, kp=0.5 * weight, kd=0.012 * weight, rate=1.0 / (dt * max(1, round(1e-3 / dt))))
 
 
 def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
