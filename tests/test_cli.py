@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -181,3 +182,23 @@ def test_help_starts_quickly_because_nothing_heavy_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("footfall sim", "simulate"),
+        ("footfall simulate mini", "mini_cheetah"),
+        ("footfall simulate mini_cheetah --gait tr", "trot"),
+        ("footfall simulate mini_cheetah --controller who", "whole_body"),
+        ("footfall simulate mini_cheetah --contact sta", "stance"),
+        ("footfall reproduce yan", "yan2021"),
+    ],
+)
+def test_the_shell_completes_commands_and_names(words, offered, monkeypatch, capsys):
+    monkeypatch.setenv("_FOOTFALL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with contextlib.suppress(SystemExit):
+        cli.run([])
+    assert offered in capsys.readouterr().out.split()

@@ -19,7 +19,6 @@ from footfall.errors import FootfallError
 app = typer.Typer(
     name="footfall",
     help="Model, simulate and control quadruped robots.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

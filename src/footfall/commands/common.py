@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from footfall.commands import completing
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from footfall.robot.description import Robot
 
 RobotArgument = Annotated[
-    str, typer.Argument(metavar="ROBOT", help="A library name, or a path to a URDF or MJCF file.")
+    str,
+    typer.Argument(
+        metavar="ROBOT", autocompletion=completing.robots, help="A library name, or a path to a URDF or MJCF file."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 

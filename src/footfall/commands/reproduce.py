@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from footfall.commands import completing
 from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, or all."
+            metavar="NAME",
+            autocompletion=completing.experiments,
+            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, or all.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,

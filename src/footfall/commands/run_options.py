@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from footfall.commands import completing
+
 if TYPE_CHECKING:
     from footfall.simulate.runfile import Planned
 
 SubjectArgument = Annotated[
     str,
-    typer.Argument(metavar="ROBOT|RUN.toml", help="A library name, a URDF or MJCF file, or a run file with options."),
+    typer.Argument(
+        metavar="ROBOT|RUN.toml",
+        autocompletion=completing.robots,
+        help="A library name, a URDF or MJCF file, or a run file with options.",
+    ),
 ]
-GaitOption = Annotated[str | None, typer.Option("--gait", help="trot, walk, pace, bound, ... (trot unless given).")]
+GaitOption = Annotated[
+    str | None,
+    typer.Option("--gait", autocompletion=completing.gaits, help="trot, walk, pace, bound, ... (trot unless given)."),
+]
 ConstantsOption = Annotated[
     str | None, typer.Option("--constants", help="Set of known-good gait constants; A to E for mini_cheetah's trot.")
 ]
@@ -23,15 +32,23 @@ SidewaysOption = Annotated[float | None, typer.Option("--sideways", help="Speed 
 TurnOption = Annotated[float | None, typer.Option("--turn", help="Turn rate to the left [rad/s].")]
 ControllerOption = Annotated[
     str | None,
-    typer.Option("--controller", help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body."),
+    typer.Option(
+        "--controller",
+        autocompletion=completing.controllers,
+        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body.",
+    ),
 ]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]
-ContactOption = Annotated[str | None, typer.Option("--contact", help="Contact model; compliant unless given.")]
+ContactOption = Annotated[
+    str | None,
+    typer.Option("--contact", autocompletion=completing.contacts, help="Contact model; compliant unless given."),
+]
 GroundOption = Annotated[
     str | None,
     typer.Option(
         "--ground",
+        autocompletion=completing.grounds,
         help="plane, slope:D (degrees, uphill along +x), steps:H, stairs:H, rough:H (metres), or FILE.png:H:L, a"
         " heightfield L metres long with white at H; plane unless given.",
     ),

@@ -57,9 +57,10 @@ class Simulation:
 
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
-    that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides by tracing it.
-    record_rate: rows a second, the controller's rate unless given. sensors: what the controller sees the robot through
-    (``simulate.sensors``), the truth unless given. emergency_stop: a switch behind it (``simulate.motors``).
+    that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides
+    by tracing it. record_rate: rows a second, the controller's rate unless given. sensors: what the controller sees the
+    robot through (``simulate.sensors``), the truth unless given. emergency_stop: a switch behind it
+    (``simulate.motors``).
     self_collision: "report" records and says, "stop" also ends the run, when links meet (``simulate.self_collision``).
     """
 
