@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.robot.description import Actuator, Foot, Joint, Link, Robot, Rotor
     from footfall.robot.loading import load
+    from footfall.simulate.linearize import linearize
     from footfall.simulate.recording import Recording
     from footfall.simulate.simulation import Push, Simulation
 
@@ -45,14 +46,14 @@ _NAMES = {
     "controller": "footfall.control.interface", "JointCommand": "footfall.control.interface",
     "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
     "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.simulation",
-    "Recording": "footfall.simulate.recording",
+    "Recording": "footfall.simulate.recording", "linearize": "footfall.simulate.linearize",
 }  # fmt: skip
 
 __all__ = [
     "Actuator", "Command", "Foot", "FootfallError", "InputError", "Joint", "JointCommand", "Link", "MissingExtraError",
     "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation", "TraceError", "compare", "compile",
-    "contact", "control", "controller", "dynamics", "gait", "gradient", "jacobian", "kinematics", "load", "numeric",
-    "program", "robot", "simulate", "spatial", "trace",
+    "contact", "control", "controller", "dynamics", "gait", "gradient", "jacobian", "kinematics", "linearize", "load",
+    "numeric", "program", "robot", "simulate", "spatial", "trace",
 ]  # fmt: skip
 
 

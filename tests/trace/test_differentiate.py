@@ -120,3 +120,20 @@ def test_mistakes_name_the_choices():
         trace.jacobian(product, *PAIR, cache=None)(np.ones(2), PAIR[1])
     with pytest.raises(InputError, match="unknown target 'batch'"):
         trace.jacobian(product, *PAIR, target="batch", cache=None)
+
+
+@pytest.mark.parametrize("target", ["native", "interpret"])
+def test_jacobians_of_many_robots_are_those_of_each(target):
+    def bent(x, y):
+        return np.array([x[0] * np.sin(y), x[1] ** 2 + y, x[0] / (1.0 + y * y)])
+
+    slope = trace.jacobian(bent, np.ones(2), 0.5, wrt=(0, 1), target=target)
+    random = np.random.default_rng(1)
+    x, y = random.normal(size=(5, 2)), random.normal(size=5)
+    many = slope.matrices(x, y)
+    assert many.shape == (5, 3, 3)
+    for k in range(5):
+        assert np.array_equal(many[k], slope.matrix(x[k], y[k]))
+    assert np.array_equal(slope.matrices(x, 0.5)[2], slope.matrix(x[2], 0.5))  # one number for all
+    with pytest.raises(InputError, match="no argument has a robot axis"):
+        slope.matrices(x[0], 0.5)

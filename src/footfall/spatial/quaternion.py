@@ -65,8 +65,7 @@ def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[
 
 
 def rotation_vector(quat: Float[ndarray, "4"]) -> Float[ndarray, "3"]:
-    """The rotation vector [rad] of a numeric unit quaternion, at most π long."""
-    quat = np.asarray(quat, dtype=float)
-    quat = -quat if quat[0] < 0 else quat
-    sine = np.sqrt(quat[1:] @ quat[1:])
-    return 2 * quat[1:] if sine < 1e-12 else 2 * np.arctan2(sine, quat[0]) / sine * quat[1:]
+    """The rotation vector [rad] of a unit quaternion, at most π long."""
+    quat = np.where(quat[0] < 0, -quat, quat)
+    sine = np.sqrt(quat[1:] @ quat[1:] + 1e-30)  # never zero, and far below rounding where it is not small
+    return 2 * np.arctan2(sine, quat[0]) / sine * quat[1:]

@@ -131,7 +131,7 @@ class PlainPython(Function):
                 if array.shape != shape:
                     raise self.signature.wrong_shape(k, array.shape)
             return self.function(*arguments)
-        robots, moving = _batch(self.signature, arrays)
+        robots, moving = batch_axes(self.signature, arrays)
         results, rebuild = [], None
         for r in range(robots):
             each, at = [], 0
@@ -168,7 +168,7 @@ class Interpreted(Function):
         batch: tuple[int, ...] = ()
         moving = [False] * len(leaves)
         if self.batched:
-            robots, moving = _batch(self.signature, leaves)
+            robots, moving = batch_axes(self.signature, leaves)
             batch = (robots,)
         parts = []
         for k, (leaf, shape) in enumerate(zip(leaves, shapes)):
@@ -330,7 +330,7 @@ class Batch(Function):
         """(this thread's blocks, filled; robots). The last block repeats its last robot: no lane runs on garbage."""
         signature = self.signature
         leaves = [signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]
-        robots, moving = _batch(signature, leaves)
+        robots, moving = batch_axes(signature, leaves)
         count = -(-robots // self.lanes)
         blocks = getattr(self._local, "blocks", None)
         if blocks is None or blocks.count != count:
@@ -384,7 +384,7 @@ class Batch(Function):
         return self.signature.rebuild(parts)
 
 
-def _batch(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, list[bool]]:
+def batch_axes(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, list[bool]]:
     """(robots, whether each array has a robot axis)."""
     robots, first, moving = None, 0, []
     for k, (leaf, shape) in enumerate(zip(leaves, itertools.chain(*signature.shapes))):

@@ -22,7 +22,7 @@ from . import compiled, derivative, interpret, machine, signature, tracer, tree
 from . import lanes as lane_width
 from . import program as ssa
 from .cache import opened
-from .callables import Function
+from .callables import Function, batch_axes
 from .emit import Layout
 from .memory import Blocks, Code
 from .program import Program
@@ -165,6 +165,36 @@ class Jacobian(Function):
             return interpret.evaluate(self.program, columns)
         blocks.evaluate()
         return blocks.out.transpose(1, 0, 2).reshape(blocks.out.shape[1], -1)[:, :m].copy()
+
+    def matrices(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+        """``matrix`` for n robots, (n, outputs, directions): arrays have a leading robot axis, or are one for all.
+
+        Every robot is evaluated by itself, so that its numbers do not depend on the others'.
+        """
+        leaves = [self.signature.real(k, leaf) for k, leaf in enumerate(self._leaves(arguments, keywords))]
+        robots, moving = batch_axes(self.signature, leaves)
+        rows = np.concatenate(
+            [
+                leaf.reshape(robots, -1) if own else np.broadcast_to(leaf.reshape(-1), (robots, leaf.size))
+                for leaf, own in zip(leaves, moving)
+            ],
+            axis=1,
+            dtype=self.dtype,
+        )
+        blocks, flat = self._buffers()
+        m = self.directions
+        if blocks is None:
+            whole = np.empty((len(flat) + m, robots, m), self.dtype)
+            whole[: len(flat)], whole[len(flat) :] = rows.T[:, :, None], np.eye(m, dtype=self.dtype)[:, None]
+            return interpret.evaluate(self.program, whole.reshape(len(whole), -1)).reshape(-1, robots, m).swapaxes(0, 1)
+        out, lanes = blocks.out, self.lanes
+        found = np.empty((robots, out.shape[1], len(out), lanes), self.dtype)
+        lying = out.transpose(1, 0, 2)
+        for k in range(robots):
+            flat[:] = rows[k]
+            blocks.evaluate()
+            found[k] = lying
+        return found.reshape(robots, out.shape[1], -1)[:, :, :m]
 
     def _buffers(self) -> tuple[Blocks | None, np.ndarray]:
         kept = getattr(self._local, "buffers", None)

@@ -1,0 +1,197 @@
+"""The compiled step linearised exactly: A and B of δx' = A δx + B δu, for one robot or for n at once.
+
+δx = (δq, δv) are minimal coordinates, 2 nv of them: δq is what a velocity integrates to in ``dynamics.coordinates``
+(rotation vector of the base and displacement of its origin, both in base axes; joint angles), δv is added to v. So a
+unit quaternion is never left: the step is taken from q ⊕ δq, its result q' is read as a deviation from where the
+undisturbed step ends, and that map is differentiated at zero. Nothing is approximated: the derivative is that of
+the very program that simulates, with the contact set it finds (see ``trace.derivative`` for kinks).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.control.interface import JointCommand
+from footfall.dynamics.coordinates import difference, integrate
+from footfall.errors import InputError, unknown
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.tick import Rig, at_rest, physics
+from footfall.simulate.world import World
+
+INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where many were asked for."""
+
+    A: Float[ndarray, "*n 2nv 2nv"]
+    B: Float[ndarray, "*n 2nv nu"]
+    q: Float[ndarray, "*n nq"]  # where the undisturbed step ends
+    v: Float[ndarray, "*n nv"]
+
+
+class LinearStep:
+    """The step of a world, compiled, with its derivatives by the state and by ``by``.
+
+    world: a ``World``, or a ``Simulation`` whose world, dt, integrator and steps a tick are taken. by: one or more of
+    torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in this order. steps: how
+    many steps of dt the command is held for; the derivative is that of all of them together.
+    """
+
+    def __init__(
+        self, world: World | Simulation, dt: float = 1e-3, *, by: str | Sequence[str] = "torque", steps: int = 1
+    ) -> None:
+        self.rig = _rig(world, dt, steps)
+        self.robot = self.rig.world.robot
+        self.by = (by,) if isinstance(by, str) else tuple(by)
+        for name in self.by:
+            if name not in INPUTS:
+                raise unknown("input to differentiate by", name, INPUTS)
+        if len(set(self.by)) != len(self.by):
+            raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
+        self.widths = [6 if name == "push" else self.robot.nj for name in self.by]
+        self.memory = self.rig.world.contact.start(self.rig.world.spheres)
+        robot = self.robot
+        q, v = np.array(robot.state()[0], dtype=float), np.zeros(robot.nv)
+        command, push = JointCommand().spread(robot.nj), np.zeros(6)
+        self._step = compiling.compile(
+            moved, self.rig, q, v, self.memory, command, push, target="batch", verify=False,
+        )  # fmt: skip
+        deviation = np.zeros(2 * robot.nv + sum(self.widths))
+        self._slopes = compiling.jacobian(
+            deviated, self.rig, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
+        )  # fmt: skip
+
+    @property
+    def nu(self) -> int:
+        """Columns of B."""
+        return sum(self.widths)
+
+    def step(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> tuple[ndarray, ndarray]:
+        """(q, v) after the step, for one robot or for n."""
+        arguments, many = self._arguments(q, v, command, push)
+        after = self._step(*arguments)
+        return after if many else (after[0][0], after[1][0])
+
+    def __call__(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> Linearised:
+        """A, B and the state after the step. With a robots' axis on any argument, all at once."""
+        arguments, many = self._arguments(q, v, command, push)
+        q_next, v_next = self._step(*arguments)
+        zero, size = np.zeros(2 * self.robot.nv + self.nu), 2 * self.robot.nv
+        matrices = self._slopes.matrices(zero, *arguments, q_next, v_next)
+        A, B = matrices[:, :, :size], matrices[:, :, size:]
+        return Linearised(A, B, q_next, v_next) if many else Linearised(A[0], B[0], q_next[0], v_next[0])
+
+    def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
+        """Everything with a robots' axis, and whether the caller gave one."""
+        robot = self.robot
+        command = JointCommand() if command is None else command
+        given = {
+            "q": (q, (robot.nq,)), "v": (v, (robot.nv,)), "push": (np.zeros(6) if push is None else push, (6,)),
+            **{key: (getattr(command, key), (robot.nj,)) for key in INPUTS[:-1]},
+        }  # fmt: skip
+        arrays = {name: _with_axis(name, value, shape) for name, (value, shape) in given.items()}
+        counts = {name: len(array) for name, array in arrays.items() if array.ndim == 2}
+        if len(set(counts.values())) > 1:
+            raise InputError(f"the number of robots differs: {', '.join(f'{n} of {k}' for k, n in counts.items())}")
+        n = next(iter(counts.values()), 1)
+        if n == 0:
+            raise InputError("there are no robots to linearise: the first axis is 0")
+        full = {name: np.broadcast_to(array, (n, array.shape[-1])) for name, array in arrays.items()}
+        if robot.floating:
+            off = np.abs(np.linalg.norm(full["q"][:, 3:7], axis=1) - 1.0)
+            if off.max() > 1e-6:
+                raise InputError(f"the quaternion of state {int(off.argmax())} has not length 1")
+        asked = JointCommand(**{key: full[key] for key in INPUTS[:-1]})
+        memory = {key: np.broadcast_to(array, (n, *np.shape(array))) for key, array in self.memory.items()}
+        return [full["q"], full["v"], memory, asked, full["push"]], bool(counts)
+
+
+def linearize(
+    world: World | Simulation, q: Any, v: Any, command: JointCommand | None = None, push: Any = None, *,
+    dt: float = 1e-3, by: str | Sequence[str] = "torque", steps: int = 1,
+) -> Linearised:  # fmt: skip
+    """A, B of the step at a state, or at n states at once: q (n, nq), v (n, nv) give A (n, 2nv, 2nv), B (n, 2nv, nu).
+
+    What it compiles is kept, so that calling again costs the derivative alone. Options as for ``LinearStep``.
+    """
+    rig = _rig(world, dt, steps)
+    return _linear_step(rig.world, rig.integrator, rig.dt, rig.substeps, (by,) if isinstance(by, str) else tuple(by))(
+        q, v, command, push
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def _linear_step(world: World, integrator: str, dt: float, steps: int, by: tuple[str, ...]) -> LinearStep:
+    return LinearStep(world, dt, by=by, steps=steps)
+
+
+def moved(
+    rig: Rig, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: dict[str, ndarray], command: JointCommand,
+    push: Float[ndarray, "6"],
+) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:  # fmt: skip
+    """(q, v) after the steps of a rig."""
+    body = replace(at_rest(rig.world, np.zeros(0), np.zeros(0)), q=q, v=v, memory=memory)
+    after = physics(rig, body, command, push)
+    return after.q, after.v
+
+
+def deviated(
+    rig: Rig, deviation: ndarray, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: dict[str, ndarray],
+    command: JointCommand, push: Float[ndarray, "6"], q_next: Float[ndarray, "nq"], v_next: Float[ndarray, "nv"],
+    by: tuple[str, ...] = ("torque",),
+) -> Float[ndarray, "2nv"]:  # fmt: skip
+    """How far from (q_next, v_next) the step ends that starts at a deviation (δq, δv, δu) from q, v and the inputs."""
+    robot = rig.world.robot
+    at = 2 * robot.nv
+    for name in by:
+        width = 6 if name == "push" else robot.nj
+        change, at = deviation[at : at + width], at + width
+        if name == "push":
+            push = push + change
+        else:
+            command = replace(command, **{name: getattr(command, name) + change})
+    moved_q, moved_v = integrate(robot, q, deviation[: robot.nv], 1.0), v + deviation[robot.nv : 2 * robot.nv]
+    q_after, v_after = moved(rig, moved_q, moved_v, memory, command, push)
+    return np.concatenate([difference(robot, q_next, q_after), v_after - v_next])
+
+
+def _rig(world: World | Simulation, dt: float, steps: int) -> Rig:
+    if isinstance(world, Simulation):
+        rig = world.rig
+        return Rig(rig.world, None, rig.integrator, rig.dt, rig.substeps)
+    if not isinstance(world, World):
+        raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
+    if not np.isfinite(dt) or not 1e-7 <= dt <= 0.02:
+        raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {dt}")
+    if int(steps) != steps or steps < 1:
+        raise InputError(f"the number of steps must be a whole number of at least 1, got {steps}")
+    integrator = "linearly_implicit" if world.contact.implicit else "semi_implicit_euler"
+    return Rig(world, None, integrator, float(dt), int(steps))
+
+
+def _with_axis(name: str, value: Any, shape: tuple[int, ...]) -> ndarray:
+    """A finite array with or without a robots' axis; one number stands for all joints."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must hold numbers, got {type(value).__name__}") from None
+    if array.ndim == 0 and name not in ("q", "v", "push"):
+        array = np.full(shape, float(array))
+    if array.ndim not in (1, 2) or array.shape[-1:] != shape:
+        raise InputError(f"{name} must have shape {shape} or (n, {shape[0]}), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} has a value that is not finite")
+    return array
+
+
+__all__ = ["LinearStep", "Linearised", "deviated", "linearize", "moved"]

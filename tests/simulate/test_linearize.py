@@ -1,0 +1,161 @@
+"""A and B of the compiled step: exact in minimal coordinates, and the same for one robot as for many."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall.contact.ground import Plane
+from footfall.dynamics.coordinates import difference, integrate
+from footfall.errors import InputError
+from footfall.robot import library
+from footfall.simulate.linearize import LinearStep
+from footfall.simulate.world import World
+from footfall.spatial import quaternion
+
+
+@functools.cache
+def settled(name):
+    """A robot that has stood for a moment, and its linearised step."""
+    sim = ff.Simulation(library.load(name))
+    sim.run(0.3)
+    return LinearStep(sim.rig.world), sim.q, sim.v
+
+
+def around(step, q, v, command, push):
+    """(A, B) and the same by central differences of the step, extrapolated (Richardson) to remove their h² error."""
+    robot, lin = step.robot, step(q, v, command, push)
+    nv = robot.nv
+
+    def slopes(h):
+        moves = np.concatenate([h * np.eye(2 * nv + step.nu), -h * np.eye(2 * nv + step.nu)])
+        starts = np.stack([integrate(robot, q, d[:nv], 1.0) for d in moves])
+        pushes, asked, at = np.tile(push, (len(moves), 1)), dict(vars(command.spread(robot.nj))), 2 * nv
+        for name, width in zip(step.by, step.widths):
+            if name == "push":
+                pushes = pushes + moves[:, at : at + width]
+            else:
+                asked[name] = asked[name] + moves[:, at : at + width]
+            at += width
+        ends, rates = step.step(starts, v + moves[:, nv : 2 * nv], ff.JointCommand(**asked), pushes)
+        away = np.stack([np.concatenate([difference(robot, lin.q, e), r - lin.v]) for e, r in zip(ends, rates)])
+        return ((away[: len(away) // 2] - away[len(away) // 2 :]) / (2 * h)).T
+
+    return np.concatenate([lin.A, lin.B], axis=1), (4 * slopes(1e-7) - slopes(2e-7)) / 3
+
+
+def assert_exact(step, q, v, command, push=None):
+    exact, differences = around(step, q, v, command, np.zeros(6) if push is None else push)
+    assert np.abs(exact - differences).max() < 1e-5 * np.abs(exact).max()
+    return exact
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_derivatives_of_the_step_are_those_of_central_differences_in_stance_and_in_the_air(name):
+    step, q, v = settled(name)
+    robot, random = step.robot, np.random.default_rng(3)
+    command = ff.JointCommand(q[7:], kp=30.0, kd=0.5, torque=random.normal(size=robot.nj))
+    stance = assert_exact(step, q, v + 1e-3 * random.normal(size=robot.nv), command)
+    high = integrate(robot, q, 0.4 * random.normal(size=robot.nv), 1.0) + np.eye(robot.nq)[2]
+    air = assert_exact(step, high, random.normal(size=robot.nv), command)
+    assert np.abs(stance).max() > 20 * np.abs(air).max()  # the ground is felt in the one, not in the other
+
+
+def test_derivatives_hold_on_a_slope_by_every_input_and_over_several_steps():
+    _, q, v = settled("mini_cheetah")
+    robot = library.load("mini_cheetah")
+    ground = Plane.slope(8.0)
+    turned = quaternion.multiply(quaternion.from_rotation(ground.frame(np.zeros(3))), q[3:7])
+    q = np.concatenate([ground.frame(np.zeros(3)) @ q[:3], turned, q[7:]])
+    step = LinearStep(World(robot, ground), 5e-4, by=("position", "torque", "push"), steps=3)
+    command = ff.JointCommand(q[7:] + 0.02, kp=30.0, kd=0.5)
+    exact = assert_exact(step, q, v, command, push=np.array([0.1, 0.2, 0.3, 3.0, 2.0, 1.0]))
+    by_position, by_torque = np.split(exact[:, 2 * robot.nv :], [robot.nj, 2 * robot.nj], axis=1)[:2]
+    assert np.abs(by_position - 30.0 * by_torque).max() < 1e-9 * np.abs(by_position).max()  # τ = kp (q_d - q) + ...
+
+
+def test_one_robot_has_the_same_derivatives_bit_for_bit_in_any_company():
+    step, q, _ = settled("mini_cheetah")
+    robot, random = step.robot, np.random.default_rng(5)
+    many = np.stack([integrate(robot, q, 0.01 * random.normal(size=robot.nv), 1.0) for _ in range(11)])
+    rates, torques = 0.1 * random.normal(size=(11, robot.nv)), random.normal(size=(11, robot.nj))
+    whole = step(many, rates, ff.JointCommand(torque=torques))
+    assert whole.A.shape == (11, 36, 36)
+    assert whole.B.shape == (11, 36, 12)
+    for k in (0, 4, 10):
+        alone = step(many[k], rates[k], ff.JointCommand(torque=torques[k]))
+        for key in ("A", "B", "q", "v"):
+            assert np.array_equal(getattr(alone, key), getattr(whole, key)[k]), key
+
+
+def test_nothing_depends_on_where_on_the_plane_the_robot_stands_or_which_way_it_looks():
+    step, q, v = settled("mini_cheetah")
+    lin = step(q, v, ff.JointCommand(q[7:], kp=30.0, kd=0.5))
+    A = lin.A
+    turn = np.array([np.cos(0.4), 0.0, 0.0, np.sin(0.4)])
+    elsewhere = np.concatenate([quaternion.to_rotation(turn) @ q[:3] + [3.0, -2.0, 0.0],
+                                quaternion.multiply(turn, q[3:7]), q[7:]])  # fmt: skip
+    assert np.abs(step(elsewhere, v, ff.JointCommand(q[7:], kp=30.0, kd=0.5)).A - A).max() < 1e-6 * np.abs(A).max()
+    before, after = (quaternion.to_rotation(quat[3:7]).T for quat in (q, lin.q))  # world axes to base axes
+    along = np.zeros((36, 3))
+    still = along.copy()
+    along[3:6, :2], still[3:6, :2] = before[:, :2], after[:, :2]
+    along[:3, 2], still[:3, 2] = before[:, 2], after[:, 2]  # a turn about the vertical, through the trunk
+    still[3:6, 2] = after @ np.cross([0.0, 0.0, 1.0], lin.q[:3] - q[:3])
+    assert np.abs(A @ along - still).max() < 1e-13 * np.abs(A).max()
+
+
+def test_linearise_takes_a_simulation_and_keeps_what_it_compiled():
+    sim = ff.Simulation(library.load("mini_cheetah"))
+    first = ff.linearize(sim, sim.q, sim.v)
+    again = ff.linearize(sim, sim.q, sim.v)
+    assert np.array_equal(first.A, again.A)
+    sim.run(1e-3)
+    moved = ff.Simulation(library.load("mini_cheetah"))
+    asked = moved.controller(0.0, moved.robot, ff.Sensed(moved.q, moved.v, np.zeros((4, 3))), ff.Command(), {})[0]
+    lin = ff.linearize(moved, moved.q, moved.v, asked)
+    assert np.allclose(lin.q, sim.q, rtol=0, atol=1e-14)  # it is the simulator's own step
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"q": np.zeros(18)}, r"q must have shape \(19,\) or \(n, 19\), got \(18,\)"),
+        ({"q": np.zeros(19)}, "quaternion of state 0 has not length 1"),
+        ({"v": np.full(18, np.nan)}, "v has a value that is not finite"),
+        ({"v": np.zeros((0, 18))}, "no robots to linearise"),
+        ({"v": np.zeros((3, 18)), "push": np.zeros((2, 6))}, "number of robots differs: 3 of v, 2 of push"),
+        ({"command": ff.JointCommand(torque="hard")}, "torque must hold numbers"),
+    ],
+)
+def test_bad_states_are_refused_with_one_sentence(change, words):
+    step, q, v = settled("mini_cheetah")
+    with pytest.raises(InputError, match=words):
+        step(**{"q": q, "v": v, **change})
+
+
+def test_unknown_inputs_and_worlds_are_refused():
+    robot = library.load("mini_cheetah")
+    with pytest.raises(InputError, match=r"torqe.*torque"):
+        LinearStep(World(robot), by="torqe")
+    with pytest.raises(InputError, match="a World or a Simulation, not Robot"):
+        ff.linearize(robot, *robot.state())
+    with pytest.raises(InputError, match="dt must lie"):
+        ff.linearize(World(robot), *robot.state(), dt=0.0)
+
+
+def test_rotation_vector_traces_and_undoes_rotated_for_any_turn():
+    random = np.random.default_rng(2)
+    slope = ff.jacobian(
+        lambda turn: quaternion.rotation_vector(quaternion.rotated(np.array([1.0, 0, 0, 0]), turn)), None, np.zeros(3),
+        wrt="turn",
+    )  # fmt: skip
+    for length in (0.0, 1e-9, 1e-4, 0.019, 0.021, 0.5, 3.0):
+        turn = random.normal(size=3)
+        turn *= length / np.linalg.norm(turn)
+        back = quaternion.rotation_vector(quaternion.rotated(np.array([1.0, 0, 0, 0]), turn))
+        assert np.abs(back - turn).max() < 1e-14 * max(1.0, 10 * length)
+        assert np.abs(slope(turn) - np.eye(3)).max() < 1e-10
