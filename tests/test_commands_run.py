@@ -53,6 +53,16 @@ def test_speed_sets_the_stride_and_a_steeper_ground_is_felt(capsys: pytest.Captu
     assert found["ground"] == "slope:8"
 
 
+@pytest.mark.parametrize("contact", ["compliant", "complementarity", "stance"])
+@pytest.mark.parametrize("ground", ["plane", "slope:5"])
+def test_the_default_trot_goes_as_fast_as_asked_with_every_contact(
+    contact: str, ground: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(capsys, "simulate", "mini_cheetah", "--contact", contact, "--ground", ground, "--duration", "8")
+    assert not found["fell"]
+    assert found["mean_speed"] == pytest.approx(found["commanded_speed"], rel=0.15)
+
+
 def test_a_run_file_holds_options_and_the_command_line_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.toml"
     file.write_text('robot = "mini_cheetah"\nconstants = "B"\nduration = 5\nout = "run.mcap"\nfriction = 1.0\n')

@@ -25,7 +25,11 @@ GaitOption = Annotated[
     typer.Option("--gait", autocompletion=completing.gaits, help="trot, walk, pace, bound, ... (trot unless given)."),
 ]
 ConstantsOption = Annotated[
-    str | None, typer.Option("--constants", help="Set of known-good gait constants; A to E for mini_cheetah's trot.")
+    str | None,
+    typer.Option(
+        "--constants",
+        help="Set of known-good gait constants; A to E for mini_cheetah's trot, A unless given (C with stance contact).",
+    ),
 ]
 SpeedOption = Annotated[float | None, typer.Option("--speed", help="Forward speed asked for [m/s]; sets the stride.")]
 SidewaysOption = Annotated[float | None, typer.Option("--sideways", help="Speed to the left [m/s].")]

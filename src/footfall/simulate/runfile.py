@@ -39,6 +39,7 @@ from footfall.simulate.standing import standing_start
 CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], about which controllers are called
 _WALKING_SPEED = 0.4  # [m/s], of controllers on command when nothing is asked of them
+_FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
 
 
@@ -167,7 +168,8 @@ def _gait(robot: Robot, options: RunOptions) -> Gait:
     known = tuned.choices(robot.name, name)
     if options.constants is not None and options.constants not in known:
         raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
-    gait = tuned.for_robot(robot, name, options.constants or known[0]).gait if known else gait_named(name)
+    usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else known[0] if known else ""
+    gait = tuned.for_robot(robot, name, options.constants or usual).gait if known else gait_named(name)
     return gait if options.speed is None else tuned.at_speed(gait, options.speed)
 
 
