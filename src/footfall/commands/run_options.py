@@ -28,7 +28,7 @@ ConstantsOption = Annotated[
     str | None,
     typer.Option(
         "--constants",
-        help="Set of known-good gait constants; A to E for mini_cheetah's trot, A unless given (C with stance contact).",
+        help="Set of known-good gait constants; A to E for mini_cheetah's trot; A, with stance contact C.",
     ),
 ]
 SpeedOption = Annotated[float | None, typer.Option("--speed", help="Forward speed asked for [m/s]; sets the stride.")]
