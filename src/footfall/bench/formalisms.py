@@ -1,8 +1,9 @@
-"""``footfall bench formalisms``: M, C, G and J of the spined robot by each formalism (Table 2 of seed 001).
+"""``footfall bench formalisms``: M, C, G and J of the spined robot (Table 2 of seed 001), and accelerations six ways.
 
 Euler-Lagrange is timed in the paper's own coordinates (XYZ angles, position, joints), each matrix three ways:
 *symbolic*, the traced expressions evaluated one by one, which is what substituting numbers into stored expressions
-does; *native*, the same expressions as machine code for one robot; *batch*, over SIMD lanes.
+does; *native*, the same expressions as machine code for one robot; *batch*, over SIMD lanes. Accelerations are those of
+the free robot, and of the robot with four feet held (``constrained``, ``reduced`` and ``screw``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from footfall import compiling
 from footfall.bench.report import Report
 from footfall.bench.timing import Row, Task, interleaved, looped, pinned
 from footfall.compare.states import random_states
-from footfall.dynamics import coordinates, gravity_terms, lagrange, mass_matrix, velocity_terms
+from footfall.dynamics import (
+    articulated_body,
+    constrained_dynamics,
+    coordinates,
+    forward_dynamics,
+    gravity_terms,
+    lagrange,
+    mass_matrix,
+    reduced_dynamics,
+    screw_forward_dynamics,
+    velocity_terms,
+)
 from footfall.kinematics import feet_jacobian
 from footfall.robot import library
 from footfall.robot.description import Robot
@@ -47,6 +59,11 @@ RECURSIVE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "G": (gravity_terms, ("q",)),
     "J": (feet_jacobian, ("q",)),
 }
+FREE: dict[str, Callable[..., Any]] = {
+    "recursive": forward_dynamics,
+    "articulated": articulated_body,
+    "lagrange": lagrange.forward_dynamics,
+}
 _ROBOTS = 128
 
 
@@ -61,6 +78,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
             first = [array[0] for array in given]
             tasks.append(Task(f"recursive {quantity} numpy", looped(function, robot, *first), "evaluation", whole=True))
             tasks.append(_compiled(f"recursive {quantity} native", function, robot, given, lanes=1))
+        tasks += acceleration_tasks(robot, arrays)
         rows = interleaved(tasks, seconds, progress)
     times = {row.name: row.ns for row in rows}
     ratios = {
@@ -83,7 +101,7 @@ def sampled(robot: Robot) -> dict[str, np.ndarray]:
     states = random_states(robot, _ROBOTS)
     x = np.array([coordinates.to_euler_coordinates(robot, q, ORDER) for q in states.q])
     rate = np.array([np.linalg.solve(coordinates.euler_velocity_map(robot, y, ORDER), v) for y, v in zip(x, states.v)])
-    return {"q": states.q, "v": states.v, "x": x, "rate": rate}
+    return {"q": states.q, "v": states.v, "tau": states.tau[:, robot.nv - robot.nj :], "x": x, "rate": rate}
 
 
 def lagrange_tasks(
@@ -102,6 +120,22 @@ def lagrange_tasks(
         for target, lanes in (("native", 1), ("batch", None)):
             tasks.append(_compiled(f"lagrange {quantity} {target}", function, robot, given, lanes, order=ORDER))
     return tasks, operations
+
+
+def acceleration_tasks(robot: Robot, arrays: dict[str, np.ndarray]) -> list[Task]:
+    """Forward dynamics by each formalism; minimal coordinates and screws solve systems that cannot be traced."""
+    given = [arrays[name] for name in ("q", "v", "tau")]
+    tasks = [_compiled(f"{side} forward native", function, robot, given, lanes=1) for side, function in FREE.items()]
+    stands = [*given, np.ones((_ROBOTS, robot.nf))]
+    tasks.append(_compiled("constrained stance native", constrained_dynamics, robot, stands, lanes=1))
+    first = [array[0] for array in stands]
+    for side, function in (
+        ("constrained", constrained_dynamics),
+        ("reduced", reduced_dynamics),
+        ("screw", screw_forward_dynamics),
+    ):
+        tasks.append(Task(f"{side} stance numpy", looped(function, robot, *first), "evaluation", whole=True))
+    return tasks
 
 
 def _compiled(
