@@ -83,7 +83,7 @@ class JointPD:
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the phases [cycles], and FABRIK's joints (none with ``clock``)."""
-        _stances(robot, self.gait)  # says now what it cannot do
+        check_gait(robot, self.gait)  # says now what it cannot do
         if self.clock:
             return {}
         memory = {"phase": self._oscillators.start()}
@@ -100,7 +100,8 @@ class JointPD:
             phase, after = clock_phase(self.gait, t), {}
         else:
             phase = memory["phase"]
-            after = {"phase": self._oscillators.advance(phase, 1.0 / self.rate)}
+            gait = self.gait
+            after = {"phase": self._oscillators.advance(phase, 1.0 / self.rate, gait.delays, gait.frequency)}
         kp, kd = self._gains(robot)
         ramp, stride = start_ramp(self.gait, t), 1.0
         if self.pace:
@@ -115,7 +116,7 @@ class JointPD:
 
     @property
     def _oscillators(self) -> Kuramoto:
-        return Kuramoto.of(self.gait, self.coupling)
+        return Kuramoto(self.gait.delays, 1.0, self.coupling)  # at the gait's frequency, which may be free
 
     def _stride(
         self, robot: Robot, sensed: Sensed, command: Command, memory: Float[ndarray, "2"], ramp: Any
@@ -225,47 +226,62 @@ class _Stance:
     hip_height: float
 
 
-@lru_cache(maxsize=64)
 def _stances(robot: Robot, gait: Gait) -> tuple[_Stance, ...]:
+    """The legs, and how they stand in a gait; the gait's numbers may be traced."""
+    knees = gait.knees if isinstance(gait.knees, tuple) else (gait.knees,) * len(LEGS)
+    found = []
+    for name, asked in zip(LEGS, knees):
+        leg, knee, height = _standing(robot, name)
+        if (knee is None and asked is None) or (height is None and gait.hip_height is None):
+            raise InputError(f"robot '{robot.name}' has no pose 'stand': give the gait hip_height and knees")
+        bend, raised = asked if asked is not None else knee, gait.hip_height if gait.hip_height is not None else height
+        assert bend is not None
+        assert raised is not None
+        found.append(_Stance(leg, bend, raised))
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _standing(robot: Robot, name: str) -> tuple[Leg, int | None, float | None]:
+    """(a leg, the way its knee bends and the height of its hip in the robot's stand, if it has one)."""
     missing = [leg for leg in LEGS if leg not in robot.foot_names]
     if missing:
         has = ", ".join(robot.foot_names) or "none"
         raise InputError(f"a gait needs the feet {', '.join(LEGS)}: robot '{robot.name}' has {has}")
-    return tuple(_stance(robot, gait, name) for name in LEGS)
-
-
-def _stance(robot: Robot, gait: Gait, name: str) -> _Stance:
     leg, stand = leg_geometry(robot, name), robot.poses.get("stand")
-    knee, height = gait.knee(name), gait.hip_height
-    if stand is None and (knee is None or height is None):
-        raise InputError(f"robot '{robot.name}' has no pose 'stand': give the gait hip_height and knees")
-    if knee is None:
-        assert stand is not None
-        knee = knee_direction(leg, stand.joints[list(leg.joints)])
-    if height is None:
-        assert stand is not None
-        height = _hip_height(leg, [stand.joints[j] for j in leg.joints])
-    joints, reachable = planar_inverse(leg, 0.0, leg.radius - height, knee, gait.foot_pitch)
-    if not reachable:
-        raise InputError(f"hip_height {height:g} m of gait '{gait.name}' is out of reach of {name} of '{robot.name}'")
-    for j, angle, (lower, upper) in zip(leg.joints, joints, leg.limits):
-        if not lower <= angle <= upper:
-            where = "behind the hip" if knee > 0 else "in front of the hip"
+    if stand is None:
+        return leg, None, None
+    joints = [stand.joints[j] for j in leg.joints]
+    return leg, knee_direction(leg, stand.joints[list(leg.joints)]), _hip_height(leg, joints)
+
+
+def check_gait(robot: Robot, gait: Gait) -> None:
+    """Refuse a gait whose stand a leg cannot reach, or only past its joints' limits."""
+    for name, stance in zip(LEGS, _stances(robot, gait)):
+        leg, knee, height = stance.leg, stance.knee, stance.hip_height
+        joints, reachable = planar_inverse(leg, 0.0, leg.radius - height, knee, gait.foot_pitch)
+        if not reachable:
             raise InputError(
-                f"gait '{gait.name}' needs {robot.joint_names[j]} of '{robot.name}' at {float(angle):.3f} rad (knee"
-                f" {where}), outside its limits {lower:g} to {upper:g}"
+                f"hip_height {height:g} m of gait '{gait.name}' is out of reach of {name} of '{robot.name}'"
             )
-    return _Stance(leg, knee, float(height))
+        for j, angle, (lower, upper) in zip(leg.joints, joints, leg.limits):
+            if not lower <= angle <= upper:
+                where = "behind the hip" if knee > 0 else "in front of the hip"
+                raise InputError(
+                    f"gait '{gait.name}' needs {robot.joint_names[j]} of '{robot.name}' at {float(angle):.3f} rad (knee"
+                    f" {where}), outside its limits {lower:g} to {upper:g}"
+                )
 
 
-def longest_stride(robot: Robot, gait: Gait) -> float:
+def longest_stride(robot: Robot, gait: Gait) -> Any:
     """How often a gait's stride fits into the reach of its legs: to 0.95 of it, swings included, at most threefold."""
     reaches = [
         (stance.leg.stretch + (stance.leg.foot.length if stance.leg.foot else 0.0)) ** 2
         - (stance.hip_height - stance.leg.radius) ** 2
         for stance in _stances(robot, gait)
     ]
-    return min(3.0, 0.95 * math.sqrt(max(min(reaches), 0.0)) / (_FURTHEST * abs(gait.half_stride)))
+    least = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
+    return np.minimum(3.0, 0.95 * least / (_FURTHEST * np.abs(gait.half_stride)))
 
 
 def _hip_height(leg: Leg, joints: list[float]) -> float:

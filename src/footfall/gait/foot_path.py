@@ -22,9 +22,19 @@ def foot_offset(
     """Offsets (x, z) [m] of the feet from their places under the hips, at phases in [0, 1)."""
     x_stance, z_stance = stance.position(phase * (1.0 / gait.duty), gait.half_stride, gait.depth)
     flight = 1.0 - gait.duty
-    x_swing, z_swing = curve.scaled(gait.half_stride, gait.height).position(phase * (1.0 / flight) - gait.duty / flight)
+    x_swing, z_swing = _swing(curve, gait, phase * (1.0 / flight) - gait.duty / flight)
     down = phase < gait.duty
     return select(down, x_stance, x_swing), select(down, z_stance, z_swing)
+
+
+def _swing(
+    curve: swing.Bezier, gait: Gait, part: Float[ndarray, "n"]
+) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
+    """The curve's place; a gait whose numbers are free scales what the unit curve gives."""
+    if type(gait.stride) is float and type(gait.height) is float:
+        return curve.scaled(gait.half_stride, gait.height).position(part)
+    x, z = curve.position(part)
+    return gait.half_stride * x, gait.height * z
 
 
 def foot_rate(

@@ -19,6 +19,7 @@ from footfall import numeric
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.identity import digest_of
 from footfall.simulate.integrators import integrate_step
+from footfall.simulate.parameters import look_up, replaced
 from footfall.simulate.step import State
 from footfall.simulate.world import World
 
@@ -38,10 +39,20 @@ class Rig:
         return self.dt * self.substeps
 
     def parameter(self, path: str) -> Any:
-        return self.world.parameter(path)
+        """One of the world, or of the controller: ``"controller.kp"``, ``"controller.gait.period"``."""
+        name, _, rest = path.partition(".")
+        return look_up(self.controller, rest, name) if name == "controller" else self.world.parameter(path)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Rig:
-        return replace(self, world=self.world.with_parameters(parameters))
+        """An unchecked copy with the named parameters set; values may be traced."""
+        rig, of_world = self, {}
+        for path, value in parameters.items():
+            self.parameter(path)  # says now if there is none
+            if path.startswith("controller."):
+                rig = replace(rig, controller=replaced(rig.controller, path.partition(".")[2], value))
+            else:
+                of_world[path] = value
+        return replace(rig, world=self.world.with_parameters(of_world))
 
     @cached_property
     def digest(self) -> str | None:

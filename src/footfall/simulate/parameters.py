@@ -1,0 +1,28 @@
+"""Numbers deep inside frozen dataclasses by a dotted path, read and replaced without checks: values may be traced."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from footfall.errors import unknown
+
+
+def look_up(part: Any, path: str, inside: str) -> Any:
+    """``look_up(controller, "gait.period", "controller")``; an unknown name is refused with the nearest."""
+    for key in path.split("."):
+        known = [f.name for f in dataclasses.fields(part)] if dataclasses.is_dataclass(part) else []
+        if key not in known:
+            raise unknown("parameter", f"{inside}.{key}", [f"{inside}.{name}" for name in known], f"the {inside} has")
+        part, inside = getattr(part, key), f"{inside}.{key}"
+    return part
+
+
+def replaced(part: Any, path: str, value: Any) -> Any:
+    """A copy of a frozen dataclass with one number inside it changed; nothing is checked again."""
+    key, _, rest = path.partition(".")
+    copy = object.__new__(type(part))
+    for name, old in vars(part).items():
+        object.__setattr__(copy, name, old)
+    object.__setattr__(copy, key, replaced(getattr(part, key), rest, value) if rest else value)
+    return copy
