@@ -19,12 +19,16 @@ def foothold(
     wanted: Float[ndarray, "3"],
     stance: float,
     height: float,
+    furthest: float = 0.45,
 ) -> Float[ndarray, "3"]:
-    """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own."""
+    """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own.
+
+    furthest: from under the hip, as a part of the height.
+    """
     gain = 0.4 * np.sqrt(height / 9.81)
     step = (0.5 * stance * velocity + gain * (velocity - wanted))[:2]
     length = np.sqrt(step[0] * step[0] + step[1] * step[1] + 1e-12)
-    step = step * np.minimum(1.0, 0.45 * height / length)
+    step = step * np.minimum(1.0, furthest * height / length)
     return np.array([under_hip[0] + step[0], under_hip[1] + step[1], under_hip[2]])
 
 

@@ -19,11 +19,14 @@ from footfall.control.footsteps import foothold, ground_slope, swing
 from footfall.control.interface import Command, Sensed
 from footfall.control.posture import standing_state
 from footfall.control.qp import friction_pyramid
+from footfall.control.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
+from footfall.control.reflexes.state import ReflexMemory, acting, held
+from footfall.control.reflexes.switches import Reflexes
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.gait.pattern import Gait
 from footfall.identity import digest_of
-from footfall.kinematics.forward import foot_positions
+from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.numeric import norm
 from footfall.robot.description import Robot
@@ -33,6 +36,7 @@ from footfall.spatial.rotation import about_z, to_euler
 
 LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)  # beyond these a command is clipped
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
+FURTHEST = 0.45  # footholds from under the hip, as a part of the height
 FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 
 
@@ -92,16 +96,17 @@ class Memory:
     lift_off: Float[ndarray, "4 3"]
     last_down: Float[ndarray, "4 3"]
     down: Float[ndarray, "4"]
-    since: Float[ndarray, "4"]  # how long a foot has been late [s]
+    reflex: ReflexMemory
     forces: Float[ndarray, "4 3"]  # of stage one [N]
 
     @staticmethod
-    def at_start(walker: Walker) -> Memory:
+    def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
         feet, gait = walker.feet + np.array([0.0, 0.0, walker.height]), walker.gait
         return Memory(
             tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
             delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
-            down=np.ones(4), since=np.zeros(4), forces=np.zeros((4, 3)),
+            down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
+            forces=np.zeros((4, 3)),
         )  # fmt: skip
 
 
@@ -132,11 +137,14 @@ class Plan:
     euler: Float[ndarray, "3"]  # roll, pitch, yaw
     level: Float[ndarray, "2"]  # wanted roll and pitch
     travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
+    lift: Any  # wanted height of the base over the ground [m]
+    friction: Any  # that may be counted on
 
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
     """The plan of this tick and the memory for the next (its forces are those of the last stage one)."""
     robot, dt = walker.robot, 1.0 / walker.rate
+    reflex, has = memory.reflex, memory.reflex.has
     duty, period = memory.beat[0], memory.beat[1]
     q, v = sensed.q, sensed.v
     R = to_rotation(q[3:7])
@@ -150,7 +158,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     # -- the command, clipped, smoothed, and integrated into a wanted pose on a short leash
     bounds = np.array([LIMITS.forward, LIMITS.sideways, LIMITS.turn])
     asked = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
-    most = np.array([1.0, 0.8, 2.0]) * dt
+    grip = np.clip(reflex.friction / walker.friction, 0.2, 1.0)
+    most = np.array([1.0, 0.8, 2.0]) * dt * grip
     velocity = memory.velocity + np.clip(asked - memory.velocity, -most, most)
     wanted = np.where(memory.started > 0.5, memory.wanted, np.array([q[0], q[1], yaw]))
     across = about_z(wanted[2]) @ np.array([velocity[0], velocity[1], 0.0])
@@ -163,49 +172,89 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         ]
     )
 
-    # -- the schedule, corrected by what is felt
-    going = (np.max(np.abs(asked)) > 0.02) | (np.max(np.abs(velocity)) > 0.02)
+    # -- a push that the usual steps do not catch
+    across_W = np.array([across[0], across[1], 0.0])
+    caught = sidestep.capture_point(center_of_mass(robot, q), moving_at, across_W, walker.height)
+    inside = sidestep.margin(caught, feet_W)
+    alarm = sidestep.alarmed(has("sidestep"), inside, reflex.alarm, dt)
+    doomed, folded = safe_stop.folded(
+        has("safe_stop"), safe_stop.doomed(R[2, 2], inside, walker.height), reflex.doomed, reflex.folded, dt
+    )
+
+    # -- the schedule
+    going = (np.max(np.abs(asked)) > 0.02) | (np.max(np.abs(velocity)) > 0.02) | (alarm > 0.0)
     slow = np.max(np.abs(moving_at[:2])) < 0.1
     walking = np.where(going, 1.0, np.where(slow, 0.0, memory.walking))
     phase = np.where(memory.walking > 0.5, memory.phase, 0.0)
     phase = np.where(walking > 0.5, _part(phase + dt / period), 0.0)
     leg_phase = _part(phase - memory.delays)
     planned = np.where((leg_phase < duty) | (walking < 0.5), 1.0, 0.0)
+    stance, air = duty * period, (1.0 - duty) * period
     part = np.where(planned > 0.5, 1.0, np.clip((leg_phase - duty) / (1.0 - duty), 0.0, 1.0))
+    repeated = reflex.again > 0.0
+    part = np.where(repeated, 1.0 - reflex.again / np.maximum(reflex.lasting, dt), part)
+    left = np.where(repeated, reflex.again, (1.0 - part) * air)
+
+    # -- where feet that are up will stand
+    heading = about_z(yaw)
+    # the body sways over its feet within every step: footholds follow the mean, unless there is no time for it
+    mean = memory.mean + dt / (0.5 * period) * (heading.T @ moving_at - memory.mean)
+    steady = np.where(alarm > 0.0, moving_at, heading @ mean)
+    reach = grip * np.where(alarm > 0.0, sidestep.FURTHEST, FURTHEST)
+    spin = np.array([0.0, 0.0, velocity[2]])
+    places = []
+    for k in range(4):
+        arm = heading @ walker.feet[k]
+        turning = cross(spin, arm)
+        under = q[:3] + arm + left[k] * (steady + turning)
+        places.append(foothold(under, steady + turning, across + turning, stance, walker.height, reach))
+
+    # -- what the feet feel corrects the schedule
     weight = robot.mass * 9.81
-    felt = np.stack([norm(f, 1e-9) for f in sensed.forces[:4]]) > FELT * weight
-    early = (planned < 0.5) & (part > 0.55) & felt
-    late = (planned > 0.5) & ~felt & (memory.down < 0.5)
-    since = np.where(late, memory.since + dt, 0.0)
-    down = np.where(early, 1.0, np.where(late & (since < 0.08), 0.0, planned))
+    forces = sensed.forces[:4]
+    felt = np.stack([norm(f, 1e-9) for f in forces]) > FELT * weight
+    swinging = np.where((memory.down < 0.5) & ((planned < 0.5) | repeated), 1.0, 0.0)
+    ways = [stumble.direction(memory.lift_off[k], places[k]) for k in range(4)]
+    hit = np.stack([stumble.hits(has("stumble"), swinging[k], part[k], felt[k], forces[k], ways[k]) for k in range(4)])
+    up = np.where(repeated, 0.0, planned)
+    early = touchdown.early(has("early_touchdown"), up, part, felt) & ~hit
+    again, lasting, higher = stumble.swing_again(hit, left, reflex.again, reflex.lasting, reflex.higher, dt)
+    again = np.where(early, 0.0, again)
+    reaching, since = touchdown.missed(has("missed_touchdown"), planned, felt, memory.down, reflex.since, dt)
+    down = np.where(early, 1.0, np.where(reaching | (again > 0.0), 0.0, planned))
     lifting = (down < 0.5) & (memory.down > 0.5)
-    lift_off = np.where(lifting[:, None], feet_W, memory.lift_off)
-    last_down = np.where(((down > 0.5) & felt)[:, None], feet_W, memory.last_down)
-    slope, normal = ground_slope(last_down - radii[:, None] * np.array([0.0, 0.0, 1.0]))
+    lift_off = np.where((lifting | hit)[:, None], feet_W, memory.lift_off)
+    lift_off = lift_off - np.where(hit[:, None], stumble.RETRACT * np.stack(ways), 0.0)
+    stands = (down > 0.5) & felt
+    last_down = np.where(stands[:, None], feet_W, memory.last_down)
+
+    # -- what the feet tell of the ground
+    soles = radii[:, None] * np.array([0.0, 0.0, 1.0])
+    expected, _ = ground_slope(memory.last_down - soles)
+    off = feet_W[:, 2] - radii - (expected[2] + expected[0] * feet_W[:, 0] + expected[1] * feet_W[:, 1])
+    unevenness = responses.uneven(reflex.unevenness, stands & (memory.down < 0.5), off)
+    clear, rise = responses.over_rough_ground(has("rough_ground"), unevenness)
+    slope, normal = ground_slope(last_down - soles)
+    slope, normal = responses.level_ground(has("slope"), slope, normal, q[:2])
+    foot_velocities = np.stack([J[k] @ v for k in range(4)])
+    slides, measured = slip.sliding(has("slip"), memory.down * down, foot_velocities, forces, normal, weight)
+    friction = slip.trusted(reflex.friction, walker.friction, slides, measured, dt)
 
     def ground(x: Any, y: Any) -> Any:
         return slope[2] + slope[0] * x + slope[1] * y
 
     # -- feet that are up
-    stance, air = duty * period, (1.0 - duty) * period
-    heading = about_z(yaw)
-    # the body sways over its feet within every step: footholds follow the mean
-    mean = memory.mean + dt / (0.5 * period) * (heading.T @ moving_at - memory.mean)
-    steady = heading @ mean
-    spin = np.array([0.0, 0.0, velocity[2]])
     targets, pulls = [], []
     for k in range(4):
-        arm = heading @ walker.feet[k]
-        turning = cross(spin, arm)
-        left = (1.0 - part[k]) * air
-        target = foothold(
-            q[:3] + arm + left * (steady + turning), steady + turning, across + turning, stance, walker.height
-        )
-        z = ground(target[0], target[1]) + radii[k] - 0.008 - 0.4 * since[k]
-        target = np.array([target[0], target[1], z])
-        p, dp, ddp = swing(lift_off[k], target, walker.clearance, part[k], air)
+        lower, speed = touchdown.reach(since[k])
+        z = ground(places[k][0], places[k][1]) + radii[k] - 0.008 - lower
+        target = np.array([places[k][0], places[k][1], z])
+        s = np.where(again[k] > 0.0, 1.0 - again[k] / np.maximum(lasting[k], dt), part[k])
+        lasts = np.where(again[k] > 0.0, np.maximum(lasting[k], dt), air)
+        p, dp, ddp = swing(lift_off[k], target, walker.clearance + clear + higher[k], s, lasts)
         kp, kd = walker.gains.swing
-        pulls.append(ddp + kp * (p - feet_W[k]) + kd * (dp - J[k] @ v))
+        dp = dp - np.array([0.0, 0.0, 1.0]) * speed
+        pulls.append(ddp + kp * (p - feet_W[k]) + kd * (dp - foot_velocities[k]))
         targets.append(target)
     pull = np.stack(pulls)
 
@@ -218,7 +267,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     error = np.array([level[0] - roll, level[1] - pitch, _within_turn(wanted[2] - yaw)])
     turn = kp * error + kd * (R.T @ spin - v[:3])
     travel = np.array([across[0], across[1], slope[0] * across[0] + slope[1] * across[1]])
-    lift = walker.height + np.clip(command.height, -LIMITS.height, LIMITS.height)
+    lift = walker.height + rise + np.clip(command.height, -LIMITS.height, LIMITS.height)
     kp, kd = walker.gains.base_move
     place = np.array([wanted[0], wanted[1], ground(q[0], q[1]) + lift])
     move = kp * np.array([0.3, 0.3, 1.0]) * (place - q[:3]) + kd * (travel - moving_at)
@@ -226,21 +275,50 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
 
     bias = bias_terms(robot, q, v)
     base = np.concatenate([turn, R.T @ move - cross(v[:3], v[3:6])])
-    program = _program(walker, mass_matrix(robot, q), bias, J, rate_J, base, pull, down, normal)
+    program = _program(walker, mass_matrix(robot, q), bias, J, rate_J, base, pull, down, normal, friction)
+    gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height)
+    tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))
+    trunk = {
+        "sidestep": alarm > 0.0, "safe_stop": folded > 0.5, "slope": held(reflex, "slope", tilt, responses.SLOPED),
+        "rough_ground": held(reflex, "rough_ground", np.sqrt(unevenness + 1e-12), responses.ROUGH),
+    }  # fmt: skip
+    legs = {
+        "early_touchdown": early & (part < touchdown.ON_TIME) & (memory.down < 0.5), "slip": slides,
+        "missed_touchdown": reaching & (since > touchdown.LATE), "stumble": again > 0.0,
+    }  # fmt: skip
+    remembered = ReflexMemory(
+        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), since, friction, again, lasting,
+        np.where(down > 0.5, 0.0, higher), alarm, doomed, folded, unevenness, gear,
+    )  # fmt: skip
     after = Memory(
         memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
-        memory.delays, memory.beat, lift_off, last_down, down, since, memory.forces,
+        memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     return (
-        Plan(program, bias, J, acceleration, pull, feet_W, np.stack(targets), normal, slope, euler, level, travel),
+        Plan(
+            program,
+            bias,
+            J,
+            acceleration,
+            pull,
+            feet_W,
+            np.stack(targets),
+            normal,
+            slope,
+            euler,
+            level,
+            travel,
+            lift,
+            friction,
+        ),
         after,
     )
 
 
 def _program(
     walker: Walker, M: ndarray, bias: ndarray, J: ndarray, rate_J: ndarray, base: ndarray, pull: ndarray,
-    down: ndarray, normal: ndarray,
+    down: ndarray, normal: ndarray, friction: Any,
 ) -> Program:  # fmt: skip
     """The whole-body program; feet that are up have no force, feet that are down do not accelerate."""
     robot, gains, nv = walker.robot, walker.gains, walker.robot.nv
@@ -258,7 +336,7 @@ def _program(
         f[:nv] = f[:nv] - J[k].T @ (weight * goal)
     for k in range(nv, n):
         H[k, k] = gains.force_weight / (robot.mass * 9.81)
-    pyramid = friction_pyramid(walker.friction, normal)
+    pyramid = friction_pyramid(friction, normal)
     A = np.zeros((nv + 20, n))
     A[:nv, :nv] = M
     for k in range(4):

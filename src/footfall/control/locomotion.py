@@ -22,6 +22,10 @@ from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.legged_plan import LIMITS, Gains, Memory, Plan, Walker, plan, torque_bounds
 from footfall.control.posture import standing_joints
 from footfall.control.qp import solve_bounded
+from footfall.control.reflexes import Reflexes
+from footfall.control.reflexes.log import begun
+from footfall.control.reflexes.responses import GEARS
+from footfall.control.reflexes.safe_stop import crouch, fold
 from footfall.control.single_body import ConvexMpc, SingleBody
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
@@ -51,6 +55,7 @@ class Locomotion:
     clearance: float = 0.06  # of a swinging foot [m]
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
     gains: Gains = field(default_factory=Gains)
+    reflexes: Any = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
 
     def __post_init__(self) -> None:
@@ -58,6 +63,7 @@ class Locomotion:
             raise unknown("stage", self.stage, STAGES)
         if not 1.0 <= self.mpc_rate <= self.rate:
             raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
+        self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
         self._robot: Robot | None = None
 
@@ -71,7 +77,8 @@ class Locomotion:
         if missing or not robot.floating:
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
         self._set_up(robot)
-        return Memory.at_start(self.walker)
+        self._told: dict[tuple[str, str], float] = {}
+        return Memory.at_start(self.walker, self.reflexes)
 
     def _set_up(self, robot: Robot) -> None:
         if self._robot is not None and self._robot.digest == robot.digest:
@@ -80,6 +87,7 @@ class Locomotion:
         self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
         self.body = SingleBody.of(robot, standing_joints(robot, self.hip_height))
         self.limits = torque_bounds(robot)
+        self.crouch = crouch(robot, self.hip_height)
         self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
 
     def prepare(self, robot: Robot, compile: Callable[..., Any]) -> None:
@@ -97,6 +105,9 @@ class Locomotion:
             if abs(getattr(command, key)) > getattr(LIMITS, key) and memory.tick == 0:
                 self.log.append((t, f"the command {key} is clipped to ±{getattr(LIMITS, key):g}"))
         found, after = self._plan(sensed, command, self._towards_gait(memory))
+        self.log += begun(t, memory.reflex, after.reflex, self._told)
+        if after.reflex.folded > 0.5:
+            return fold(self.crouch, sensed.q[7:], self.limits, robot.mass * 9.81), after
         forces = self._forces(t, sensed, command, found, memory, after)
         after = dataclasses.replace(after, forces=forces)
         torque = self._torque(t, sensed, found, after)
@@ -108,13 +119,14 @@ class Locomotion:
         self.gait = gait
 
     def _towards_gait(self, memory: Memory) -> Memory:
-        wanted = np.array([self.gait.duty, self.gait.period])
-        if (memory.delays == self.gait.delays).all() and (memory.beat == wanted).all():
+        gait = GEARS[round(float(memory.reflex.gear))] if self.reflexes.speed_gait else self.gait
+        wanted = np.array([gait.duty, gait.period])
+        if (memory.delays == gait.delays).all() and (memory.beat == wanted).all():
             return memory
         step = _SWITCH / self.rate
-        turn = np.remainder(np.array(self.gait.delays) - memory.delays + 0.5, 1.0) - 0.5
+        turn = np.remainder(np.array(gait.delays) - memory.delays + 0.5, 1.0) - 0.5
         near = np.abs(turn) <= step
-        delays = np.where(near, self.gait.delays, memory.delays + np.clip(turn, -step, step))
+        delays = np.where(near, gait.delays, memory.delays + np.clip(turn, -step, step))
         beat = memory.beat + np.clip(wanted - memory.beat, -step, step)
         return dataclasses.replace(memory, delays=delays, beat=beat)
 
@@ -123,7 +135,7 @@ class Locomotion:
     ) -> Float[ndarray, "4 3"]:
         """Stage one: at its own rate, and whenever a foot has come or gone."""
         if self.stage == "balance":
-            return balance_forces(self.body, sensed, found, after.down, self.friction)
+            return balance_forces(self.body, sensed, found, after.down, float(found.friction))
         every = max(1, round(self.rate / self.mpc_rate))
         if int(before.tick) % every and (after.down == before.down).all():
             return before.forces
@@ -137,7 +149,7 @@ class Locomotion:
     def _mpc(
         self, sensed: Sensed, command: Command, found: Plan, after: Memory
     ) -> tuple[Float[ndarray, "4 3"] | None, str]:
-        mpc = ConvexMpc(self.body, friction=self.friction)
+        mpc = ConvexMpc(self.body, friction=float(found.friction))
         walking = after.walking > 0.5
         dt = MPC_STEP
         R, yaw = to_rotation(sensed.q[3:7]), float(found.euler[2])
@@ -147,12 +159,11 @@ class Locomotion:
         turn = float(after.velocity[2])
         place = np.array([after.wanted[0], after.wanted[1]]) + np.outer(times, found.travel[:2])
         offset = about_z(yaw) @ self.body.com
-        lift = self.walker.height + np.clip(command.height, -LIMITS.height, LIMITS.height)
         reference = np.zeros((mpc.steps, 12))
         reference[:, :2] = found.level
         reference[:, 2] = yaw + np.remainder(after.wanted[2] - yaw + np.pi, 2 * np.pi) - np.pi + turn * times
         reference[:, 3:5] = place + offset[:2]
-        reference[:, 5] = place @ found.slope[:2] + found.slope[2] + lift + offset[2]
+        reference[:, 5] = place @ found.slope[:2] + found.slope[2] + found.lift + offset[2]
         reference[:, 8], reference[:, 9:12] = turn, found.travel
         share = np.ones((mpc.steps, 4))
         if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives

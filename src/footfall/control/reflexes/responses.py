@@ -1,0 +1,55 @@
+"""Responses: what the ground and the speed ask of the gait.
+
+Slope: the plane that the feet tell of turns trunk, footholds and friction pyramids; without the response it is level.
+Rough ground: σ² is the mean square of how far touchdowns were off that plane; feet clear 2 σ more and the trunk
+rises by σ/2. Speed: the Froude number v² / (g h) chooses the gait, with hysteresis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.gait.pattern import Gait, trot, walk
+
+CLEARANCE, MOST_CLEARANCE = 2.0, 0.06  # per σ, and at most [m]
+RISE, MOST_RISE = 0.5, 0.02
+STEPS_REMEMBERED = 6.0
+SLOPED = np.radians(5.0)  # from which it is an event
+ROUGH = 0.008  # σ from which it is an event [m]
+
+
+def level_ground(on: Any, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], at: Float[ndarray, "2"]) -> Any:
+    """(slope, normal) of the felt plane, or of a level one at the same height under the base."""
+    flat = np.array([0.0, 0.0, slope[2] + slope[0] * at[0] + slope[1] * at[1]])
+    return np.where(on, slope, flat), np.where(on, normal, np.array([0.0, 0.0, 1.0]))
+
+
+def uneven(before: Any, touched: Float[ndarray, "4"], off: Float[ndarray, "4"]) -> Any:
+    """Mean square of how far touchdowns were off the expected ground [m²]."""
+    for k in range(4):
+        before = before + np.where(touched[k], (off[k] * off[k] - before) / STEPS_REMEMBERED, 0.0)
+    return before
+
+
+def over_rough_ground(on: Any, unevenness: Any) -> tuple[Any, Any]:
+    """(further clearance of swinging feet, further height of the trunk) [m]."""
+    sigma = np.where(on, np.sqrt(unevenness + 1e-12), 0.0)
+    return np.minimum(CLEARANCE * sigma, MOST_CLEARANCE), np.minimum(RISE * sigma, MOST_RISE)
+
+
+GEARS: tuple[Gait, ...] = (walk(duty=0.78, period=0.9), trot(duty=0.6, period=0.5), trot(duty=0.5, period=0.36))
+UP, DOWN = (0.04, 0.45), (0.025, 0.32)  # Froude numbers at which to change up, and down
+
+
+def gear(before: Any, speed: Any, height: Any, up: Sequence[float] = UP, down: Sequence[float] = DOWN) -> Any:
+    """Which of ``GEARS`` a commanded speed [m/s] asks for; one below ``up`` and above ``down`` keeps what it has."""
+    froude = speed * speed / (9.81 * height)
+    for k in range(len(up)):
+        before = np.where((froude > up[k]) & (before < k + 1.0), k + 1.0, before)
+        before = np.where((froude < down[k]) & (before > 0.0 + k), 0.0 + k, before)
+    return before

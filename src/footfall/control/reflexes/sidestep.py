@@ -1,0 +1,44 @@
+"""Sidestep: feet go where the capture point went (seed 004: "kick out the legs to one side to catch its fall").
+
+The capture point of the centre of mass's motion beyond what is wanted, ξ = c + sqrt(h / g) (ċ - v_wanted), is where a
+foot must come to stop it. As long as it lies well within the polygon of all four feet (the Wide Stability Margin of
+seed 004, of ξ in place of the centre of gravity) the usual footholds do. When it comes within ``MARGIN`` of leaving, a
+standing robot begins to step, and feet that swing go the whole way, for as long as ``HOLD``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+AROUND = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
+MARGIN = 0.02  # [m]
+HOLD = 0.5  # [s]
+FURTHEST = 0.85  # of the hip's height, from under the hip
+CALM = 0.12  # [m/s]: below it a robot that stepped aside may stand
+
+
+def capture_point(
+    com: Float[ndarray, "3"], velocity: Float[ndarray, "3"], wanted: Float[ndarray, "3"], height: Any
+) -> Float[ndarray, "2"]:
+    """Where a foot would have to come to end the motion beyond what is wanted [m]."""
+    return com[:2] + np.sqrt(height / 9.81) * (velocity - wanted)[:2]
+
+
+def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Any:
+    """Signed distance of a point from the nearest side of the feet's quadrangle, positive inside [m]."""
+    corners = [feet[k, :2] for k in AROUND]
+    sides = []
+    for a, b in zip(corners, corners[1:] + corners[:1]):
+        edge = b - a
+        length = np.sqrt(edge[0] * edge[0] + edge[1] * edge[1] + 1e-12)
+        sides.append((edge[1] * (point[0] - a[0]) - edge[0] * (point[1] - a[1])) / length)  # clockwise: inside is right
+    return np.minimum(np.minimum(sides[0], sides[1]), np.minimum(sides[2], sides[3]))
+
+
+def alarmed(on: Any, inside: Any, alarm: Any, dt: float) -> Any:
+    """Time left of a sidestep [s]."""
+    return np.where(on & (inside < MARGIN), HOLD, np.maximum(alarm - dt, 0.0))

@@ -1,0 +1,45 @@
+"""Slip: a loaded foot that slides tells the friction there is, and the controller trusts no more than that.
+
+While a foot slides its force lies on the friction cone, so |f_t| / f_n is the coefficient itself. Less trust makes the
+pyramids of all programs narrower (more normal force for the same push along the ground), steps shorter (a foot beyond
+μ h from under the hip would need more friction than there is) and changes of speed slower. Trust comes back in time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.numeric import norm
+
+SLIDING = 0.12  # [m/s]
+LOADED = 0.08  # of the weight
+CAUTION = 0.85  # of the friction measured is trusted
+LEARN, FORGET = 0.015, 4.0  # time constants [s]
+LEAST = 0.06  # friction that is always trusted
+
+
+def sliding(
+    on: Any, stood: Float[ndarray, "4"], velocities: Float[ndarray, "4 3"], forces: Float[ndarray, "4 3"],
+    normal: Float[ndarray, "3"], weight: float,
+) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
+    """(which feet slide, the friction each of them measures)."""
+    which, measured = [], []
+    for k in range(4):
+        load, speed = forces[k] @ normal, velocities[k] - (velocities[k] @ normal) * normal
+        along = forces[k] - load * normal
+        which.append((stood[k] > 0.5) & (load > LOADED * weight) & (norm(speed, 1e-9) > SLIDING) & on)
+        measured.append(norm(along, 1e-9) / np.maximum(load, 1e-3 * weight))
+    return np.stack(which), np.stack(measured)
+
+
+def trusted(trust: Any, usual: float, slides: Float[ndarray, "4"], measured: Float[ndarray, "4"], dt: float) -> Any:
+    """The friction to count on after this tick."""
+    least = trust
+    for k in range(4):
+        least = np.where(slides[k], np.minimum(least, np.maximum(CAUTION * measured[k], LEAST)), least)
+    slipped = np.max(np.where(slides, 1.0, 0.0)) > 0.5
+    return trust + np.where(slipped, dt / LEARN * (least - trust), dt / FORGET * (usual - trust))

@@ -1,0 +1,43 @@
+"""Stumble: a swinging foot that hits something retracts, lifts higher, and swings again over it.
+
+A hit is a force against the way of the swing. From there a new swing begins at the foot, drawn back by ``RETRACT`` and
+with ``HIGHER`` more clearance (more with every hit), and takes as long as was left, at least ``SHORTEST``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.numeric import norm
+
+FIRST, LAST = 0.08, 0.95  # parts of a swing within which a force may be a hit
+AGAINST = 0.5  # of the force points against the swing
+RETRACT = 0.03  # [m]
+HIGHER, HIGHEST = 0.05, 0.12  # [m]
+SHORTEST = 0.18  # [s]
+
+
+def direction(start: Float[ndarray, "3"], end: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+    """Of a swing, level; nothing for a foot that swings on the spot."""
+    way = (end - start) * np.array([1.0, 1.0, 0.0])
+    return way / norm(way, 0.01)
+
+
+def hits(on: Any, swinging: Any, part: Any, felt: Any, force: Float[ndarray, "3"], way: Float[ndarray, "3"]) -> Any:
+    """Whether a foot has run into something."""
+    against = -(force @ way) > AGAINST * norm(force, 1e-9)
+    return on & (swinging > 0.5) & felt & (part > FIRST) & (part < LAST) & against
+
+
+def swing_again(hit: Any, left: Any, again: Any, lasting: Any, higher: Any, dt: float) -> tuple[Any, Any, Any]:
+    """(time left, length, further clearance) of a repeated swing; all zero for one that is not."""
+    fresh = hit & (again <= 0.0)
+    whole = np.maximum(left, SHORTEST)
+    more = np.minimum(higher + HIGHER, HIGHEST)
+    again = np.where(hit, whole, np.maximum(again - dt, 0.0))
+    lasting = np.where(hit, whole, np.where(again > 0.0, lasting, 0.0))
+    return again, lasting, np.where(fresh, more, higher)

@@ -1,0 +1,75 @@
+"""Which reflexes and responses a controller has."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+
+OF_A_LEG = ("early_touchdown", "missed_touchdown", "slip", "stumble")
+OF_THE_TRUNK = ("sidestep", "safe_stop", "slope", "rough_ground", "speed_gait")
+NAMES = (*OF_A_LEG, *OF_THE_TRUNK)
+_NOT_BY_ITSELF = ("speed_gait",)  # takes the choice of the gait from the user
+
+
+@dataclass(frozen=True, init=False)
+class Reflexes:
+    """Switches by name: ``Reflexes(slip=False)`` has all but one, and ``Reflexes.only("slip")`` that one alone.
+
+    Reflexes: ``early_touchdown``, ``missed_touchdown``, ``slip``, ``stumble``, ``sidestep``, ``safe_stop``. Responses:
+    ``slope``, ``rough_ground``, ``speed_gait``; the last is off unless asked for, as it chooses the gait.
+    """
+
+    early_touchdown: bool
+    missed_touchdown: bool
+    slip: bool
+    stumble: bool
+    sidestep: bool
+    safe_stop: bool
+    slope: bool
+    rough_ground: bool
+    speed_gait: bool
+
+    def __init__(self, **switches: bool) -> None:
+        for name, value in switches.items():
+            if name not in NAMES:
+                raise unknown("reflex", name, NAMES)
+            if not isinstance(value, bool | np.bool_):
+                raise InputError(f"the reflex {name} is True or False, got {value!r}")
+        for name in NAMES:
+            object.__setattr__(self, name, bool(switches.get(name, name not in _NOT_BY_ITSELF)))
+
+    @staticmethod
+    def only(*names: str) -> Reflexes:
+        """Those and no other; without names, none."""
+        return Reflexes(**dict.fromkeys(NAMES, False) | dict.fromkeys(names, True))
+
+    def without(self, *names: str) -> Reflexes:
+        return self.replace(**dict.fromkeys(names, False))
+
+    def replace(self, **switches: bool) -> Reflexes:
+        return Reflexes(**dataclasses.asdict(self) | switches)
+
+    @staticmethod
+    def of(given: Any) -> Reflexes:
+        """What a user may say: Reflexes, True (the usual ones), False (none), or the names of those to have."""
+        if isinstance(given, Reflexes):
+            return given
+        if isinstance(given, bool):
+            return Reflexes() if given else Reflexes.only()
+        if isinstance(given, str):
+            return Reflexes.only(given)
+        if isinstance(given, Iterable):
+            return Reflexes.only(*(str(name) for name in given))
+        raise InputError(f"reflexes are Reflexes(...), True, False or names, got {given!r}")
+
+    def numbers(self) -> Float[ndarray, "9"]:
+        """1 or 0 for each of ``NAMES``, as the plan reads them."""
+        return np.array([float(getattr(self, name)) for name in NAMES])
