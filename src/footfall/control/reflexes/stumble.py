@@ -14,8 +14,8 @@ from numpy import ndarray
 
 from footfall.numeric import norm
 
-FIRST, LAST = 0.08, 0.95  # parts of a swing within which a force may be a hit
-AGAINST = 0.5  # of the force points against the swing
+FIRST, LAST = 0.08, 0.85  # parts of a swing within which a force may be a hit
+AGAINST = 0.7  # of the force points against the swing
 RETRACT = 0.03  # [m]
 HIGHER, HIGHEST = 0.05, 0.12  # [m]
 SHORTEST = 0.18  # [s]

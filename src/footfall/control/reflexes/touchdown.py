@@ -13,7 +13,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 EARLIEST = 0.55  # part of a swing before which the ground is an obstacle
-ON_TIME = 0.9  # part of a swing after which a touchdown is no event
+ON_TIME = 0.85  # part of a swing after which a touchdown is no event
 REACH_SPEED = 0.5  # [m/s]
 REACH_TIME = 0.16  # after this a foot is taken to stand, wherever it is [s]
 LATE = 0.02  # after which a missed touchdown is an event [s]
