@@ -19,14 +19,16 @@ def foothold(
     wanted: Float[ndarray, "3"],
     stance: float,
     height: float,
-    furthest: float = 0.45,
+    furthest: Any = 0.45,
+    capture: Any = False,
 ) -> Float[ndarray, "3"]:
     """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own.
 
-    furthest: from under the hip, as a part of the height.
+    furthest: from under the hip, as a part of the height. capture: the error counts sqrt(h / g), which ends it at once.
     """
-    gain = 0.4 * np.sqrt(height / 9.81)
-    step = (0.5 * stance * velocity + gain * (velocity - wanted))[:2]
+    end_at_once = np.sqrt(height / 9.81)
+    gain = np.where(capture, end_at_once, 0.5 * stance + 0.4 * end_at_once)
+    step = (0.5 * stance * wanted + gain * (velocity - wanted))[:2]
     length = np.sqrt(step[0] * step[0] + step[1] * step[1] + 1e-12)
     step = step * np.minimum(1.0, furthest * height / length)
     return np.array([under_hip[0] + step[0], under_hip[1] + step[1], under_hip[2]])

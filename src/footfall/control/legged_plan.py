@@ -139,6 +139,7 @@ class Plan:
     travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
     lift: Any  # wanted height of the base over the ground [m]
     friction: Any  # that may be counted on
+    beat: Float[ndarray, "2"]  # of the gait at this moment: duty, period [s]
 
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
@@ -182,6 +183,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     )
 
     # -- the schedule
+    period = period * np.where(alarm > 0.0, sidestep.HURRY, 1.0)
     going = (np.max(np.abs(asked)) > 0.02) | (np.max(np.abs(velocity)) > 0.02) | (alarm > 0.0)
     slow = np.max(np.abs(moving_at[:2])) < 0.1
     walking = np.where(going, 1.0, np.where(slow, 0.0, memory.walking))
@@ -207,7 +209,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         arm = heading @ walker.feet[k]
         turning = cross(spin, arm)
         under = q[:3] + arm + left[k] * (steady + turning)
-        places.append(foothold(under, steady + turning, across + turning, stance, walker.height, reach))
+        places.append(foothold(under, steady + turning, across + turning, stance, walker.height, reach, alarm > 0.0))
 
     # -- what the feet feel corrects the schedule
     weight = robot.mass * 9.81
@@ -215,9 +217,13 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     felt = np.stack([norm(f, 1e-9) for f in forces]) > FELT * weight
     swinging = np.where((memory.down < 0.5) & ((planned < 0.5) | repeated), 1.0, 0.0)
     ways = [stumble.direction(memory.lift_off[k], places[k]) for k in range(4)]
-    hit = np.stack([stumble.hits(has("stumble"), swinging[k], part[k], felt[k], forces[k], ways[k]) for k in range(4)])
+    barred = np.stack(
+        [stumble.barred(has("stumble"), swinging[k], part[k], felt[k], forces[k], ways[k]) for k in range(4)]
+    )
+    barred_for = np.where(barred, reflex.barred + dt, 0.0)
+    hit = barred_for > stumble.LASTING
     up = np.where(repeated, 0.0, planned)
-    early = touchdown.early(has("early_touchdown"), up, part, felt) & ~hit
+    early = touchdown.early(has("early_touchdown"), up, part, felt) & ~barred
     again, lasting, higher = stumble.swing_again(hit, left, reflex.again, reflex.lasting, reflex.higher, dt)
     again = np.where(early, 0.0, again)
     reaching, since = touchdown.missed(has("missed_touchdown"), planned, felt, memory.down, reflex.since, dt)
@@ -237,7 +243,9 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     slope, normal = ground_slope(last_down - soles)
     slope, normal = responses.level_ground(has("slope"), slope, normal, q[:2])
     foot_velocities = np.stack([J[k] @ v for k in range(4)])
-    slides, measured = slip.sliding(has("slip"), memory.down * down, foot_velocities, forces, normal, weight)
+    slides, measured, slid = slip.sliding(
+        has("slip"), memory.down * down, foot_velocities, forces, normal, weight, reflex.slid, dt
+    )
     friction = slip.trusted(reflex.friction, walker.friction, slides, measured, dt)
 
     def ground(x: Any, y: Any) -> Any:
@@ -287,7 +295,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         "missed_touchdown": reaching & (since > touchdown.LATE), "stumble": again > 0.0,
     }  # fmt: skip
     remembered = ReflexMemory(
-        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), since, friction, again, lasting,
+        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), since, slid, friction, barred_for, again, lasting,
         np.where(down > 0.5, 0.0, higher), alarm, doomed, folded, unevenness, gear,
     )  # fmt: skip
     after = Memory(
@@ -311,6 +319,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
             travel,
             lift,
             friction,
+            np.stack([duty, period]),
         ),
         after,
     )

@@ -168,7 +168,7 @@ class Locomotion:
         share = np.ones((mpc.steps, 4))
         if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives
             fine = (np.arange(mpc.steps * _FINE) + 0.5) * dt / _FINE
-            duty, period = after.beat
+            duty, period = found.beat
             phases = np.remainder((after.phase + fine / period)[:, None] - after.delays, 1.0)
             share = (phases < duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
         share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)

@@ -66,7 +66,9 @@ class PushMap:
 
     def __str__(self) -> str:
         name = f"{self.controller}, reflexes {'on' if self.reflexes else 'off'}"
-        rows = [f"{name}: mean {self.mean:.1f} N s, worst {self.impulse.min():.1f} N s (steps of {self.resolution:.2g})"]
+        rows = [
+            f"{name}: mean {self.mean:.1f} N s, worst {self.impulse.min():.1f} N s (steps of {self.resolution:.2g})"
+        ]
         rows.append("  phase  " + "".join(f"{d:7.0f}°" for d in self.directions))
         rows += [f"  {p:5.2f}  " + "".join(f"{x:8.1f}" for x in row) for p, row in zip(self.phases, self.impulse)]
         return "\n".join(rows)
@@ -180,9 +182,7 @@ def _along(angle: float) -> Float[ndarray, "3"]:
     return np.array([np.cos(turn), np.sin(turn), 0.0])
 
 
-def compared(
-    robot: Robot, controllers: Sequence[str] = CONTROLLERS, workers: int = 1, **options: Any
-) -> list[PushMap]:
+def compared(robot: Robot, controllers: Sequence[str] = CONTROLLERS, workers: int = 1, **options: Any) -> list[PushMap]:
     """Maps of several controllers, reflexes off and on where they have some."""
     for name in controllers:
         if name not in CONTROLLERS:

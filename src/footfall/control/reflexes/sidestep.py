@@ -17,7 +17,8 @@ from numpy import ndarray
 AROUND = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
 MARGIN = 0.02  # [m]
 HOLD = 0.5  # [s]
-FURTHEST = 0.85  # of the hip's height, from under the hip
+HURRY = 0.75  # of the gait's period while it lasts
+FURTHEST = 0.7  # of the hip's height, from under the hip
 CALM = 0.12  # [m/s]: below it a robot that stepped aside may stand
 
 

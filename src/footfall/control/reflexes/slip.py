@@ -15,8 +15,9 @@ from numpy import ndarray
 
 from footfall.numeric import norm
 
-SLIDING = 0.12  # [m/s]
+SLIDING = 0.2  # [m/s]
 LOADED = 0.08  # of the weight
+LASTING = 0.01  # before this it is a foot that lands [s]
 CAUTION = 0.85  # of the friction measured is trusted
 LEARN, FORGET = 0.015, 4.0  # time constants [s]
 LEAST = 0.06  # friction that is always trusted
@@ -24,16 +25,17 @@ LEAST = 0.06  # friction that is always trusted
 
 def sliding(
     on: Any, stood: Float[ndarray, "4"], velocities: Float[ndarray, "4 3"], forces: Float[ndarray, "4 3"],
-    normal: Float[ndarray, "3"], weight: float,
-) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
-    """(which feet slide, the friction each of them measures)."""
+    normal: Float[ndarray, "3"], weight: float, slid: Float[ndarray, "4"], dt: float,
+) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
+    """(which feet slide, the friction each of them measures, for how long each has been sliding [s])."""
     which, measured = [], []
     for k in range(4):
         load, speed = forces[k] @ normal, velocities[k] - (velocities[k] @ normal) * normal
         along = forces[k] - load * normal
         which.append((stood[k] > 0.5) & (load > LOADED * weight) & (norm(speed, 1e-9) > SLIDING) & on)
         measured.append(norm(along, 1e-9) / np.maximum(load, 1e-3 * weight))
-    return np.stack(which), np.stack(measured)
+    slid = np.where(np.stack(which), slid + dt, 0.0)
+    return slid > LASTING, np.stack(measured), slid
 
 
 def trusted(trust: Any, usual: float, slides: Float[ndarray, "4"], measured: Float[ndarray, "4"], dt: float) -> Any:

@@ -19,7 +19,9 @@ class ReflexMemory:
     on: Float[ndarray, "9"]  # switches, in the order of NAMES
     acting: Float[ndarray, "9 4"]  # 1 where a reflex acts on a leg; those of the trunk act on all
     since: Float[ndarray, "4"]  # how long a foot has been late [s]
+    slid: Float[ndarray, "4"]  # how long a loaded foot has been sliding [s]
     friction: Any  # that the controller trusts
+    barred: Float[ndarray, "4"]  # how long something has been in a foot's way [s]
     again: Float[ndarray, "4"]  # time left of a swing begun anew after a stumble [s]
     lasting: Float[ndarray, "4"]  # and how long all of it takes [s]
     higher: Float[ndarray, "4"]  # what its clearance gains [m]
@@ -33,7 +35,20 @@ class ReflexMemory:
     def at_start(reflexes: Reflexes, friction: float) -> ReflexMemory:
         none = np.zeros(4)
         return ReflexMemory(
-            reflexes.numbers(), np.zeros((len(NAMES), 4)), none, friction, none, none, none, 0.0, 0.0, 0.0, 0.0, 0.0
+            reflexes.numbers(),
+            np.zeros((len(NAMES), 4)),
+            none,
+            none,
+            friction,
+            none,
+            none,
+            none,
+            none,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
         )
 
     def has(self, name: str) -> Any:

@@ -16,6 +16,7 @@ from footfall.numeric import norm
 
 FIRST, LAST = 0.08, 0.85  # parts of a swing within which a force may be a hit
 AGAINST = 0.7  # of the force points against the swing
+LASTING = 0.004  # before this it is the blow of a landing [s]
 RETRACT = 0.03  # [m]
 HIGHER, HIGHEST = 0.05, 0.12  # [m]
 SHORTEST = 0.18  # [s]
@@ -27,8 +28,8 @@ def direction(start: Float[ndarray, "3"], end: Float[ndarray, "3"]) -> Float[nda
     return way / norm(way, 0.01)
 
 
-def hits(on: Any, swinging: Any, part: Any, felt: Any, force: Float[ndarray, "3"], way: Float[ndarray, "3"]) -> Any:
-    """Whether a foot has run into something."""
+def barred(on: Any, swinging: Any, part: Any, felt: Any, force: Float[ndarray, "3"], way: Float[ndarray, "3"]) -> Any:
+    """Whether something is in a foot's way."""
     against = -(force @ way) > AGAINST * norm(force, 1e-9)
     return on & (swinging > 0.5) & felt & (part > FIRST) & (part < LAST) & against
 
