@@ -295,34 +295,19 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         "missed_touchdown": reaching & (since > touchdown.LATE), "stumble": again > 0.0,
     }  # fmt: skip
     remembered = ReflexMemory(
-        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), since, slid, friction, barred_for, again, lasting,
-        np.where(down > 0.5, 0.0, higher), alarm, doomed, folded, unevenness, gear,
+        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), since, slid, friction, barred_for,
+        again, lasting, np.where(down > 0.5, 0.0, higher), alarm, doomed, folded, unevenness, gear,
     )  # fmt: skip
     after = Memory(
         memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
         memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
-    return (
-        Plan(
-            program,
-            bias,
-            J,
-            acceleration,
-            pull,
-            feet_W,
-            np.stack(targets),
-            normal,
-            slope,
-            euler,
-            level,
-            travel,
-            lift,
-            friction,
-            np.stack([duty, period]),
-        ),
-        after,
-    )
+    found = Plan(
+        program, bias, J, acceleration, pull, feet_W, np.stack(targets), normal, slope, euler, level, travel,
+        lift, friction, np.stack([duty, period]),
+    )  # fmt: skip
+    return found, after
 
 
 def _program(
