@@ -6,12 +6,13 @@ from footfall.control.interface import Command, Controller, FunctionController, 
 from footfall.control.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.control.locomotion import Locomotion
+from footfall.control.lqr import LqrStand, StandWeights, regulate
 from footfall.control.named import on_command
 from footfall.control.plan_follower import PlanFollower
 from footfall.control.posture import standing_joints, standing_state
 
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "FootImpedance", "FunctionController",
-    "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "PlanFollower", "Sensed", "controller",
-    "on_command", "standing_joints", "standing_state",
+    "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Sensed",
+    "StandWeights", "controller", "on_command", "regulate", "standing_joints", "standing_state",
 ]  # fmt: skip

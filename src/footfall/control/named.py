@@ -19,7 +19,7 @@ ON_A_GAIT: dict[str, Callable[[JointPD], Any]] = {  # follow a gait's own paths,
     "impedance": FootImpedance,
 }
 ON_COMMAND = ("balance", "mpc", "whole_body")  # follow a velocity command
-NAMES = ("hold", *ON_A_GAIT, *ON_COMMAND)
+NAMES = ("hold", *ON_A_GAIT, *ON_COMMAND, "lqr")
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},
     "walk": {"duty": 0.78, "period": 0.9},

@@ -33,6 +33,7 @@ from footfall.gait.pattern import Gait
 from footfall.gait.pattern import named as gait_named
 from footfall.robot import library
 from footfall.robot.description import Robot
+from footfall.simulate.lqr_stand import lqr_stand
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 
@@ -140,11 +141,14 @@ def _controller(robot: Robot, options: RunOptions) -> tuple[Controller, Gait | N
     if options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, CONTROLLERS)
     rate = fitting_rate(options.dt)
-    if options.controller == "hold":
-        asked = [key for key in ("gait", "constants", "speed") if getattr(options, key) is not None]
+    if options.controller in ("hold", "lqr"):
+        own = ("kp", "kd") if options.controller == "lqr" else ()
+        asked = [key for key in ("gait", "constants", "speed", *own) if getattr(options, key) is not None]
         asked += [key for key in ("sideways", "turn") if getattr(options, key)]
         if asked:
-            raise InputError(f"controller 'hold' stands still: it takes no {asked[0]}")
+            raise InputError(f"controller '{options.controller}' stands still: it takes no {asked[0]}")
+        if options.controller == "lqr":
+            return lqr_stand(robot, rate=rate, dt=options.dt, friction=options.friction), None
         kp, kd = _gains(robot, options)
         return Hold("stand", kp, kd, rate), None
     if options.controller in control_named.ON_COMMAND:

@@ -1,0 +1,43 @@
+"""A stand by linear-quadratic regulation: settle the robot, linearise its step there, solve for the gains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Plane
+from footfall.control.interface import JointCommand
+from footfall.control.joint_pd import Hold
+from footfall.control.lqr import LqrStand, StandWeights
+from footfall.control.posture import standing_joints
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+from footfall.simulate.linearize import LinearStep
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.standing import standing_start
+
+_SETTLING = 2.0  # [s]
+
+
+def lqr_stand(
+    robot: Robot, *, rate: float = 1000.0, dt: float = 1e-3, weights: StandWeights | None = None, pose: Any = None,
+    contact: Any = None, friction: float = 0.8,
+) -> LqrStand:  # fmt: skip
+    """An ``LqrStand`` for level ground and compliant contact. pose: joint angles, or the robot's own stand."""
+    if not robot.floating or robot.nf < 3:
+        raise InputError(f"robot '{robot.name}' cannot stand: that takes a floating base and three feet")
+    weight = 9.81 * robot.mass
+    joints = standing_joints(robot) if pose is None else robot.state(pose)[0][robot.nq - robot.nj :]
+    hold, ground = Hold(joints, kp=0.5 * weight, kd=0.012 * weight, rate=rate), Plane(friction=friction)
+    sim = Simulation(
+        robot, hold, contact or Compliant(), ground, dt=dt, start=standing_start(robot, hold, ground),
+    )  # fmt: skip
+    sim.run(_SETTLING)
+    if sim.stopped is not None:
+        raise InputError(f"robot '{robot.name}' does not stand in this pose: {sim.stopped.message}")
+    joints = sim.q[robot.nq - robot.nj :]
+    command = JointCommand(joints, 0.0, hold.kp, hold.kd, sim.carried.body.motor)
+    at = LinearStep(sim)(sim.q, np.zeros(robot.nv), command)
+    return LqrStand.designed(robot, at.A, at.B, sim.q, command, rate, weights)
