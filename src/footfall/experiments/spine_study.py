@@ -40,8 +40,7 @@ MOVES = {"trot": "spine_roll", "bound": "spine_pitch"}
 
 
 def gaits() -> dict[str, tuple[Gait, float, float]]:
-    """(gait, kp, kd) of the legs. The trot is the tuned one; the bound was found by ``gait_optimisation`` at 0.8 m/s with
-    the spine held."""
+    """(gait, kp, kd) of the legs: the tuned trot, and a bound found by ``gait_optimisation`` at 0.8 m/s, spine held."""
     trot = for_robot(load("spined"), "trot")
     leaps = bound(
         period=0.74, stride=0.29, height=0.051, duty=0.556, hip_height=0.40, depth=0.006, ramp=trot.gait.ramp,
@@ -52,16 +51,16 @@ def gaits() -> dict[str, tuple[Gait, float, float]]:
 
 @dataclass(frozen=True)
 class Watched:
-    """One robot and what is measured on the way."""
+    """One robot, or a batch of them, and what is measured on the way."""
 
     lean: Lean
-    legs: float  # positive work of the legs' motors [J]
-    spine: float  # positive work at the spine's joints [J]
-    peak: float  # largest vertical force on a foot [N]
-    top: float  # of the centre of mass [m]
-    bottom: float
-    tilt: float  # sum over ticks of 1 - cos(tilt)
-    flight: float  # ticks without a foot on the ground
+    legs: Any  # positive work of the legs' motors [J]
+    spine: Any  # positive work at the spine's joints [J]
+    peak: Any  # largest vertical force on a foot [N]
+    top: Any  # of the centre of mass [m]
+    bottom: Any
+    tilt: Any  # sum over ticks of 1 - cos(tilt)
+    flight: Any  # ticks without a foot on the ground
 
 
 def watched_tick(rig: Rig, watched: Watched, inputs: Inputs) -> Watched:
@@ -152,8 +151,8 @@ def course(gait: str) -> Course:
 def case(
     gait: str = "bound", mode: str = "rigid", stiffness: float = 800.0, phase: float = 0.0, swing: float = SWING
 ) -> dict[str, Any]:
-    """One case: survived [share of conditions], speed [m/s], cost_of_transport, stride_length [m], hop_height [m] (range
-    of the centre of mass), peak_force [weights, on one foot], tilt [degrees, rms], flight [share of the time].
+    """One case: survived [share of conditions], speed [m/s], cost_of_transport, stride_length [m], hop_height [m]
+    (range of the centre of mass), peak_force [weights, on one foot], tilt [degrees, rms], flight [share of the time].
 
     stiffness [N m/rad] of a passive or actuated spine; phase [cycles] and swing [rad] of an actuated one.
     """
@@ -163,5 +162,11 @@ def case(
         if not np.isfinite(value) or value < least:
             raise InputError(f"{name} of the spine must be at least {least:g}, got {value}")
     if mode == "rigid":
-        return course(gait).run(*RIGID, 0.0, 0.0)
-    return course(gait).run(stiffness, DAMPING * stiffness, swing if mode == "actuated" else 0.0, phase)
+        return dict(_measured(gait, *RIGID, 0.0, 0.0))
+    moves = mode == "actuated"
+    return dict(_measured(gait, stiffness, DAMPING * stiffness, swing if moves else 0.0, phase if moves else 0.0))
+
+
+@lru_cache(maxsize=4096)  # a rigid spine has no stiffness and no phase to vary
+def _measured(gait: str, kp: float, kd: float, swing: float, phase: float) -> dict[str, float]:
+    return course(gait).run(kp, kd, swing, phase)
