@@ -24,6 +24,7 @@ from footfall.errors import InputError, TraceError
 from footfall.robot.description import Robot
 from footfall.robot.export import to_mjcf
 from footfall.simulate.actuators import JointModel
+from footfall.simulate.ground_form import ground_form
 from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 from footfall.spatial import quaternion
@@ -120,7 +121,8 @@ def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Re
     }  # fmt: skip
     meta = {
         "engine": f"MuJoCo {mj.__version__}", "controller": type(rig.controller).__name__, "dt": rig.dt,
-        "wall_seconds": wall, "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
+        "ground_form": ground_form(rig.world.ground), "wall_seconds": wall,
+        "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
     }  # fmt: skip
     return Recording(robot, columns, [], meta)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -40,6 +40,7 @@ class Heightfield:
     corner: Float[ndarray, "2"] = field(default_factory=lambda: np.zeros(2))
     friction: float = 0.8
     smooth: bool = False
+    recipe: ClassVar[dict[str, Any] | None] = None  # of rough ground, on the ground itself: what ``rough`` was given
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -148,7 +149,11 @@ class Heightfield:
             bumps = bumps * (height / span)
         field_ = Heightfield(bumps, spacing, corner, friction, smooth=True)
         seen = float(np.ptp(field_.sampled()))  # the spline rounds its control points off a little
-        return Heightfield(bumps * (height / seen), spacing, corner, friction, smooth=True) if seen > 0 else field_
+        if seen > 0:
+            field_ = Heightfield(bumps * (height / seen), spacing, corner, friction, smooth=True)
+        recipe = {"height": height, "seed": int(seed), "friction": friction, "feature": feature, "flat": flat}
+        object.__setattr__(field_, "recipe", {**recipe, "size": tuple(size), "spacing": spacing})
+        return field_
 
     @staticmethod
     def from_file(

@@ -15,6 +15,7 @@ from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError
 from footfall.robot.description import Robot
 from footfall.simulate.engine import Rows, Stop
+from footfall.simulate.ground_form import contact_settings, ground_form
 from footfall.simulate.motors import overheating
 from footfall.simulate.recording import Recording, versions
 from footfall.simulate.recording_writer import Event, RecordingWriter
@@ -157,7 +158,8 @@ def _meta(simulation: Simulation) -> dict[str, Any]:
     rig = simulation.rig
     return {
         "robot": simulation.robot.name, "controller": type(simulation.controller).__name__, "rate": 1.0 / rig.period,
-        "contact": type(rig.world.contact).__name__, "ground": type(rig.world.ground).__name__, "dt": rig.dt,
+        "contact": type(rig.world.contact).__name__, "contact_settings": contact_settings(rig.world.contact),
+        "ground": type(rig.world.ground).__name__, "ground_form": ground_form(rig.world.ground), "dt": rig.dt,
         "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
         "start_time": simulation.time, "fell": False, "diverged": False, "versions": dict(versions()),
     }  # fmt: skip

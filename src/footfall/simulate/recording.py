@@ -18,10 +18,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from footfall.contact.ground import Ground
 from footfall.errors import InputError, unknown
 from footfall.robot.description import Robot
 from footfall.simulate import recording_file
 from footfall.simulate.columns import checked
+from footfall.simulate.ground_form import ground_of
 from footfall.simulate.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.spatial import quaternion
 from footfall.spatial.rotation import EULER_ORDERS, to_euler
@@ -99,6 +101,15 @@ class Recording:
     def joint_velocity(self) -> Float[ndarray, "T nj"]:
         """[rad/s]"""
         return self.v[:, self.robot.nv - self.robot.nj :]
+
+    @property
+    def ground(self) -> Ground | None:
+        """The ground of the run; None where it is not known: recordings of long ago, grounds of a user's own class."""
+        form = self.meta.get("ground_form")
+        try:
+            return None if form is None else ground_of(form)
+        except InputError as error:
+            raise RecordingError(f"the recording is damaged: {error}") from None
 
     # -- the trunk -----------------------------------------------------------------------------------------------------
     @property
