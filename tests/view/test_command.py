@@ -10,8 +10,8 @@ import urllib.request
 import pytest
 
 from footfall.report.replay import Replay, embedded, replay_page
-from footfall.report.stage import body_meshes
 from footfall.robot import library
+from footfall.robot.solids import look_of
 from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 
@@ -78,10 +78,11 @@ def test_unknown_robots_and_missing_files_are_said_in_one_sentence(tmp_path):
 @pytest.mark.parametrize("name", library.names())
 def test_every_robot_is_drawn_from_its_own_links(name):
     robot = library.load(name)
-    meshes = body_meshes(robot)
-    assert len(meshes) == len(robot.tree.bodies)
-    assert all(meshes), "a body without a shape"
-    for mesh in (mesh for body in meshes for mesh in body):
+    look = look_of(robot)
+    assert look.note == ""
+    assert len(look.bodies) == len(robot.tree.bodies)
+    assert all(look.bodies), "a body without a shape"
+    for mesh in (mesh for body in look.bodies for mesh in body):
         assert mesh.faces.max() < len(mesh.vertices)
 
 

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from footfall.robot.description import Robot
+    from footfall.simulate.recording import Recording
 
 RobotArgument = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT", autocompletion=completing.robots, help="A library name, or a path to a URDF or MJCF file."
     ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", help="The URDF or MJCF file that the recorded robot came from: draws its meshes."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
@@ -46,6 +51,17 @@ def load_robot(name: str) -> Robot:
     for warning in said:
         note(str(warning.message))
     return robot
+
+
+def load_recording(path: str, model: str | None = None) -> Recording:
+    """A recording, with the meshes of a model file if one is given."""
+    from footfall.robot.solids import dressed
+    from footfall.simulate.recording import Recording
+
+    rec = Recording.load(path)
+    if model is not None:
+        rec.robot = dressed(rec.robot, model)
+    return rec
 
 
 def note(text: str) -> None:

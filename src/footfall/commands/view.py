@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footfall.commands.common import examples, load_robot, note
+from footfall.commands.common import ModelOption, examples, load_recording, load_robot, note
+from footfall.errors import InputError
 
 if TYPE_CHECKING:
     from footfall.report.server import Server
@@ -27,6 +28,7 @@ def command(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8080,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
+    model: ModelOption = None,
 ) -> None:
     """Show a robot that walks as you tell it, or a recording, on a web page; Ctrl-C ends it.
 
@@ -36,9 +38,9 @@ def command(
 
     rec = robot = None
     if Path(subject).suffix == ".mcap":
-        from footfall.simulate.recording import Recording
-
-        rec = Recording.load(subject)
+        rec = load_recording(subject, model)
+    elif model is not None:
+        raise InputError("--model is for recordings: a robot's own file is named in the place of the robot")
     else:
         robot = load_robot(subject)
     server = Server(host, port)
@@ -60,6 +62,8 @@ def _recording(server: Server, rec: Any, title: str) -> Any:
     from footfall.view.playback import PlaybackPage
 
     page = PlaybackPage(server, rec, title)
+    if page.stage.note:
+        note(page.stage.note)
     page.begin()
     return page
 
@@ -75,7 +79,9 @@ def _live(server: Server, robot: Any, subject: str) -> Any:
         note(f"robot '{robot.name}' has not the four feet {', '.join(LEGS)} on a floating base: it is held still")
     own = None if subject in library.names() else robot
     driver = Driver(Choice(robot=robot.name, controller=controller), own=own)
-    LivePage(server, driver)
+    page = LivePage(server, driver)
+    if page.stage.note:
+        note(page.stage.note)
     driver.start()
     return driver
 

@@ -15,7 +15,8 @@ from footfall.contact.ground import Ground
 from footfall.errors import InputError
 from footfall.kinematics.forward import center_of_mass
 from footfall.report.server import Server
-from footfall.report.stage import Stage, draw_ground, light, size_of
+from footfall.report.stage import Stage, draw_ground, light
+from footfall.robot.solids import size_of
 from footfall.simulate.recording import Recording
 
 FRAMES = 20.0  # a second
@@ -29,7 +30,11 @@ class Replay:
 
     caption: str
     recordings: Mapping[str, Recording]
-    ground: Ground | None = None
+
+    @property
+    def ground(self) -> Ground | None:
+        """That of the first recording which knows it."""
+        return next((found for rec in self.recordings.values() if (found := rec.ground) is not None), None)
 
 
 def replay_page(replay: Replay, frames: float = FRAMES) -> str:

@@ -10,6 +10,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,7 @@ class Robot:
     poses: Mapping[str, Pose] = field(default_factory=dict)
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     notes: str = ""
+    model_file: Path | None = None  # where its meshes are named, if it was read from a file; never written down
 
     def __post_init__(self) -> None:
         name_of(self.name, "a robot")
@@ -227,7 +229,7 @@ class Robot:
             raise InputError(f"robot '{self.name}' does not say where '{path}' comes from")
         return found[-1]
 
-    NOT_IN_DIGEST = ("name", "poses", "provenance", "notes")
+    NOT_IN_DIGEST = ("name", "poses", "provenance", "notes", "model_file")
 
     @cached_property
     def digest(self) -> str:

@@ -24,6 +24,7 @@ class Shape:
     name: str = ""
     mesh: Path | None = None
     visual: bool = False
+    color: tuple[int, int, int] | None = None  # of a visual shape, where the file gives one
 
 
 @dataclass

@@ -19,12 +19,13 @@ from footfall.robot.description import Pose, Provenance, Robot
 from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor
 
 FORMAT = 1
+_NOT_KEPT = ("model_file",)  # a path of this machine, which a file from elsewhere must not name
 _SAME = 1e-12  # a unit vector that is normalised again may move its last bit
 
 
 def robot_to_json(robot: Robot) -> str:
     """The robot as one JSON object."""
-    fields = {f.name: _plain(getattr(robot, f.name)) for f in dataclasses.fields(robot)}
+    fields = {f.name: _plain(getattr(robot, f.name)) for f in dataclasses.fields(robot) if f.name not in _NOT_KEPT}
     return json.dumps({"format": FORMAT, **fields}, allow_nan=False)
 
 
@@ -102,7 +103,7 @@ def _known(kind: type, data: Any) -> dict[str, Any]:
     """The entries of a JSON object that is to become ``kind``; one that it does not have is an error."""
     if not isinstance(data, dict):
         raise ModelError(f"a {kind.__name__.lower()} of the robot's JSON must be an object, got {data!r}")
-    names = [f.name for f in dataclasses.fields(kind)]
+    names = [f.name for f in dataclasses.fields(kind) if f.name not in _NOT_KEPT]
     for key in data:
         if key not in names:
             raise ModelError(str(unknown(f"entry of a {kind.__name__.lower()}", key, names, "it has")))

@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.robot.guard import read_bytes
+from footfall.robot.mesh_files import stl_corners
 
 _GOOD_FIT = 0.1  # root mean square distance of the vertices from the sphere, over its radius
 
@@ -20,7 +21,7 @@ def vertices(path: Path) -> ndarray | None:
     except ModelError:
         return None
     if path.suffix.lower() == ".stl":
-        points = _stl(data)
+        points = _corners(data)
     elif path.suffix.lower() == ".obj":
         points = _lines(data, b"v")
     else:
@@ -30,13 +31,11 @@ def vertices(path: Path) -> ndarray | None:
     return np.unique(points, axis=0)
 
 
-def _stl(data: bytes) -> ndarray | None:
-    count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else 0
-    if count and len(data) >= 84 + 50 * count:
-        record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("spare", "<u2")])
-        triangles = np.frombuffer(data, record, count, 84)
-        return triangles["corners"].reshape(-1, 3).astype(float)
-    return _lines(data, b"vertex")
+def _corners(data: bytes) -> ndarray | None:
+    try:
+        return stl_corners(data)
+    except ValueError:
+        return None
 
 
 def _lines(data: bytes, keyword: bytes) -> ndarray | None:

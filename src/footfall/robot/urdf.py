@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 from numpy import ndarray
@@ -47,8 +48,9 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
         joint, actuator = _joint(element, known)
         draft.joints.append(joint)
         draft.actuators += [actuator] if actuator is not None else []
+    colors = {m.get("name", ""): _color(m) for m in root.findall("material")}
     for element in links:
-        draft.shapes[element.attrib["name"]] = _shapes(element, package)
+        draft.shapes[element.attrib["name"]] = _shapes(element, package, colors)
     for texture in root.iter("texture"):
         package.find(texture.get("filename", ""), what="texture")
     return draft
@@ -159,7 +161,20 @@ def _range(limit: ET.Element | None, owner: str) -> tuple[float, float]:
     return -math.inf if lower <= -UNLIMITED else lower, math.inf if upper >= UNLIMITED else upper
 
 
-def _shapes(link: ET.Element, package: Package) -> list[Shape]:
+def _color(material: ET.Element | None) -> tuple[int, int, int] | None:
+    """The colour of a <material>; what cannot be understood is none, since it is for the eye alone."""
+    element = material.find("color") if material is not None else None
+    try:
+        given = [float(x) for x in element.get("rgba", "").split()[:3]] if element is not None else []
+    except ValueError:
+        return None
+    if len(given) != 3 or not all(math.isfinite(x) for x in given):
+        return None
+    r, g, b = (round(255 * min(max(x, 0.0), 1.0)) for x in given)
+    return r, g, b
+
+
+def _shapes(link: ET.Element, package: Package, colors: dict[str, tuple[int, int, int] | None]) -> list[Shape]:
     shapes = []
     for element in [*link.findall("collision"), *link.findall("visual")]:
         owner = f"<{element.tag}> of {label(link)}"
@@ -167,7 +182,10 @@ def _shapes(link: ET.Element, package: Package) -> list[Shape]:
         X_LS = _pose(element, owner)
         for solid in geometry if geometry is not None else ():
             shape = _shape(solid, X_LS, element.get("name", ""), owner, package, element.tag == "visual")
-            shapes += [shape] if shape is not None else []
+            if shape is not None:
+                material = element.find("material")
+                named = colors.get(material.get("name", "")) if material is not None else None
+                shapes.append(replace(shape, color=_color(material) or named))
     return shapes
 
 

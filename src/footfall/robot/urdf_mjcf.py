@@ -24,7 +24,7 @@ from footfall.robot.urdf import POINT_SIZE, read_urdf
 
 _TRIANGLE_SLACK = 1e-6
 
-__all__ = ["ModelWarning", "load_model", "to_mjcf", "to_urdf", "write"]
+__all__ = ["ModelWarning", "load_model", "read_draft", "to_mjcf", "to_urdf", "write"]
 
 
 def load_model(
@@ -40,6 +40,21 @@ def load_model(
         file = Path(path).expanduser()
     except (TypeError, RuntimeError):
         raise ModelError(f"a model's path must be a path, got {path!r}") from None
+    draft, package = read_draft(file, floating)
+    if floating is not None:
+        draft.floating = floating
+    if name is not None:
+        draft.name = name
+    robot, remarks = _assemble(draft, feet, file)
+    if package.missing:
+        remarks.insert(0, _missing(list(package.missing)))
+    if remarks:
+        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
+    return robot
+
+
+def read_draft(file: Path, floating: bool | None = None) -> tuple[Draft, Package]:
+    """What a URDF or MJCF file states, and the folder it may point into."""
     root = parse_xml(read_bytes(file), file.name)
     package = Package(file)
     if root.tag == "robot":
@@ -52,19 +67,11 @@ def load_model(
         raise ModelError(
             f"{file.name}: the root element is {shown(root.tag)}: 'robot' (URDF) or 'mujoco' (MJCF) is wanted"
         )
-    if floating is not None:
-        draft.floating = floating
-    if name is not None:
-        draft.name = name
-    robot, remarks = _assemble(draft, feet, file.name)
-    if package.missing:
-        remarks.insert(0, _missing(list(package.missing)))
-    if remarks:
-        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
-    return robot
+    return draft, package
 
 
-def _assemble(draft: Draft, given: FeetGiven, where: str) -> tuple[Robot, list[str]]:
+def _assemble(draft: Draft, given: FeetGiven, file: Path) -> tuple[Robot, list[str]]:
+    where = file.name
     draft.check(where)
     odd = [link.name for link in draft.links if link.as_published]
     finder = FootFinder(draft)
@@ -77,6 +84,7 @@ def _assemble(draft: Draft, given: FeetGiven, where: str) -> tuple[Robot, list[s
         draft.name, draft.links, joints, feet, draft.actuators, draft.floating,
         poses={key: _pose(joints, *pose) for key, pose in draft.poses.items()},
         provenance={"*": Provenance("imported", where), **_assumed(feet, finder)}, notes=notes,
+        model_file=file,
     )  # fmt: skip
     _check_bodies(robot, odd)
     feet_of: dict[str, list[str]] = {}

@@ -31,6 +31,7 @@ from footfall.spatial.rotation import EULER_ORDERS, to_euler
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
+    from PIL.Image import Image
 
 GRAVITY = 9.81  # [m/s²] of the cost of transport, where a run does not say its own
 
@@ -239,6 +240,21 @@ class Recording:
         from footfall.simulate.plots import plot
 
         return plot(self, kind, **options)
+
+    def picture(self, time: float | None = None, width: int = 640, height: int = 360) -> Image:
+        """The robot at a time [s], by default the middle, as a Pillow image; needs no browser and no GPU."""
+        from footfall.simulate.video import picture
+
+        return picture(self, time, width, height)
+
+    def save_video(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write a ``.gif`` or an ``.mp4`` (extra ``video``).
+
+        Options: ``fps``, ``width``, ``height`` [pixels], ``start`` and ``end`` [s], ``pace`` (below 1: slow motion).
+        """
+        from footfall.simulate.video import save_video
+
+        return save_video(self, Path(path), **options)
 
     # -- in words ------------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:

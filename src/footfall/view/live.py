@@ -15,7 +15,8 @@ from footfall.control.locomotion import LIMITS
 from footfall.control.named import ON_COMMAND
 from footfall.report.replay import look_from
 from footfall.report.server import Server
-from footfall.report.stage import Stage, draw_ground, light, size_of
+from footfall.report.stage import Stage, draw_ground, light
+from footfall.robot.solids import size_of
 from footfall.view.driver import CHOICES, Driver
 from footfall.view.plots import Plots
 

@@ -11,7 +11,8 @@ import numpy as np
 from footfall.errors import InputError
 from footfall.report.replay import look_from
 from footfall.report.server import Server
-from footfall.report.stage import Stage, draw_ground, light, size_of
+from footfall.report.stage import Stage, draw_ground, light
+from footfall.robot.solids import size_of
 from footfall.simulate.recording import Recording
 from footfall.view.plots import AXES, COLORS
 
@@ -30,7 +31,8 @@ class PlaybackPage:
         light(scene)
         look_from(server.viser.initial_camera, size_of(rec.robot))
         self.world = scene.add_frame("/world", show_axes=False)
-        draw_ground(scene, None)
+        self.ground = rec.ground
+        draw_ground(scene, self.ground)
         self.stage = Stage(scene, rec.robot)
         self.start, self.end = float(rec.time[0]), float(rec.time[-1])
         self.pace, self._moved = 1.0, False
