@@ -1,17 +1,21 @@
 """The server trusts nobody: loopback, Host, Origin, token, junk, silence (R7, R8)."""
 
 import base64
+import gzip
+import json
 import os
 import socket
 import struct
 import time
+import urllib.request
 
 import pytest
 
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError
-from footfall.report.server import Server
+from footfall.report.server import COOKIE, Server
 from footfall.report.stage import viser
+from footfall.view.gamepad import PROTOCOL
 
 
 def ask(server, path="/", upgrade=False, **headers):
@@ -41,6 +45,7 @@ def status(server, *args, **headers):
 @pytest.fixture(scope="module")
 def server():
     made = Server()
+    made.script = "/* ours */"
     yield made
     made.stop()
 
@@ -98,6 +103,73 @@ def test_bound_elsewhere_a_token_is_needed_and_kept_in_a_cookie():
         assert status(server, "/", True, Cookie=cookie, Origin="http://evil.example") == 403
     finally:
         server.stop()
+
+
+def test_our_script_is_in_the_page_packed_or_not(server):
+    for packing in (None, "gzip"):
+        request = urllib.request.Request(server.address, headers={"Accept-Encoding": packing} if packing else {})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            body = answer.read()
+        page = gzip.decompress(body) if packing else body
+        assert page.count(b"<script>/* ours */</script>") == 1
+        assert b"<title>footfall</title>" in page
+
+
+# -- links of our own: gamepads ----------------------------------------------------------------------------------------
+PAD = {"Sec_WebSocket_Protocol": PROTOCOL}
+
+
+def test_a_gamepads_link_needs_the_same_host_and_origin(live):
+    assert status(live.server, "/gamepad", True, **PAD) == 101
+    for origin in ("http://evil.example", "null", None, "http://127.0.0.1:1"):
+        assert status(live.server, "/gamepad", True, Origin=origin, **PAD) == 403
+    assert status(live.server, "/gamepad", True, Host="evil.example", **PAD) in (400, 403)
+    assert status(live.server, "/gamepad", True, Sec_WebSocket_Protocol="other") == 403
+
+
+def test_a_gamepads_link_needs_the_token_where_the_page_does():
+    server = Server(host="0.0.0.0")
+    server.links[PROTOCOL] = lambda: None
+    try:
+        assert status(server, "/gamepad", True, **PAD) == 403
+        assert status(server, f"/gamepad?token={server.token}", True, **PAD) == 403
+        assert status(server, "/gamepad", True, Cookie=f"{COOKIE}={server.token}", **PAD) == 101
+    finally:
+        server.stop()
+
+
+def test_a_page_without_a_robot_takes_no_gamepad(server):
+    assert status(server, "/gamepad", True, **PAD) == 403
+
+
+def _until(what, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+def test_a_gamepad_drives_and_its_end_or_silence_or_junk_is_a_zero_command(live):
+    forward = json.dumps({"axes": [0, -1, 0, 0], "buttons": []}).encode()
+    for ending in ("close", "silence", "junk"):
+        _, _, link = ask(live.server, "/gamepad", True, **PAD)
+        link.sendall(frame(forward, 1))
+        _until(lambda: live.driver.command.forward == 1.0)
+        sent = time.monotonic()
+        while live.driver.sim.command.forward != 1.0 and time.monotonic() < sent + 5:
+            link.sendall(frame(forward, 1))  # a busy machine may need more than one
+            sent = time.monotonic()
+            time.sleep(0.02)
+        if ending == "close":
+            link.close()
+        elif ending == "junk":
+            link.sendall(frame(b"{", 1))
+        ended = time.monotonic()
+        while live.driver.sim.command != Command() and time.monotonic() < ended + 5:
+            time.sleep(0.005)
+        assert time.monotonic() - ended < 0.5
+        link.close()
+        _until(lambda: live.driver.command == Command())
 
 
 def test_a_closed_server_serves_nobody():

@@ -17,6 +17,7 @@ from footfall.kinematics.forward import center_of_mass
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light
 from footfall.robot.solids import size_of
+from footfall.simulate.ground_surface import level_under
 from footfall.simulate.recording import Recording
 
 FRAMES = 20.0  # a second
@@ -50,14 +51,15 @@ def replay_page(replay: Replay, frames: float = FRAMES) -> str:
         size = max(size_of(rec.robot) for rec in recordings.values())
         look_from(server.viser.initial_camera, size, len(recordings))
         world = scene.add_frame("/world", show_axes=False)
-        draw_ground(scene, replay.ground)
+        ground = replay.ground
+        draw_ground(scene, ground)
         aside = [1.1 * size * (0.5 * (len(recordings) - 1) - k) for k in range(len(recordings))]
         many = len(recordings) > 1
         stages = [
             Stage(scene, rec.robot, f"/world/robot{k}", (0.0, aside[k], 0.0), name if many else None)
             for k, (name, rec) in enumerate(recordings.items())
         ]
-        return _played(server, world, stages, list(recordings.values()), frames)
+        return _played(server, world, stages, list(recordings.values()), frames, ground)
     finally:
         server.stop()
 
@@ -71,7 +73,9 @@ def look_from(camera: Any, size: float, robots: int = 1) -> None:
         camera.up = (0.0, 0.0, 1.0)
 
 
-def _played(server: Server, world: Any, stages: list[Stage], recordings: list[Recording], frames: float) -> str:
+def _played(
+    server: Server, world: Any, stages: list[Stage], recordings: list[Recording], frames: float, ground: Ground | None
+) -> str:  # fmt: skip
     """Every frame in turn; a robot whose run ended early stays where it was."""
     start = min(float(rec.time[0]) for rec in recordings)
     end = min(max(float(rec.time[-1]) for rec in recordings), start + LONGEST)
@@ -85,7 +89,7 @@ def _played(server: Server, world: Any, stages: list[Stage], recordings: list[Re
             stage.show(rec.q[row], rec.force[row] if "force" in rec else None, follow_path=False)
         first, row = recordings[0], min(int(np.searchsorted(recordings[0].time, t)), len(recordings[0]) - 1)
         if first.robot.floating:
-            world.position = (-first.q[row, 0], -first.q[row, 1], 0.0)
+            world.position = (-first.q[row, 0], -first.q[row, 1], -level_under(ground, first.q[row, :2]))
         serializer.insert_sleep(1.0 / frames)
     return serializer.as_html()
 

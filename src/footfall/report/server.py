@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import errno
 import functools
+import gzip
 import hmac
 import http
 import io
@@ -19,8 +20,8 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from footfall.errors import FootfallError, InputError
 from footfall.report.stage import viser
@@ -37,6 +38,14 @@ _POLICY = (
 )
 
 
+class Link(Protocol):
+    """Who hears what comes over a link of our own; a ValueError closes it."""
+
+    def hear(self, text: Any) -> None: ...
+
+    def end(self) -> None: ...
+
+
 class Server:
     """A guarded viser server. ``closed=True`` serves nobody: for scenes that go to a file."""
 
@@ -45,6 +54,8 @@ class Server:
         self.host, self.port, self.closed = host, int(self.socket.getsockname()[1]), closed
         self.token = "" if host in LOOPBACK else secrets.token_urlsafe(18)
         self.heard: dict[Any, float] = {}  # connection -> when it last answered
+        self.script = ""  # of our own, in the page
+        self.links: dict[str, Callable[[], Link]] = {}  # by protocol: links of our own beside viser's
         package = viser()
         with _starting, _guarded(self), contextlib.redirect_stdout(io.StringIO()):
             self.viser = package.ViserServer(host=host, port=self.port, verbose=False)
@@ -86,8 +97,8 @@ class Server:
             return "foreign Origin"
         if self.token and not self._knows_token(request, upgrade):
             return "this address needs its token: open the one that footfall printed"
-        version = viser().__version__
-        if upgrade and f"viser-v{version}" not in headers.get("Sec-WebSocket-Protocol", ""):
+        known = {f"viser-v{viser().__version__}", *self.links}
+        if upgrade and not known & {word.strip() for word in headers.get("Sec-WebSocket-Protocol", "").split(",")}:
             return "another version of the page: reload it"
         return None
 
@@ -111,12 +122,32 @@ class Server:
         self.heard[connection] = time.monotonic()
         pulse = asyncio.create_task(self._pulse(connection))
         try:
-            await handler(connection)
+            if connection.subprotocol in self.links:
+                await self._listen(connection)
+            else:
+                await handler(connection)
         except (AssertionError, ValueError, TypeError, KeyError, AttributeError):
             await connection.close(1003, "not understood")  # junk costs the sender its own connection, nobody else's
         finally:
             pulse.cancel()
             self.heard.pop(connection, None)
+
+    async def _listen(self, connection: Any) -> None:
+        """Hand on what comes over a link of our own until it ends."""
+        link = self.links[connection.subprotocol]()
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            with contextlib.suppress(ConnectionClosed):
+                async for text in connection:
+                    link.hear(text)
+        finally:
+            link.end()
+
+    def with_script(self, page: bytes) -> bytes:
+        """Viser's page under our name, with our script."""
+        page = page.replace(b"<title>Viser</title>", b"<title>footfall</title>", 1)
+        return page.replace(b"<head>", b"<head><script>" + self.script.encode() + b"</script>", 1)
 
     async def _pulse(self, connection: Any) -> None:
         with contextlib.suppress(Exception):
@@ -147,6 +178,8 @@ def _guarded(server: Server) -> Iterator[None]:
                 return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, body)
             response = process_request(connection, request)
             if response is not None:
+                if "text/html" in response.headers.get("Content-Type", ""):
+                    _rewrite(response, server.with_script)
                 response.headers["Content-Security-Policy"] = _POLICY
                 response.headers["X-Content-Type-Options"] = "nosniff"
                 response.headers["Referrer-Policy"] = "no-referrer"
@@ -157,6 +190,12 @@ def _guarded(server: Server) -> Iterator[None]:
 
         options |= {"process_request": check, "sock": server.socket, "logger": quiet, "max_size": _MOST_BYTES}
         options |= {"ping_interval": None}  # the watch asks more often
+        viser_chooses = options["select_subprotocol"]
+
+        def choose(connection: Any, offered: Any) -> Any:
+            return next((name for name in offered if name in server.links), None) or viser_chooses(connection, offered)
+
+        options["select_subprotocol"] = choose
         return serve(functools.partial(server.watch, handler), **options)
 
     websockets_server.serve = guarded  # type: ignore[assignment, misc]
@@ -164,6 +203,15 @@ def _guarded(server: Server) -> Iterator[None]:
         yield
     finally:
         websockets_server.serve = serve  # type: ignore[misc]
+
+
+def _rewrite(response: Any, change: Callable[[bytes], bytes]) -> None:
+    """Change the body of a response, packed or not."""
+    packed = response.headers.get("Content-Encoding") == "gzip"
+    body = change(gzip.decompress(response.body) if packed else response.body)
+    response.body = gzip.compress(body, 1) if packed else body
+    del response.headers["Content-Length"]
+    response.headers["Content-Length"] = str(len(response.body))
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -39,7 +39,7 @@ FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _LOOK = 0.01  # [s] of simulated time between looks at the command
 _PUSH = 0.15  # [s] that a push lasts
 _FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
-GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04")
+GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04", "stairs:0.05")
 _FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
 
 

@@ -12,6 +12,7 @@ from footfall.gait.stability import static_margin
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.simulate.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.rotation import to_euler
 
 SECONDS = 6.0
 _MARGIN_EVERY = 5  # rows: a margin needs the whole kinematics
@@ -20,7 +21,10 @@ _MARGIN_EVERY = 5  # rows: a margin needs the whole kinematics
 class History:
     """One row for every piece of simulated time. Columns: see ``COLUMNS``."""
 
-    COLUMNS = ("time", "height", "forward", "sideways", "torque", "margin", "power", "distance")
+    COLUMNS = (
+        "time", "height", "forward", "sideways", "torque", "margin", "power", "speed", "roll", "pitch", "kinetic",
+        "potential",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.rows: deque[tuple[float, ...]] = deque(maxlen=int(SECONDS * 110))
@@ -36,7 +40,7 @@ class History:
         robot, q, v = sim.robot, block["q"][-1], block["v"][-1]
         joints = block["v"][:, robot.nv - robot.nj :]
         power = float(np.maximum(block["torque"] * joints, 0.0).sum(axis=1).mean())
-        height, forward, sideways, distance = float("nan"), 0.0, 0.0, 0.0
+        height, forward, sideways, speed, roll, pitch = float("nan"), 0.0, 0.0, 0.0, 0.0, 0.0
         if robot.floating:
             R = to_rotation(q[3:7])
             velocity = R @ v[3:6]
@@ -44,13 +48,17 @@ class History:
             forward = float(ahead @ velocity[:2])
             sideways = float(ahead[0] * velocity[1] - ahead[1] * velocity[0])
             height = float(sim.rig.world.ground.distance(q[:3]))
-            distance = float(np.hypot(*velocity[:2]))
+            speed = float(np.hypot(*velocity[:2]))
+            _, pitch, roll = np.degrees(to_euler(R, "zyx"))
         if self._count % _MARGIN_EVERY == 0 and robot.nf:
             self._margin = static_margin(foot_positions(robot, q), block["contact"][-1], center_of_mass(robot, q))
         self._count += 1
         torque = float(np.abs(block["torque"][-1]).max(initial=0.0))
         margin = self._margin if np.isfinite(self._margin) else float("nan")
-        self.rows.append((float(block["time"][-1]), height, forward, sideways, torque, margin, power, distance))
+        energies = float(block["kinetic"][-1]), float(block["potential"][-1])
+        self.rows.append(
+            (float(block["time"][-1]), height, forward, sideways, torque, margin, power, speed, roll, pitch, *energies)
+        )
         self.forces.append(block["force"][:, :, 2].mean(axis=0))
 
     def arrays(self) -> dict[str, Any]:
@@ -59,6 +67,17 @@ class History:
         columns = {name: table[:, k] for k, name in enumerate(self.COLUMNS)}
         columns["force"] = np.array(self.forces).T if self.forces else np.zeros((0, 0))
         return columns
+
+    def costs(self, weight: float, over: float = 1.0) -> ndarray:
+        """Cost of transport over the last second or so before every row; NaN while it stands."""
+        columns = self.arrays()
+        time, power, speed = (columns[key] for key in ("time", "power", "speed"))
+        first = np.searchsorted(time, time - over)
+        work, way = (np.concatenate([[0.0], np.cumsum(each)]) for each in (power, speed))
+        upto = np.arange(1, len(time) + 1)
+        done, gone = work[upto] - work[first], way[upto] - way[first]
+        moving = gone > 0.05 * (upto - first)
+        return np.where(moving, done / (weight * np.where(moving, gone, 1.0)), np.nan)
 
     def cost_of_transport(self, weight: float) -> float:
         """Positive work of the motors over weight and distance, of what is kept; infinite at a stand."""

@@ -17,18 +17,24 @@ from footfall.report.replay import look_from
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light
 from footfall.robot.solids import size_of
+from footfall.simulate.ground_surface import level_under
 from footfall.view.driver import CHOICES, Driver
+from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
 from footfall.view.plots import Plots
 
-PARTS = ("forward", "sideways", "turn", "height")
-UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m"}
-HINTS = {"forward": "I, K", "sideways": "to the left: U, O", "turn": "to the left: J, L", "height": "Y, H"}
-STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005}
+SPEEDS, POSTURE = ("forward", "sideways", "turn"), ("height", "roll", "pitch")
+UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m", "roll": "rad", "pitch": "rad"}
+HINTS = {
+    "forward": "I, K", "sideways": "to the left: U, O", "turn": "to the left: J, L", "height": "Y, H",
+    "roll": "right side down: X, Z", "pitch": "nose down: G, T",
+}  # fmt: skip
+STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005, "roll": 0.01, "pitch": 0.01}
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1}
 KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change; W A S D Q E move the eye
     ("Faster", "I", "forward", 0.1), ("Slower, backwards", "K", "forward", -0.1), ("Turn left", "J", "turn", 0.2),
     ("Turn right", "L", "turn", -0.2), ("To the left", "U", "sideways", 0.1), ("To the right", "O", "sideways", -0.1),
-    ("Higher", "Y", "height", 0.01), ("Lower", "H", "height", -0.01),
+    ("Higher", "Y", "height", 0.01), ("Lower", "H", "height", -0.01), ("Nose down", "G", "pitch", 0.05),
+    ("Nose up", "T", "pitch", -0.05), ("Lean right", "X", "roll", 0.05), ("Lean left", "Z", "roll", -0.05),
 )  # fmt: skip
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
 
@@ -39,7 +45,7 @@ class LivePage:
     def __init__(self, server: Server, driver: Driver) -> None:
         self.server, self.driver = server, driver
         self.gui, self.scene = server.viser.gui, server.viser.scene
-        self.commander: int | None = None  # whose command is followed
+        self.commander: int | Gamepad | None = None  # whose command is followed
         self._lock = threading.Lock()
         self._texted = self._plotted = 0.0
         self._told = Command()  # what the sliders show
@@ -52,14 +58,24 @@ class LivePage:
         self._keys()
         driver.present, driver.on_frame, driver.on_change = self.present, self.frame, self.changed
         server.viser.on_client_disconnect(self._left)
+        server.script = SCRIPT
+        server.links[PROTOCOL] = lambda: Gamepad(self._moved, self._button, self._unplugged)
 
     # -- who is there --------------------------------------------------------------------------------------------------
     def present(self) -> bool:
-        """Whether the browser that gave the command still answers."""
-        return self.commander is not None and not self.server.lost(self.commander)
+        """Whether the browser or gamepad that gave the command still answers."""
+        who = self.commander
+        if who is None:
+            return False
+        return not (who.lost if isinstance(who, Gamepad) else self.server.lost(who))
 
     def _left(self, client: Any) -> None:
         if client.client_id == self.commander:
+            self.commander = None
+            self.driver.command = Command()
+
+    def _unplugged(self, pad: Gamepad) -> None:
+        if pad is self.commander:
             self.commander = None
             self.driver.command = Command()
 
@@ -87,22 +103,22 @@ class LivePage:
 
     def _command_controls(self) -> None:
         gui = self.gui
+        self.sliders: dict[str, Any] = {}
         with gui.add_folder("Command"):
-            self.sliders = {}
-            for key in PARTS:
-                limit = float(getattr(LIMITS, key))
-                slider = gui.add_slider(
-                    f"{key} [{UNITS[key]}]",
-                    min=-limit,
-                    max=limit,
-                    step=STEPS[key],
-                    initial_value=0.0,
-                    hint=HINTS[key],
-                )
-                slider.on_update(functools.partial(self._slid, key))
-                self.sliders[key] = slider
+            self._sliders(SPEEDS)
             halt = gui.add_button("Stand still", color="red", hint="All speeds zero (space)")
             halt.on_click(lambda _: self.halt())
+        with gui.add_folder("Posture"):
+            self._sliders(POSTURE)
+
+    def _sliders(self, parts: tuple[str, ...]) -> None:
+        for key in parts:
+            limit = float(getattr(LIMITS, key))
+            slider = self.gui.add_slider(
+                f"{key} [{UNITS[key]}]", min=-limit, max=limit, step=STEPS[key], initial_value=0.0, hint=HINTS[key]
+            )
+            slider.on_update(functools.partial(self._slid, key))
+            self.sliders[key] = slider
 
     def _run_controls(self) -> None:
         gui, driver = self.gui, self.driver
@@ -144,8 +160,20 @@ class LivePage:
         self.commander = int(event.client_id)
         self.driver.ask(**{part: round(getattr(self.driver.command, part) + change, 4)})
 
+    def _moved(self, pad: Gamepad, command: dict[str, float]) -> None:
+        self.commander = pad
+        self.driver.ask(**command)
+
+    def _button(self, pad: Gamepad, name: str) -> None:
+        """A button of a gamepad went down."""
+        if name in ("higher", "lower"):
+            change = 0.01 if name == "higher" else -0.01
+            self._moved(pad, {"height": round(self.driver.command.height + change, 4)})
+        else:
+            {"push": self.push, "halt": self.halt, "pause": self._pause, "reset": self.driver.reset}[name]()
+
     def halt(self) -> None:
-        """All speeds zero; the height stays."""
+        """All speeds zero; the posture stays."""
         self.driver.ask(forward=0.0, sideways=0.0, turn=0.0)
 
     def push(self) -> None:
@@ -205,7 +233,7 @@ class LivePage:
         with self.server.viser.atomic():
             self.stage.show(body.q, body.forces[: driver.sim.robot.nf], follow_path=now - self._texted > _TEXT_EVERY)
             if driver.sim.robot.floating and self.follow.value:
-                level = float(body.q[2] - driver.ground.distance(body.q[:3]))
+                level = level_under(driver.ground, body.q[:2])
                 self.world.position = (-body.q[0], -body.q[1], -level)
         if driver.command != self._told:
             self._show_command()
@@ -238,6 +266,10 @@ class LivePage:
         lines = [f"**{driver.sim.robot.name}: {driver.status}**", " · ".join(numbers)]
         if choice.controller not in ON_COMMAND:
             lines.append(f"*{choice.controller} follows its gait alone: speeds act on {', '.join(ON_COMMAND)}.*")
+        if isinstance(self.commander, Gamepad):
+            lines.append("*gamepad*")
         if driver.recording is not None:
             lines.append("*recording*")
+        if self.stage.note:
+            lines.append(f"*{self.stage.note}*")
         return "\n\n".join(lines)

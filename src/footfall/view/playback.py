@@ -13,6 +13,7 @@ from footfall.report.replay import look_from
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light
 from footfall.robot.solids import size_of
+from footfall.simulate.ground_surface import level_under
 from footfall.simulate.recording import Recording
 from footfall.view.plots import AXES, COLORS
 
@@ -66,7 +67,8 @@ class PlaybackPage:
         with self.server.viser.atomic():
             self.stage.show(rec.q[row], rec.force[row] if "force" in rec else None)
             if rec.robot.floating:
-                self.world.position = (-rec.q[row, 0], -rec.q[row, 1], 0.0)
+                level = level_under(self.ground, rec.q[row, :2])
+                self.world.position = (-rec.q[row, 0], -rec.q[row, 1], -level)
         self.status.content = self._words(row)
 
     def _toggle(self) -> None:
@@ -99,6 +101,9 @@ class PlaybackPage:
     def _words(self, row: int) -> str:
         events = [event for event in self.rec.events if event.time <= self.rec.time[row] + 1e-9]
         said = f"\n\n*{events[-1].kind} at {events[-1].time:.2f} s: {events[-1].message}*" if events else ""
+        said += f"\n\n*{self.stage.note}*" if self.stage.note else ""
+        if self.ground is None:
+            said += "\n\n*its ground is not in the recording: a level plane is drawn*"
         return f"**{self.title}** ({self.rec.robot.name})\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{said}"
 
     def _plots(self, gui: Any) -> None:
@@ -113,13 +118,20 @@ class PlaybackPage:
             data = (time_, *(np.ascontiguousarray(np.nan_to_num(line[rows])) for line in lines.values()))
             gui.add_uplot(
                 data, series, title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}}, axes=AXES,
-                legend={"show": len(lines) > 1},
+                legend={"show": len(lines) > 1, "live": False},
             )  # fmt: skip
 
         with gui.add_folder("Plots"):
             if rec.robot.floating:
                 plot("trunk height [m]", {"height": rec.q[:, 2]})
+                _, pitch, roll = np.degrees(rec.trunk_euler()).T
+                plot("trunk angle [deg]", {"roll": roll, "pitch": pitch})
+                plot("trunk position [m]", {"x": rec.q[:, 0], "y": rec.q[:, 1]})
             if "force" in rec and rec.robot.nf:
                 plot("vertical force [N]", {name: rec.force[:, k, 2] for k, name in enumerate(rec.robot.foot_names)})
             if "torque" in rec and rec.robot.nj:
                 plot("largest joint torque [N m]", {"torque": np.abs(rec.torque).max(axis=1)})
+                power = np.maximum(rec.torque * rec.joint_velocity, 0.0).sum(axis=1)
+                plot("positive motor power [W]", {"power": power})
+            if "kinetic" in rec:
+                plot("kinetic energy [J]", {"kinetic": rec["kinetic"]})

@@ -14,16 +14,19 @@ _FEW = 150  # points a line
 
 
 class Plots:
-    """Height, velocity, vertical forces, torque, margin and power over the last seconds."""
+    """Trunk, vertical forces, torque, margin, energy, power and cost of transport over the last seconds."""
 
     def __init__(self, gui: Any, feet: tuple[str, ...]) -> None:
         self.made = {
             "height": self._plot(gui, "trunk height [m]", ("height",)),
+            "angle": self._plot(gui, "trunk angle [deg]", ("roll", "pitch")),
             "velocity": self._plot(gui, "velocity [m/s]", ("forward", "left")),
             "force": self._plot(gui, "vertical force [N]", feet),
             "torque": self._plot(gui, "largest joint torque [N m]", ("torque",)),
             "margin": self._plot(gui, "support margin [mm]", ("margin",)),
+            "energy": self._plot(gui, "energy [J]", ("kinetic", "potential, from the first")),
             "power": self._plot(gui, "positive motor power [W]", ("power",)),
+            "cost": self._plot(gui, "cost of transport, over 1 s", ("cost",)),
         }
         self.names = feet
 
@@ -43,7 +46,9 @@ class Plots:
         lines = {
             "height": (columns["height"],), "velocity": (columns["forward"], columns["sideways"]),
             "force": tuple(columns["force"]), "torque": (columns["torque"],), "margin": (1e3 * columns["margin"],),
-            "power": (columns["power"],),
+            "power": (columns["power"],), "angle": (columns["roll"], columns["pitch"]),
+            "energy": (columns["kinetic"], columns["potential"] - columns["potential"][0]),
+            "cost": (history.costs(weight),),
         }  # fmt: skip
         for name, values in lines.items():
             self.made[name].data = (time, *(np.ascontiguousarray(_filled(value[rows])) for value in values))
@@ -52,7 +57,7 @@ class Plots:
         empty = tuple(np.zeros(2) for _ in range(len(names) + 1))
         return gui.add_uplot(
             empty, _series(names), title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}},
-            legend={"show": len(names) > 1}, axes=AXES,
+            legend={"show": len(names) > 1, "live": False}, axes=AXES,
         )  # fmt: skip
 
 

@@ -1,0 +1,124 @@
+"""A gamepad in the browser: a small script of the page reads it, a link of its own brings it here.
+
+Viser has no hook for gamepads. The script looks at them twenty times a second and sends what it sees over a websocket
+to the same guarded server, which asks for the same Host, Origin and token as of the page. A gamepad that is unplugged,
+a page that is hidden or closed, and a silence all end the command. What is not understood ends the link.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+PROTOCOL = "footfall-gamepad"
+DEAD_ZONE = 0.12  # of a stick's way: sticks seldom rest at zero
+SILENCE = 0.4  # [s] after which a gamepad is lost
+FULL = {"forward": 1.0, "sideways": 0.4, "turn": 1.2}  # of a stick at its end: within what robots follow well
+BUTTONS = {0: "push", 1: "halt", 3: "pause", 9: "reset", 12: "higher", 13: "lower"}  # A, B, Y, start, cross up and down
+_MOST_TEXT = 2000  # characters of a message
+
+SCRIPT = """
+(() => {
+  "use strict";
+  const every = 50;
+  let link = null;
+  function seen() {
+    if (document.hidden || !navigator.getGamepads) return null;
+    for (const pad of navigator.getGamepads())
+      if (pad && pad.connected && pad.axes.length >= 2)
+        return JSON.stringify({axes: pad.axes.slice(0, 4), buttons: pad.buttons.slice(0, 17).map((b) => !!b.pressed)});
+    return null;
+  }
+  setInterval(() => {
+    const text = seen();
+    if (text === null) {
+      if (link) { link.close(); link = null; }
+      return;
+    }
+    if (!link || link.readyState > 1) {
+      const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+      link = new WebSocket(`${scheme}//${location.host}/gamepad`, ["PROTOCOL"]);
+      link.onerror = () => {};
+    }
+    if (link.readyState === 1 && link.bufferedAmount === 0) link.send(text);
+  }, every);
+})();
+""".replace("PROTOCOL", PROTOCOL)
+
+
+def beyond_dead_zone(value: float) -> float:
+    """A stick's way without its dead zone, from -1 to 1; continuous at its edge."""
+    size = min(abs(value), 1.0)
+    return math.copysign((size - DEAD_ZONE) / (1.0 - DEAD_ZONE), value) if size > DEAD_ZONE else 0.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One look at a gamepad: velocities asked for, and which buttons are down."""
+
+    command: dict[str, float]
+    down: frozenset[str]
+
+    @property
+    def at_rest(self) -> bool:
+        return not any(self.command.values())
+
+
+def understood(text: Any) -> Seen:
+    """A message of the script; a ValueError for anything else."""
+    if not isinstance(text, str) or len(text) > _MOST_TEXT:
+        raise ValueError("no text, or too long")
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    match data:
+        case {"axes": list(axes), "buttons": list(buttons)} if len(axes) <= 4 and len(buttons) <= 17:
+            pass
+        case _:
+            raise ValueError("no gamepad")
+    if not all(type(a) in (int, float) and math.isfinite(a) for a in axes) or not all(type(b) is bool for b in buttons):
+        raise ValueError("no numbers")
+    x, y, turn = ([beyond_dead_zone(float(a)) for a in axes] + [0.0] * 3)[:3]
+    command = {"forward": -y * FULL["forward"], "sideways": -x * FULL["sideways"], "turn": -turn * FULL["turn"]}
+    command = {key: round(value, 3) + 0.0 for key, value in command.items()}
+    return Seen(command, frozenset(name for k, name in BUTTONS.items() if k < len(buttons) and buttons[k]))
+
+
+@dataclass(eq=False)
+class Gamepad:
+    """One link. ``move`` is called with the command while a stick is out, and once as they come to rest.
+
+    ``press`` is called with the name of a button as it goes down, ``gone`` when the link has ended.
+    """
+
+    move: Callable[[Gamepad, dict[str, float]], None]
+    press: Callable[[Gamepad, str], None]
+    gone: Callable[[Gamepad], None]
+    heard: float = field(default_factory=time.monotonic)
+    last: Seen = Seen({}, frozenset())
+
+    def hear(self, text: Any) -> None:
+        """A message; a ValueError says that it is none."""
+        seen = understood(text)
+        self.heard = time.monotonic()
+        if not seen.at_rest or not self.last.at_rest:
+            self.move(self, seen.command)
+        for name in sorted(seen.down - self.last.down):
+            self.press(self, name)
+        self.last = seen
+
+    def end(self) -> None:
+        self.heard = -math.inf
+        self.gone(self)
+
+    @property
+    def lost(self) -> bool:
+        return time.monotonic() - self.heard > SILENCE
+
+
+__all__ = ["BUTTONS", "DEAD_ZONE", "FULL", "PROTOCOL", "SCRIPT", "Gamepad", "Seen", "understood"]
