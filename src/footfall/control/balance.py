@@ -16,12 +16,13 @@ from footfall.spatial.quaternion import to_rotation
 
 def balance_forces(
     body: SingleBody, sensed: Sensed, found: Plan, down: Float[ndarray, "4"], friction: float
-) -> Float[ndarray, "4 3"]:
-    """Forces [N] at the feet that are down, world axes, whose moment about the centre of mass and sum come nearest."""
+) -> tuple[Float[ndarray, "4 3"] | None, str]:
+    """(forces [N] at the feet that are down, world axes, whose moment about the centre of mass and sum come nearest to
+    what is wanted, or None; how it went)."""
     forces = np.zeros((4, 3))
     columns = [k for k in range(4) if down[k] > 0.5]
     if not columns:
-        return forces
+        return forces, "flight"
     R = to_rotation(sensed.q[3:7])
     wrench = _wanted_wrench(body, R, sensed.v[:3], found.acceleration)
     com = sensed.q[:3] + R @ body.com
@@ -32,11 +33,10 @@ def balance_forces(
     cone = np.kron(np.eye(len(columns)), friction_pyramid(friction, found.normal))
     upper = np.tile([np.inf, np.inf, np.inf, np.inf, 3.0 * weight], len(columns))
     solution = solve_qp(H, -A.T @ (W * wrench), cone, np.zeros(5 * len(columns)), upper)
-    if solution.x is None:  # the weight, shared
-        forces[columns, 2] = weight / len(columns)
-        return forces
+    if solution.x is None:
+        return None, solution.status
     forces[columns] = solution.x.reshape(-1, 3)
-    return forces
+    return forces, solution.status
 
 
 def _wanted_wrench(

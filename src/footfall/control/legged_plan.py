@@ -17,11 +17,12 @@ from numpy import ndarray
 
 from footfall.control.footsteps import foothold, ground_slope, swing
 from footfall.control.interface import Command, Sensed
-from footfall.control.posture import standing_state
-from footfall.control.qp import friction_pyramid
+from footfall.control.posture import free_motions, standing_state
 from footfall.control.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
 from footfall.control.reflexes.state import ReflexMemory, acting, held
 from footfall.control.reflexes.switches import Reflexes
+from footfall.control.single_body import SingleBody
+from footfall.control.whole_body import Gains, Program, Tasks, whole_body_program
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.gait.pattern import Gait
@@ -40,21 +41,6 @@ FURTHEST = 0.45  # footholds from under the hip, as a part of the height
 FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 
 
-@dataclass(frozen=True)
-class Gains:
-    """How hard the tasks pull, and what they weigh in the whole-body program."""
-
-    base_turn: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
-    base_move: tuple[float, float] = (60.0, 12.0)
-    swing: tuple[float, float] = (1500.0, 75.0)
-    base_weight: float = 1.0
-    swing_weight: float = 0.5
-    still_weight: float = 20.0  # feet that are down do not accelerate
-    base_parts: tuple[float, ...] = (0.1, 0.1, 0.1, 0.3, 0.3, 1.0)  # of rotation, and of x, y, z in base axes
-    force_weight: float = 1.0  # per newton of weight
-    least: float = 1e-6
-
-
 @dataclass(frozen=True, eq=False)
 class Walker:
     """The constants of a plan: a robot, its gait, how often, and how it stands."""
@@ -67,13 +53,20 @@ class Walker:
     gains: Gains
     height: float  # of the base over the ground [m]
     feet: Float[ndarray, "4 3"]  # under the hips, from the base, base axes [m]
+    stand: Float[ndarray, "nj"]  # joints of the standing pose [rad]
+    body: SingleBody
 
     @staticmethod
     def of(
-        robot: Robot, gait: Gait, rate: float, friction: float, clearance: float, gains: Gains, hip_height: float | None
-    ) -> Walker:
+        robot: Robot, gait: Gait, rate: float, friction: float, clearance: float | None, gains: Gains,
+        hip_height: float | None,
+    ) -> Walker:  # fmt: skip
         q, _ = standing_state(robot, hip_height)
-        return Walker(robot, gait, rate, friction, clearance, gains, float(q[2]), foot_positions(robot, q)[:4] - q[:3])
+        joints, feet = q[7:], foot_positions(robot, q)[:4] - q[:3]
+        clearance = 0.2 * float(q[2]) if clearance is None else clearance
+        return Walker(
+            robot, gait, rate, friction, clearance, gains, float(q[2]), feet, joints, SingleBody.of(robot, joints)
+        )  # fmt: skip
 
     @cached_property
     def digest(self) -> str | None:
@@ -111,17 +104,6 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Program:
-    """min ½ xᵀHx + fᵀx, low <= (x, A x) <= high: accelerations, then forces at the four feet."""
-
-    H: Float[ndarray, "n n"]
-    f: Float[ndarray, "n"]
-    A: Float[ndarray, "m n"]
-    low: Float[ndarray, "n_m"]
-    high: Float[ndarray, "n_m"]
-
-
-@dataclass(frozen=True)
 class Plan:
     """What the solvers need."""
 
@@ -130,6 +112,7 @@ class Plan:
     J: Float[ndarray, "4 3 nv"]
     acceleration: Float[ndarray, "6"]  # wanted of the base: ω̇ in base axes, classical in world axes
     swing: Float[ndarray, "4 3"]
+    posture: Float[ndarray, "nj"]  # wanted accelerations of the joints that are free [rad/s²]
     feet: Float[ndarray, "4 3"]
     touchdown: Float[ndarray, "4 3"]
     normal: Float[ndarray, "3"]
@@ -269,8 +252,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     # -- the trunk
     n_H = heading.T @ normal
     most = np.array([LIMITS.roll, LIMITS.pitch])
-    posture = np.clip(np.array([command.roll, command.pitch]), -most, most)
-    level = np.array([np.arctan2(-n_H[1], n_H[2]), np.arctan2(n_H[0], n_H[2])]) + posture
+    leaning = np.clip(np.array([command.roll, command.pitch]), -most, most)
+    level = np.array([np.arctan2(-n_H[1], n_H[2]), np.arctan2(n_H[0], n_H[2])]) + leaning
     kp, kd = walker.gains.base_turn
     error = np.array([level[0] - roll, level[1] - pitch, _within_turn(wanted[2] - yaw)])
     turn = kp * error + kd * (R.T @ spin - v[:3])
@@ -281,9 +264,15 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     move = kp * np.array([0.3, 0.3, 1.0]) * (place - q[:3]) + kd * (travel - moving_at)
     acceleration = np.concatenate([turn, move])
 
-    bias = bias_terms(robot, q, v)
-    base = np.concatenate([turn, R.T @ move - cross(v[:3], v[3:6])])
-    program = _program(walker, mass_matrix(robot, q), bias, J, rate_J, base, pull, down, normal, friction)
+    # -- the whole-body program: the trunk moves as the forces of stage one would move it, and by its own feedback
+    bias, gains = bias_terms(robot, q, v), walker.gains
+    arms = feet_W - radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
+    by_force, free_base = walker.body.base_acceleration(R, v[:6], arms)
+    base = free_base + gains.base_feedback * np.concatenate([turn, R.T @ move])
+    free = free_motions(robot, J[:, :, 6:])
+    posture = free @ (gains.posture[0] * (walker.stand - q[7:]) - gains.posture[1] * v[6:])
+    tasks = Tasks(base, by_force, pull, posture, free, down, normal)
+    program = whole_body_program(robot, gains, friction, mass_matrix(robot, q), bias, J, rate_J, tasks)
     gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height)
     tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))
     trunk = {
@@ -304,50 +293,10 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     found = Plan(
-        program, bias, J, acceleration, pull, feet_W, np.stack(targets), normal, slope, euler, level, travel,
+        program, bias, J, acceleration, pull, posture, feet_W, np.stack(targets), normal, slope, euler, level, travel,
         lift, friction, np.stack([duty, period]),
     )  # fmt: skip
     return found, after
-
-
-def _program(
-    walker: Walker, M: ndarray, bias: ndarray, J: ndarray, rate_J: ndarray, base: ndarray, pull: ndarray,
-    down: ndarray, normal: ndarray, friction: Any,
-) -> Program:  # fmt: skip
-    """The whole-body program; feet that are up have no force, feet that are down do not accelerate."""
-    robot, gains, nv = walker.robot, walker.gains, walker.robot.nv
-    n = nv + 12
-    scale = gains.base_weight * np.array(gains.base_parts)
-    H, f = np.zeros((n, n)), np.zeros(n)
-    H[:nv, :nv] = gains.least * np.eye(nv)
-    for k in range(6):
-        H[k, k] = H[k, k] + scale[k]
-        f[k] = f[k] - scale[k] * base[k]
-    for k in range(4):
-        weight = np.where(down[k] > 0.5, gains.still_weight, gains.swing_weight)
-        goal = np.where(down[k] > 0.5, 0.0, pull[k]) - rate_J[k]
-        H[:nv, :nv] = H[:nv, :nv] + J[k].T @ (weight * J[k])
-        f[:nv] = f[:nv] - J[k].T @ (weight * goal)
-    for k in range(nv, n):
-        H[k, k] = gains.force_weight / (robot.mass * 9.81)
-    pyramid = friction_pyramid(friction, normal)
-    A = np.zeros((nv + 20, n))
-    A[:nv, :nv] = M
-    for k in range(4):
-        A[:nv, nv + 3 * k : nv + 3 * k + 3] = -J[k].T
-        A[nv + 5 * k : nv + 5 * k + 5, nv + 3 * k : nv + 3 * k + 3] = pyramid
-    limits = torque_bounds(robot)
-    free = np.full(nv, 1e30)
-    held = np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
-    low = np.concatenate([-free, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
-    high = np.concatenate([free, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
-    return Program(H, f, A, low, high)
-
-
-def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
-    """Of every joint [N m]; files that leave them out, or say 1000, are held to twenty times the robot's mass."""
-    by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
-    return np.array([min(by_joint.get(joint, np.inf), 20.0 * robot.mass) for joint in robot.joint_names])
 
 
 def _part(x: Any) -> Any:

@@ -18,15 +18,16 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.balance import balance_forces
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.legged_plan import LIMITS, Gains, Memory, Plan, Walker, plan, torque_bounds
+from footfall.control.interface import Command, JointCommand, Sensed, check_command
+from footfall.control.legged_plan import LIMITS, Memory, Plan, Walker, plan
 from footfall.control.posture import standing_joints
 from footfall.control.qp import solve_bounded
 from footfall.control.reflexes import Reflexes
 from footfall.control.reflexes.log import begun
 from footfall.control.reflexes.responses import GEARS
 from footfall.control.reflexes.safe_stop import crouch, fold
-from footfall.control.single_body import ConvexMpc, SingleBody
+from footfall.control.single_body import ConvexMpc
+from footfall.control.whole_body import Gains, torque_bounds
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.robot.description import Robot
@@ -44,7 +45,8 @@ class Locomotion:
     """A quadruped that follows a velocity command.
 
     stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
-    ``log`` lists what went wrong, with its time: programs without a solution, commands that were clipped.
+    ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
+    solution. Each is said when it begins, and a recording has it as an event.
     """
 
     gait: Gait = field(default_factory=lambda: trot(duty=0.6))
@@ -52,7 +54,7 @@ class Locomotion:
     rate: float = 1000.0  # [Hz]
     mpc_rate: float = 40.0  # [Hz]
     friction: float = 0.5
-    clearance: float = 0.06  # of a swinging foot [m]
+    clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
     gains: Gains = field(default_factory=Gains)
     reflexes: Any = True  # Reflexes, True for the usual ones, False for none, or names
@@ -61,10 +63,15 @@ class Locomotion:
     def __post_init__(self) -> None:
         if self.stage not in STAGES:
             raise unknown("stage", self.stage, STAGES)
-        if not 1.0 <= self.mpc_rate <= self.rate:
+        if not 1.0 <= self.mpc_rate <= self.rate < np.inf:
             raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
+        for key in ("rate", "friction", "clearance", "joint_kd", "hip_height"):
+            value = getattr(self, key)
+            if value is not None and not (np.isfinite(value) and value >= 0 and (value > 0 or key == "joint_kd")):
+                raise InputError(f"{key} of the locomotion must be a positive number, got {value!r}")
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
+        self._wrong: set[str] = set()  # what is wrong now, and was said
         self._robot: Robot | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -77,6 +84,8 @@ class Locomotion:
         if missing or not robot.floating:
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
         self._set_up(robot)
+        self.log.clear()
+        self._wrong.clear()
         self._told: dict[tuple[str, str], float] = {}
         return Memory.at_start(self.walker, self.reflexes)
 
@@ -85,7 +94,7 @@ class Locomotion:
             return
         self._robot = robot
         self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
-        self.body = SingleBody.of(robot, standing_joints(robot, self.hip_height))
+        self.body = self.walker.body
         self.limits = torque_bounds(robot)
         self.crouch = crouch(robot, self.hip_height)
         self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
@@ -101,9 +110,7 @@ class Locomotion:
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
     ) -> tuple[JointCommand, Memory]:
-        for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
-            if abs(getattr(command, key)) > getattr(LIMITS, key) and memory.tick == 0:
-                self.log.append((t, f"the command {key} is clipped to ±{getattr(LIMITS, key):g}"))
+        self._check(t, sensed, command)
         found, after = self._plan(sensed, command, self._towards_gait(memory))
         self.log += begun(t, memory.reflex, after.reflex, self._told)
         if after.reflex.folded > 0.5:
@@ -113,6 +120,23 @@ class Locomotion:
         torque = self._torque(t, sensed, found, after)
         rates = sensed.v[6:]
         return JointCommand(velocity=rates, kd=self.joint_kd * robot.mass, torque=torque), after
+
+    def _check(self, t: float, sensed: Sensed, command: Command) -> None:
+        """Refuse what is not finite; say when a command begins to be clipped."""
+        check_command(command)
+        for key in ("q", "v", "forces"):
+            if not np.isfinite(getattr(sensed, key)).all():
+                raise InputError(f"{key} of what is sensed is not finite")
+        for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
+            asked, most = getattr(command, key), getattr(LIMITS, key)
+            clipped = f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else ""
+            self._tell(t, key, clipped)
+
+    def _tell(self, t: float, key: str, wrong: str) -> None:
+        """Log what is wrong when it begins, not every tick."""
+        if wrong and key not in self._wrong:
+            self.log.append((t, wrong))
+        (self._wrong.add if wrong else self._wrong.discard)(key)
 
     def switch(self, gait: Gait) -> None:
         """Change to another gait while walking: delays, duty and period move over within about a second."""
@@ -135,16 +159,19 @@ class Locomotion:
     ) -> Float[ndarray, "4 3"]:
         """Stage one: at its own rate, and whenever a foot has come or gone."""
         if self.stage == "balance":
-            return balance_forces(self.body, sensed, found, after.down, float(found.friction))
+            forces, status = balance_forces(self.body, sensed, found, after.down, float(found.friction))
+            self._tell(t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared")
+            return self._shared(after) if forces is None else forces
         every = max(1, round(self.rate / self.mpc_rate))
         if int(before.tick) % every and (after.down == before.down).all():
             return before.forces
         forces, status = self._mpc(sensed, command, found, after)
-        if forces is None:
-            self.log.append((t, f"MPC: {status}; the weight is shared"))
-            count = max(1.0, float(after.down.sum()))
-            return np.outer(after.down, np.array([0.0, 0.0, self.body.mass * 9.81 / count]))
-        return forces
+        self._tell(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")
+        return self._shared(after) if forces is None else forces
+
+    def _shared(self, after: Memory) -> Float[ndarray, "4 3"]:
+        """Without a solution: the weight in equal parts on the feet that are down."""
+        return np.outer(after.down, np.array([0.0, 0.0, self.body.mass * 9.81 / max(1.0, float(after.down.sum()))]))
 
     def _mpc(
         self, sensed: Sensed, command: Command, found: Plan, after: Memory
@@ -165,17 +192,20 @@ class Locomotion:
         reference[:, 3:5] = place + offset[:2]
         reference[:, 5] = place @ found.slope[:2] + found.slope[2] + found.lift + offset[2]
         reference[:, 8], reference[:, 9:12] = turn, found.travel
-        share = np.ones((mpc.steps, 4))
+        share, ahead = np.ones((mpc.steps, 4)), np.zeros((mpc.steps, 4))
         if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives
             fine = (np.arange(mpc.steps * _FINE) + 0.5) * dt / _FINE
             duty, period = found.beat
             phases = np.remainder((after.phase + fine / period)[:, None] - after.delays, 1.0)
             share = (phases < duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
+            own = np.remainder(after.phase - after.delays, 1.0)  # and a foot that comes again comes further on
+            ahead = period * np.maximum(0.0, np.floor(own + (times - 0.5 * dt)[:, None] / period) - (own >= duty))
         share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)
         stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
         stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.walker.robot.feet[:4]])
         # arms from where the body will be, not from where it is wanted: centimetres make newton metres
-        feet = stand[None] - (com + np.outer(times - 0.5 * dt, found.travel))[:, None]
+        feet = stand - (com + np.outer(times - 0.5 * dt, found.travel))[:, None]
+        feet += ahead[:, :, None] * (found.travel + np.cross([0.0, 0.0, turn], stand - com))
         forces, solution = mpc.solve(x, reference, share, feet, found.normal, dt)
         return forces, solution.status
 
@@ -184,12 +214,13 @@ class Locomotion:
         if self.stage != "whole_body":
             return self._transposed(sensed, found, after)
         program, nv = found.program, len(found.bias)
-        f = np.array(program.f)
-        f[nv:] -= np.diag(program.H)[nv:] * after.forces.ravel()
+        f = program.f + program.F @ after.forces.ravel()
         solution = solve_bounded(program.H, f, program.A, program.low, program.high)
         if solution.x is None:
-            self.log.append((t, f"whole-body program: {solution.status}; the feet that are down hold the weight"))
+            wrong = f"whole-body program: {solution.status}; the feet that are down hold the weight"
+            self._tell(t, "whole_body", wrong)
             return self._transposed(sensed, found, after)
+        self._tell(t, "whole_body", "")
         torque = program.A[6:nv] @ solution.x + found.bias[6:]
         return np.clip(torque, -self.limits, self.limits)
 

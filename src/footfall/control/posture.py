@@ -10,6 +10,7 @@ from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import leg_inverse, within_limits
 from footfall.robot.description import Robot
+from footfall.spatial import cross
 
 _STRETCH = 0.72  # of the straight leg: bent enough to push, straight enough to stand easily
 
@@ -35,6 +36,33 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
         else:
             raise InputError(f"leg {foot} of robot '{robot.name}' cannot stand {height:.3f} m below its hip")
     return joints
+
+
+def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "nj nj"]:
+    """P, which keeps of joint motions what feet and trunk leave free: the whole of a joint that moves no foot or
+    several, as a spine does; of a leg with more than three joints what its foot does not feel, I - Jᵀ(J Jᵀ)⁻¹J."""
+    moved = _moved_feet(robot)
+    P = np.zeros((robot.nj, robot.nj))
+    for j, feet in enumerate(moved):
+        P[j, j] = 0.0 if len(feet) == 1 else 1.0
+    for k in range(robot.nf):
+        leg = [j for j, feet in enumerate(moved) if feet == [k]]
+        if len(leg) <= 3:
+            continue
+        J_leg = np.stack([J[k][:, j] for j in leg], axis=1)
+        A = J_leg @ J_leg.T + 1e-6 * np.eye(3)  # a stretched leg has no inverse: little, and no harm elsewhere
+        rows = np.stack([cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1])])
+        N = np.eye(len(leg)) - J_leg.T @ (rows.T @ J_leg) / (A[0] @ rows[0])
+        for i, row in enumerate(leg):
+            for j, column in enumerate(leg):
+                P[row, column] = N[i, j]
+    return P
+
+
+def _moved_feet(robot: Robot) -> list[list[int]]:
+    """Of every joint, the feet that it moves."""
+    tree = robot.tree
+    return [[k for k, body in enumerate(tree.feet) if j in tree.support[body]] for j in range(1, robot.nj + 1)]
 
 
 def standing_state(robot: Robot, hip_height: float | None = None) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:

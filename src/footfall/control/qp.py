@@ -17,7 +17,10 @@ from numpy import ndarray
 from footfall.errors import MissingExtraError
 
 _EQUALITY = 5  # daqp's code
-_REASONS = {-1: "infeasible", -2: "cycling", -3: "unbounded", -4: "iteration limit", -5: "not convex", -6: "no start"}
+_REASONS = {
+    -1: "infeasible", -2: "cycling", -3: "unbounded", -4: "iteration limit", -5: "not convex", -6: "no start",
+    -7: "time limit",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

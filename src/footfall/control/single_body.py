@@ -17,7 +17,7 @@ from footfall.control.qp import Solution, friction_pyramid, solve_qp
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.kinematics.forward import center_of_mass
 from footfall.robot.description import Robot
-from footfall.spatial import skew
+from footfall.spatial import cross, skew
 from footfall.spatial.rotation import about_z
 
 
@@ -28,6 +28,7 @@ class SingleBody:
     mass: float
     inertia: Float[ndarray, "3 3"]
     com: Float[ndarray, "3"]
+    inverse: Float[ndarray, "3 3"]  # of the inertia
 
     @staticmethod
     def of(robot: Robot, joints: Float[ndarray, "nj"]) -> SingleBody:
@@ -35,7 +36,22 @@ class SingleBody:
         q, _ = robot.state(joints)
         com, M = center_of_mass(robot, q), mass_matrix(robot, q)
         inertia = M[:3, :3] - robot.mass * ((com @ com) * np.eye(3) - np.outer(com, com))
-        return SingleBody(robot.mass, inertia, com)
+        return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia))
+
+    def base_acceleration(
+        self, R_WB: Float[ndarray, "3 3"], V_WB_B: Float[ndarray, "6"], arms: Float[ndarray, "4 3"]
+    ) -> tuple[Float[ndarray, "6 12"], Float[ndarray, "6"]]:
+        """(B, b): forces f at ``arms`` from the centre of mass, world axes, give the base the acceleration B f + b.
+
+        Spatial, of the base's origin, in base axes: what the whole-body program calls the base's acceleration.
+        """
+        w, v, c = V_WB_B[:3], V_WB_B[3:], self.com
+        turn = np.concatenate([self.inverse @ R_WB.T @ skew(arm) for arm in arms], axis=1)
+        turn_free = -(self.inverse @ cross(w, self.inertia @ w))
+        push = np.concatenate([R_WB.T / self.mass for _ in arms], axis=1)
+        fall = R_WB.T @ np.array([0.0, 0.0, -9.81])
+        move_free = fall + skew(c) @ turn_free - cross(w, cross(w, c)) - cross(w, v)
+        return np.concatenate([turn, push + skew(c) @ turn]), np.concatenate([turn_free, move_free])
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +61,7 @@ class ConvexMpc:
     body: SingleBody
     steps: int = 10
     weights: tuple[float, ...] = (1.0, 1.0, 10.0, 2.0, 2.0, 50.0, 0.01, 0.01, 0.3, 0.4, 0.4, 0.1)
-    force_weight: float = 4e-5
+    force_weight: float = 0.31  # of forces in robot weights
     friction: float = 0.5
     largest_force: float = 3.0  # of one foot, in robot weights
     time_limit: float = 0.02
@@ -71,11 +87,11 @@ class ConvexMpc:
         W = np.tile(self.weights, self.steps)
         error = free - reference.ravel()
         weighted = Phi * W[:, None]
-        H = Phi.T @ weighted + self.force_weight * np.eye(Phi.shape[1])
+        weight = self.body.mass * 9.81
+        H = Phi.T @ weighted + self.force_weight / weight**2 * np.eye(Phi.shape[1])
         pyramid = friction_pyramid(self.friction, normal)
         rows = len(columns)
         A = np.kron(np.eye(rows), pyramid)
-        weight = self.body.mass * 9.81
         lower = np.zeros(5 * rows)
         upper = np.tile([np.inf, np.inf, np.inf, np.inf, self.largest_force * weight], rows)
         lower[4::5] = 0.02 * weight
@@ -100,7 +116,7 @@ class ConvexMpc:
         A = np.eye(12)
         for k in range(n):
             R_z = about_z(reference[k, 2])
-            inverse = np.linalg.inv(R_z @ self.body.inertia @ R_z.T)
+            inverse = R_z @ self.body.inverse @ R_z.T
             A[:3, 6:9], A[3:6, 9:12] = dt * R_z.T, dt * np.eye(3)
             state = A @ state + dt * gravity + _half(gravity, dt)
             before = blocks[12 * (k - 1) : 12 * k] if k else np.zeros((12, 3 * len(columns)))
