@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -29,10 +28,6 @@ from footfall.commands.run_options import (
     TurnOption,
     planned,
 )
-
-if TYPE_CHECKING:
-    from footfall.simulate.recording import Recording
-    from footfall.simulate.runfile import Planned
 
 NAME = "simulate"
 EXAMPLES = examples(
@@ -72,6 +67,8 @@ def command(
     run = planned(robot, given)
     with progress(f"simulating {run.simulation.robot.name}") as report_progress:
         rec = run.simulation.run(run.options.duration, run.options.out, report_progress)
+    from footfall.simulate.summary import summary
+
     result = summary(run, rec)
     if as_json:
         print_json(result)
@@ -82,54 +79,17 @@ def command(
         raise typer.Exit(1)
 
 
-def summary(run: Planned, rec: Recording) -> dict[str, Any]:
-    """The JSON object of a run. Means leave out the gait's start ramp; what cannot be said is null."""
-    after = _after(run.ramp, rec)
-    moving = len(rec) > 2 and rec.robot.floating
-    return {
-        "robot": rec.robot.name,
-        "gait": run.gait.name if run.gait else None,
-        "controller": run.options.controller,
-        "contact": run.options.contact,
-        "ground": run.options.ground,
-        "duration": float(rec.time[-1]) if len(rec) else 0.0,
-        "steps": round(float(rec.time[-1]) / run.options.dt) if len(rec) else 0,
-        "wall_seconds": rec.meta["wall_seconds"],
-        "distance": rec.distance if moving else 0.0,
-        "commanded_speed": run.commanded_speed,
-        "mean_speed": rec.mean_speed(after) if moving else None,
-        "mean_velocity": list(rec.mean_velocity(after)) if moving else None,
-        "fell": bool(rec.meta["fell"]),
-        "diverged": bool(rec.meta["diverged"]),
-        "cost_of_transport": _finite(rec.cost_of_transport(after)) if moving else None,
-        "energy_residual": _finite(rec.energy_residual()) if len(rec) else None,
-        "recording": run.options.out,
-    }
-
-
-def _after(ramp: float, rec: Recording) -> float:
-    """From when means are taken: the end of the start ramp, or half of a shorter run."""
-    if not len(rec):
-        return 0.0
-    return ramp if rec.time[-1] >= 2.0 * ramp else 0.5 * float(rec.time[0] + rec.time[-1])
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _print(result: dict[str, Any]) -> None:
     from rich.table import Table
 
-    units = {
-        "duration": "s", "wall_seconds": "s", "distance": "m", "commanded_speed": "m/s", "mean_speed": "m/s",
-    }  # fmt: skip
+    from footfall.simulate.summary import UNITS
+
     table = Table(show_header=False)
     for key, value in result.items():
         if key == "mean_velocity":
             shown = "" if value is None else "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
         elif isinstance(value, float):
-            shown = f"{value:.4g} {units.get(key, '')}".rstrip()
+            shown = f"{value:.4g} {UNITS.get(key, '')}".rstrip()
         elif isinstance(value, bool):
             shown = "yes" if value else "no"
         else:

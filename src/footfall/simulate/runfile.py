@@ -111,9 +111,14 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
         value = found.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
             found[key] = str(file.parent / value)
-    if any(suffix in str(found.get("ground", "")).lower() for suffix in GROUND_FILES):
-        found["ground"] = str(file.parent / found["ground"])
+    if isinstance(found.get("ground"), str):
+        found["ground"] = resolved_ground(found["ground"], file.parent)
     return found
+
+
+def resolved_ground(name: str, folder: Path) -> str:
+    """The name of a ground with the path of its file, if it has one, relative to a folder."""
+    return str(folder / name) if any(suffix in name.lower() for suffix in GROUND_FILES) else name
 
 
 def options_of(given: Mapping[str, Any]) -> RunOptions:
@@ -121,10 +126,10 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
-def plan(robot: Robot, options: RunOptions) -> Planned:
-    """The simulation that options describe."""
+def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
+    """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
     ground = ground_named(options.ground, options.seed, options.friction)
-    controller, gait = _controller(robot, options)
+    controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and options.controller in control_named.ON_COMMAND:
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
@@ -137,14 +142,16 @@ def plan(robot: Robot, options: RunOptions) -> Planned:
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------
-def _controller(robot: Robot, options: RunOptions) -> tuple[Controller, Gait | None]:
+def _controller(
+    robot: Robot, options: RunOptions, constants: Mapping[str, Any]
+) -> tuple[Controller, Gait | None]:  # fmt: skip
     if options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, CONTROLLERS)
     rate = fitting_rate(options.dt)
     if options.controller in ("hold", "lqr"):
         own = ("kp", "kd") if options.controller == "lqr" else ()
         asked = [key for key in ("gait", "constants", "speed", *own) if getattr(options, key) is not None]
-        asked += [key for key in ("sideways", "turn") if getattr(options, key)]
+        asked += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
         if asked:
             raise InputError(f"controller '{options.controller}' stands still: it takes no {asked[0]}")
         if options.controller == "lqr":
@@ -156,17 +163,18 @@ def _controller(robot: Robot, options: RunOptions) -> tuple[Controller, Gait | N
         if asked:
             raise InputError(f"controller '{options.controller}' finds its own forces: it takes no {asked[0]}")
         moving = control_named.on_command(options.controller, options.gait or "trot", rate=rate)
+        moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
         return moving, moving.gait
     for key in ("sideways", "turn"):
         if getattr(options, key):
             raise InputError(f"controller '{options.controller}' follows its gait straight ahead: it takes no {key}")
-    gait = _gait(robot, options)
+    gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
     inner = JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0)
     return control_named.ON_A_GAIT[options.controller](inner), gait
 
 
-def _gait(robot: Robot, options: RunOptions) -> Gait:
+def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Gait:
     """Known-good constants where there are some, else the pattern's own; a speed sets the stride."""
     name = options.gait or "trot"
     known = tuned.choices(robot.name, name)
@@ -174,6 +182,7 @@ def _gait(robot: Robot, options: RunOptions) -> Gait:
         raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
     usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else known[0] if known else ""
     gait = tuned.for_robot(robot, name, options.constants or usual).gait if known else gait_named(name)
+    gait = gait.replace(**constants)
     return gait if options.speed is None else tuned.at_speed(gait, options.speed)
 
 
