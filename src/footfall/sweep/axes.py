@@ -1,0 +1,222 @@
+"""What varies in a study: grids, a dimension each, and samples drawn together along one dimension."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+
+SPAN = ("from", "to", "count", "spacing")
+SPACINGS = ("linear", "log")
+METHODS = ("latin_hypercube", "sobol", "random")
+_EDGE = 1e-12  # the normal distribution reaches to infinity
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+def plain_value(value: Any, where: str) -> Any:
+    """A number, a text, a truth value, or a list of numbers; everything finite."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        if not math.isfinite(value):
+            raise InputError(f"{where} must be finite, got {value}")
+        return value
+    if isinstance(value, list) and value and all(isinstance(v, int | float | bool) for v in value):
+        return [plain_value(v, where) for v in value]
+    raise InputError(f"{where} must be a number, a text, true or false, or a list of numbers, got {value!r}")
+
+
+def flattened(table: Mapping[str, Any], is_leaf: Any = None, prefix: str = "") -> dict[str, Any]:
+    """``trunk.mass = 4`` and ``"trunk.mass" = 4`` mean the same: tables within tables become dotted names."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and not (is_leaf and is_leaf(value)):
+            flat |= flattened(value, is_leaf, f"{name}.")
+        else:
+            flat[name] = value
+    return flat
+
+
+# -- grids -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Axis:
+    """One parameter and the values it takes."""
+
+    name: str
+    values: tuple[Any, ...]
+
+
+def axis(name: str, given: Any, where: str) -> Axis:
+    """An axis from a list of values or from ``{ from = 0.2, to = 0.6, count = 5 }``."""
+    here = f"{name} in {where}"
+    if isinstance(given, Mapping):
+        return Axis(name, tuple(_span(given, here)))
+    if not isinstance(given, list):
+        raise InputError(f"{here} must be a list of values or {{ from = .., to = .., count = .. }}, got {given!r}")
+    if not given:
+        raise InputError(f"{here} has no values")
+    values = [plain_value(value, here) for value in given]
+    seen: dict[str, Any] = {}
+    for value in values:
+        key = json.dumps(value)
+        if key in seen:
+            raise InputError(f"{here} has the value {value!r} twice")
+        seen[key] = value
+    kinds = {"text" if isinstance(v, str) else "list" if isinstance(v, list) else "number" for v in values}
+    if len(kinds) > 1:
+        raise InputError(f"{here} mixes {' and '.join(sorted(kinds))} values")
+    return Axis(name, tuple(values))
+
+
+def _span(given: Mapping[str, Any], here: str) -> list[float]:
+    for key in given:
+        if key not in SPAN:
+            raise unknown(f"key of {here}", key, SPAN, "a range has")
+    for key in SPAN[:3]:
+        if key not in given:
+            raise InputError(f"{here} needs {key}: {{ from = .., to = .., count = .. }}")
+    low, high = (_number(given[key], f"{key} of {here}") for key in ("from", "to"))
+    count = whole(given["count"], f"count of {here}")
+    spacing = given.get("spacing", "linear")
+    if spacing not in SPACINGS:
+        raise unknown(f"spacing of {here}", spacing, SPACINGS)
+    if count > 1 and low == high:
+        raise InputError(f"{here} has {count} values from {low:g} to {high:g}, which are all the same")
+    if spacing == "log":
+        if not (low > 0 and high > 0):
+            raise InputError(f"{here} is spaced logarithmically: from and to must be positive, got {low:g}, {high:g}")
+        return [float(x) for x in np.geomspace(low, high, count)]
+    return [float(x) for x in np.linspace(low, high, count)]
+
+
+# -- samples -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Distribution:
+    """How one parameter is drawn: the kind, and its numbers or choices."""
+
+    kind: str
+    given: tuple[Any, ...]
+
+    def at(self, u: Float[ndarray, "n"]) -> list[Any]:
+        """Values at the given parts of all: the inverse of the cumulative distribution."""
+        a = self.given[0]
+        b = self.given[1] if len(self.given) > 1 else a
+        if self.kind == "uniform":
+            return [float(x) for x in a + (b - a) * u]
+        if self.kind == "log_uniform":
+            return [float(x) for x in a * (b / a) ** u]
+        if self.kind == "normal":
+            from scipy.special import ndtri
+
+            return [float(x) for x in a + b * ndtri(np.clip(u, _EDGE, 1.0 - _EDGE))]
+        if self.kind == "integer":
+            return [int(x) for x in np.minimum(a + np.floor((b - a + 1) * u), b)]
+        return [self.given[int(min(x * len(self.given), len(self.given) - 1))] for x in u]
+
+
+DISTRIBUTIONS = ("uniform", "log_uniform", "normal", "integer", "choice")
+
+
+def distribution(name: str, given: Any, where: str) -> Distribution:
+    """``{ uniform = [low, high] }``, ``{ log_uniform = [low, high] }``, ``{ normal = [mean, deviation] }``,
+    ``{ integer = [low, high] }`` or ``{ choice = [..] }``."""
+    here = f"{name} in {where}"
+    if not isinstance(given, Mapping) or len(given) != 1:
+        raise InputError(
+            f"{here} must be drawn from one distribution, such as {{ uniform = [0.4, 1.0] }}, got {given!r}"
+        )
+    ((kind, numbers),) = given.items()
+    if kind not in DISTRIBUTIONS:
+        raise unknown(f"distribution of {here}", kind, DISTRIBUTIONS)
+    if kind == "choice":
+        return Distribution(kind, axis(name, numbers, where).values)
+    if not isinstance(numbers, list) or len(numbers) != 2:
+        raise InputError(f"{kind} of {here} needs two numbers, got {numbers!r}")
+    a, b = (_number(x, f"{kind} of {here}") for x in numbers)
+    if kind == "integer":
+        a, b = (whole(x, f"{kind} of {here}", least=None) for x in numbers)
+    if kind == "normal" and not b > 0:
+        raise InputError(f"normal of {here} needs a positive deviation, got {b:g}")
+    if kind != "normal" and not a < b:
+        raise InputError(f"{kind} of {here} must rise, got {a:g} to {b:g}")
+    if kind == "log_uniform" and not a > 0:
+        raise InputError(f"log_uniform of {here} needs positive numbers, got {a:g}")
+    return Distribution(kind, (a, b))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Parameters drawn together, ``count`` times."""
+
+    count: int
+    method: str
+    of: Mapping[str, Distribution]
+
+    def drawn(self, seed: int) -> list[dict[str, Any]]:
+        """The samples of a seed: the same ones every time."""
+        names = list(self.of)
+        u = _unit_cube(self.method, len(names), self.count, seed)
+        columns = [self.of[name].at(u[:, k]) for k, name in enumerate(names)]
+        return [dict(zip(names, row)) for row in zip(*columns)]
+
+
+def samples(given: Mapping[str, Any], where: str) -> Samples:
+    """The table ``[samples]``: ``count``, ``method``, and a distribution for each parameter."""
+    if "count" not in given:
+        raise InputError(f"{where} needs count, how many samples to draw")
+    count = whole(given["count"], f"count in {where}")
+    method = given.get("method", METHODS[0])
+    if method not in METHODS:
+        raise unknown(f"method in {where}", method, METHODS)
+    rest = {key: value for key, value in given.items() if key not in ("count", "method")}
+    flat = flattened(rest, lambda table: bool(set(table) & set(DISTRIBUTIONS)) or not _nested(table))
+    if not flat:
+        raise InputError(f"{where} draws nothing: name a parameter, such as  friction = {{ uniform = [0.4, 1.0] }}")
+    return Samples(count, method, {name: distribution(name, value, where) for name, value in flat.items()})
+
+
+def _nested(table: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, Mapping) for value in table.values())
+
+
+def _unit_cube(method: str, dimensions: int, count: int, seed: int) -> Float[ndarray, "n d"]:
+    random = np.random.default_rng(seed)
+    if method == "random":
+        return random.random((count, dimensions))
+    from scipy.stats import qmc
+
+    if method == "latin_hypercube":
+        return qmc.LatinHypercube(dimensions, seed=random).random(count)
+    with warnings.catch_warnings():  # a count that is no power of two is less even, and no error
+        warnings.simplefilter("ignore", UserWarning)
+        return qmc.Sobol(dimensions, seed=random).random(count)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+def whole(value: Any, what: str, least: int | None = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{what} must be a whole number, got {value!r}")
+    if least is not None and value < least:
+        raise InputError(f"{what} must be at least {least}, got {value}")
+    return value
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"{what} must be a finite number, got {value!r}")
+    return float(value)
+
+
+def names_of(axes: Sequence[Axis], drawn: Samples | None) -> list[str]:
+    """Every parameter that varies."""
+    return [*(a.name for a in axes), *(drawn.of if drawn else ())]

@@ -1,0 +1,132 @@
+"""Items on a Dask cluster, by the address of its scheduler: ``tcp://host:8786``.
+
+A worker that dies gives its items back to the scheduler, which hands each on up to three times. Only so many items are
+with the scheduler at once as its workers can chew on, so that a study of any size burdens it little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from footfall.errors import FootfallError, InputError, MissingExtraError
+from footfall.sweep.item import evaluate
+from footfall.sweep.local import TRIES, Answer, died
+from footfall.sweep.study import Item
+
+PATIENCE = 20.0  # [s] until a cluster that does not answer, or has no workers, is given up
+_AHEAD = 4  # items with the scheduler for each thread of its workers
+_LOOK = 2.0  # [s] between looks at a cluster that is busy
+
+
+class Cluster:
+    """The connection to a scheduler with at least one worker; refused with one sentence otherwise."""
+
+    def __init__(self, address: str, patience: float = PATIENCE) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise MissingExtraError("a sweep on a cluster", "cluster", "dask and distributed") from None
+        if "://" not in address:
+            raise InputError(f"the address of a cluster looks like tcp://host:8786, got {address!r}")
+        self.address, self.patience = address, patience
+        _quiet()
+        try:
+            with ThreadPoolExecutor(1) as apart:  # whoever calls may have an event loop of its own
+                apart.submit(asyncio.run, _greeted(address, patience)).result()
+            self.client: Any = Client(address, timeout=patience, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise FootfallError(f"no Dask scheduler answers at {address} within {patience:g} s ({why})") from None
+        try:
+            self.client.wait_for_workers(1, timeout=patience)
+        except TimeoutError:
+            self.close()
+            raise FootfallError(
+                f"the Dask cluster at {address} has no workers, and none came within {patience:g} s: start some with"
+                f"  dask worker {address}"
+            ) from None
+
+    def threads(self) -> int:
+        """Threads of all workers together; 0 if there are none, or the scheduler does not answer."""
+        try:
+            return sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=self.patience).values())
+        except (OSError, TimeoutError, RuntimeError):
+            return 0
+
+    def run(self, items: Sequence[Item], function: str, folder: Path) -> Iterator[Answer]:
+        """Answers as they come, in any order."""
+        waiting, inside = deque(items), dict[str, tuple[Item, Any]]()
+        losses = dict.fromkeys((item.digest for item in items), 0)
+        done: queue.Queue[str] = queue.Queue()
+        most, silent = max(_AHEAD * self.threads(), 1), 0.0
+        while waiting or inside:
+            while waiting and len(inside) < most:
+                item = waiting.popleft()
+                # the same name for the same item: one that a sweep left behind is not run beside its successor
+                key = f"footfall-{item.digest}-{losses[item.digest]}"
+                future = self.client.submit(evaluate, function, str(folder), dict(item.parameters), key=key, pure=False)
+                inside[item.digest] = item, future
+                future.add_done_callback(lambda _, digest=item.digest: done.put(digest))
+            try:
+                item, future = inside.pop(done.get(timeout=_LOOK))
+            except queue.Empty:
+                threads = self.threads()
+                most, silent = max(_AHEAD * threads, most), 0.0 if threads else silent + _LOOK
+                self._check_alive(silent)
+                continue
+            answer = self._answer(future)
+            future.release()
+            if answer is None:  # its worker died between finishing it and handing the answer on
+                self._check_alive(0.0)
+                losses[item.digest] += 1
+                if losses[item.digest] < TRIES:
+                    waiting.appendleft(item)
+                    continue
+                answer = died(f"its answer was lost with its worker {TRIES} times")
+            yield item, answer
+
+    def _check_alive(self, silent: float) -> None:
+        if self.client.status != "running" or silent >= self.patience:
+            raise FootfallError(
+                f"the Dask cluster at {self.address} has had no worker for {self.patience:g} s, or its scheduler has"
+                " gone: finished items are kept, go on with --resume when it is back"
+            )
+
+    def _answer(self, future: Any) -> dict[str, Any] | None:
+        """What came of an item; None if that is lost."""
+        from distributed.scheduler import KilledWorker
+
+        try:
+            if future.status == "finished":
+                return future.result(timeout=self.patience)
+            error = future.exception(timeout=self.patience) if future.status == "error" else None
+        except (CancelledError, TimeoutError, OSError):
+            return None
+        if isinstance(error, KilledWorker):
+            return died(f"its workers died {error.allowed_failures + 1} times")
+        return died(" ".join(f"{type(error).__name__}: {error}".split())) if error is not None else None
+
+    def close(self) -> None:
+        self.client.close(timeout=2.0)
+
+
+async def _greeted(address: str, patience: float) -> None:
+    """Shake hands once: a Dask client would wait for ever for somebody who takes the call and says nothing."""
+    from distributed.comm import connect
+
+    comm = await asyncio.wait_for(connect(address, timeout=patience), patience + 1.0)
+    await comm.close()
+
+
+def _quiet() -> None:
+    """What goes wrong is said by us, in one sentence."""
+    import logging
+
+    for name in ("distributed.client", "distributed.comm", "distributed.core", "distributed.utils_perf"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,0 +1,143 @@
+"""One item of a study, wherever it runs: parameters in, columns out, or what went wrong in one sentence."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import FootfallError, InputError, unknown
+from footfall.simulate.summary import UNITS as RUN_UNITS
+from footfall.simulate.summary import summary
+from footfall.sweep.parameters import planned
+from footfall.sweep.study import SIMULATE, Study
+
+DONE, FAILED = "done", "failed"
+_INPUTS = ("robot", "gait", "controller", "contact", "ground", "recording")  # in a run's summary, but not of its making
+
+
+def evaluate(function: str, folder: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """``status`` (done or failed), ``result`` (columns), ``message`` of a failure, ``seconds`` it took.
+
+    Never raises: an item that does is recorded and the others go on.
+    """
+    began = time.perf_counter()
+    result: dict[str, Any] = {}
+    message = None
+    try:
+        if function == SIMULATE:
+            result, message = _simulated(parameters, Path(folder))
+        else:
+            result = _columns(_called(found_function(function, Path(folder)), parameters), function)
+    except FootfallError as error:
+        message = str(error)
+    except Exception as error:  # whatever a user's function raises belongs to its item
+        message = f"{type(error).__name__}: {error}"
+    status = DONE if message is None else FAILED
+    message = None if message is None else " ".join(message.split())
+    return {"status": status, "result": result, "message": message, "seconds": time.perf_counter() - began}
+
+
+def _simulated(parameters: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], str | None]:
+    """(the run's summary, why it counts as failed). A robot that falls is a result, a run that diverges is none."""
+    run = planned(parameters, folder)
+    rec = run.simulation.run(run.options.duration)
+    found = {key: value for key, value in summary(run, rec).items() if key not in _INPUTS}
+    stop = run.simulation.stopped
+    failed = stop is not None and stop.kind in ("diverged", "error")
+    return _columns(found, SIMULATE), stop.message if failed and stop is not None else None
+
+
+# -- functions of one's own --------------------------------------------------------------------------------------------
+def found_function(name: str, folder: Path) -> Callable[..., Any]:
+    """The function that ``module:name`` names; modules beside the study are found too."""
+    module_name, _, key = name.partition(":")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(f"cannot import the module of {name!r}: {error}") from error
+    except Exception as error:
+        raise InputError(f"the module of {name!r} fails to load: {type(error).__name__}: {error}") from error
+    found = getattr(module, key, None)
+    if not callable(found):
+        known = [k for k, value in vars(module).items() if callable(value) and not k.startswith("_")]
+        raise unknown(f"function of module '{module_name}'", key, known, "it has")
+    return found
+
+
+def _called(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    return function(**parameters)
+
+
+def _columns(found: Any, function: str) -> dict[str, Any]:
+    """What a function returned as plain columns."""
+    if not isinstance(found, Mapping):
+        found = {function.partition(":")[2]: found}
+    return {str(key): _plain(value, str(key)) for key, value in found.items()}
+
+
+def _plain(value: Any, column: str) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.generic):
+        return _plain(value.item(), column)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(v, column) for v in value]
+    raise InputError(f"column '{column}' must hold numbers, texts or lists of them, got {type(value).__name__}")
+
+
+# -- before anything runs ----------------------------------------------------------------------------------------------
+def check_names(study: Study) -> None:
+    """Refuse a study whose parameters nothing takes: the first item, and every text in its place, must be runnable."""
+    first = study.items()[0].parameters
+    if study.function != SIMULATE:
+        _check_signature(found_function(study.function, study.folder), first, study.function)
+        return
+    _check_run(first, study.folder, "the first item")
+    for axis in study.axes:
+        for value in axis.values[1:]:
+            if isinstance(value, str):
+                _check_run({**first, axis.name: value}, study.folder, f"{axis.name} = {value!r}")
+
+
+def _check_run(parameters: Mapping[str, Any], folder: Path, what: str) -> None:
+    try:
+        planned(parameters, folder)
+    except FootfallError as error:
+        raise InputError(f"{what} of the study cannot run: {error}") from error
+
+
+def _check_signature(function: Callable[..., Any], parameters: Mapping[str, Any], name: str) -> None:
+    try:
+        known = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return  # a builtin, which says itself what it cannot take
+    takes = [p.name for p in known if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if not any(p.kind is p.VAR_KEYWORD for p in known):
+        for key in parameters:
+            if key not in takes:
+                raise unknown(f"parameter of {name}", key, takes, "it takes")
+    needed = [p.name for p in known if p.default is p.empty and p.name in takes and p.name not in parameters]
+    if needed:
+        raise InputError(f"{name} needs the parameter '{needed[0]}', which the study does not give")
+
+
+def result_units(study: Study) -> dict[str, str]:
+    """Units of the columns: a run's own, or those that a function says in its attribute ``units``."""
+    if study.function == SIMULATE:
+        return dict(RUN_UNITS)
+    units = getattr(found_function(study.function, study.folder), "units", {})
+    return {str(k): str(v) for k, v in units.items()} if isinstance(units, Mapping) else {}

@@ -1,0 +1,107 @@
+"""The journal of a study: one line of JSON for every finished item, on the disk before the next one counts.
+
+A process may die at any moment. A line that was not written whole is dropped when the journal is opened again, and its
+item is done again; every whole line is kept for ever. A retried item has two lines, of which the last counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from footfall.errors import FootfallError, InputError
+
+FILE = "journal.jsonl"
+_FORMAT = 1
+
+
+class Journal:
+    """Finished items by digest, and the file that they are in. One process at a time has it open."""
+
+    def __init__(self, folder: Path, name: str, resume: bool, versions: dict[str, str]) -> None:
+        self.path = folder / FILE
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            self._lock()
+            self.header, self.entries, self.dropped = self._read()
+            if self.header is None:
+                self.header = {"footfall_sweep": _FORMAT, "study": name, "versions": versions}
+                self._write(self.header)
+                _sync_folder(folder)
+            elif self.header.get("study") != name:
+                raise InputError(f"{folder} holds another study, '{self.header.get('study')}': choose --out")
+            if self.entries and not resume:
+                raise InputError(
+                    f"{folder} holds {len(self.entries)} finished items of the study '{name}': go on with it by"
+                    " --resume, or choose another folder by --out"
+                )
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _lock(self) -> None:
+        """So that two sweeps do not write into each other; the lock goes with the process, however it ends."""
+        try:
+            import fcntl
+        except ImportError:
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FootfallError(
+                f"another sweep is running in {self.path.parent}: wait for it, or choose --out"
+            ) from None
+        except OSError:
+            return  # a file system without locks
+
+    def _read(self) -> tuple[dict[str, Any] | None, dict[str, dict[str, Any]], int]:
+        """(header, entries, lines dropped); cuts off a line that was not written whole."""
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.ftruncate(self._file, whole)
+        os.lseek(self._file, 0, os.SEEK_END)
+        header, entries, dropped = None, {}, int(whole < len(data))
+        for number, line in enumerate(data[:whole].splitlines()):
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = None
+            if number == 0:
+                if not isinstance(entry, dict) or entry.get("footfall_sweep") != _FORMAT:
+                    raise InputError(f"{self.path} is not the journal of a footfall study")
+                header = entry
+            elif isinstance(entry, dict) and isinstance(entry.get("item"), str) and "status" in entry:
+                entries[entry["item"]] = entry
+            else:
+                dropped += 1
+        return header, entries, dropped
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        data = json.dumps(entry, allow_nan=False).encode() + b"\n"
+        while data:
+            data = data[os.write(self._file, data) :]
+        os.fsync(self._file)
+
+    def append(self, digest: str, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        """Keep the answer of an item: it is on the disk when this returns."""
+        entry = {"item": digest, "parameters": parameters, **answer}
+        self._write(entry)
+        self.entries[digest] = entry
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file's name is on the disk only after its folder is."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

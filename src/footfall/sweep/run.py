@@ -1,0 +1,127 @@
+"""Running a study from beginning to end, or from where it was left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from footfall.errors import InputError
+from footfall.simulate.recording import versions
+from footfall.sweep import plot as plots
+from footfall.sweep import table as tables
+from footfall.sweep.cluster import PATIENCE, Cluster
+from footfall.sweep.item import DONE, FAILED, check_names
+from footfall.sweep.journal import Journal
+from footfall.sweep.local import Answer, run_local
+from footfall.sweep.study import Item, Study, read_study
+
+if TYPE_CHECKING:
+    import xarray
+
+STUDY, LOG, PLOT = "study.toml", "workers.log", "summary.png"
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a study, and where it lies."""
+
+    study: Study
+    folder: Path
+    items: list[Item]
+    entries: dict[str, dict[str, Any]]  # by digest
+    table: Path
+    plot: Path
+    dropped: int  # lines of the journal that could not be read
+
+    def count(self, status: str) -> int:
+        return sum(self.entries[item.digest]["status"] == status for item in self.items)
+
+    @property
+    def done(self) -> int:
+        return self.count(DONE)
+
+    @property
+    def failed(self) -> int:
+        return self.count(FAILED)
+
+    def failures(self) -> list[tuple[dict[str, Any], str]]:
+        """(what was particular about an item, why it failed)."""
+        found = []
+        for item in self.items:
+            entry = self.entries[item.digest]
+            if entry["status"] == FAILED:
+                own = {key: item.parameters[key] for key in self.study.varying}
+                found.append((own, str(entry["message"])))
+        return found
+
+    def load(self) -> xarray.Dataset:
+        """The table, in memory."""
+        return tables.read(self.table)
+
+
+def run(
+    study: Study | str | Path, out: str | Path | None = None, *, resume: bool = False, retry_failed: bool = False,
+    cluster: str | None = None, workers: int | None = None, patience: float = PATIENCE,
+    progress: Progress | None = None,
+) -> Outcome:  # fmt: skip
+    """Run every item of a study that is not finished, then write its table and its plot.
+
+    out: folder, ``out/NAME`` unless given. resume: go on with what lies there. retry_failed: do failed items again.
+    cluster: address of a Dask scheduler; local processes otherwise, ``workers`` of them, one a core unless given.
+    """
+    study = study if isinstance(study, Study) else read_study(study)
+    if workers is not None and workers < 1:
+        raise InputError(f"a sweep needs at least one worker, got {workers}")
+    tables.check_installed()
+    check_names(study)
+    items = study.items()
+    folder = Path(out) if out is not None else Path("out") / study.name
+    said = progress or (lambda what, done, of: None)
+    with contextlib.ExitStack() as stack:
+        journal = stack.enter_context(
+            contextlib.closing(Journal(folder, study.name, resume or retry_failed, dict(versions())))
+        )
+        pending = _pending(items, journal, retry_failed)
+        far = stack.enter_context(contextlib.closing(Cluster(cluster, patience))) if cluster and pending else None
+        (folder / STUDY).write_text(study.text, encoding="utf-8")
+        finished = len(items) - len(pending)
+        said("starting", finished, len(items))
+        for item, answer in _answers(study, pending, folder, far, workers):
+            journal.append(item.digest, dict(item.parameters), answer)
+            finished += 1
+            said(answer["status"], finished, len(items))
+        entries, dropped = journal.entries, journal.dropped
+    table = tables.to_xarray(study, items, entries)
+    written = tables.write(table, folder / tables.FILE)
+    return Outcome(study, folder, items, entries, written, plots.write(table, study, folder / PLOT), dropped)
+
+
+def _pending(items: list[Item], journal: Journal, retry_failed: bool) -> list[Item]:
+    """Items without an answer, each once, however often the samples draw it."""
+    again = (FAILED,) if retry_failed else ()
+    left = {item.digest: item for item in items}
+    return [
+        item
+        for digest, item in left.items()
+        if digest not in journal.entries or journal.entries[digest]["status"] in again
+    ]
+
+
+def _answers(
+    study: Study, pending: list[Item], folder: Path, far: Cluster | None, workers: int | None
+) -> Iterator[Answer]:
+    if not pending:
+        return iter(())
+    if far is not None:
+        return far.run(pending, study.function, study.folder)
+    return run_local(pending, study.function, study.folder, workers or cores(), folder / LOG)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

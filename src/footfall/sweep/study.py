@@ -1,0 +1,164 @@
+"""Study files: what to run, what varies, and what to show of it, in TOML.
+
+    seed = 1
+
+    [run]                                   # options of footfall simulate, and any parameter by its path
+    robot = "mini_cheetah"
+    duration = 5.0
+
+    [grid]                                  # a dimension each
+    speed = [0.2, 0.3, 0.4]
+    trunk.mass = { from = 3.0, to = 5.0, count = 5 }
+
+    [samples]                               # drawn together along one more dimension
+    count = 16
+    friction = { uniform = [0.4, 1.0] }
+
+With ``function = "module:name"`` a function of one's own is called with the parameters instead of a simulation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from footfall.errors import InputError, unknown
+from footfall.sweep.axes import SPAN, Axis, Samples, axis, flattened, names_of, plain_value, samples, whole
+
+KEYS = ("name", "function", "seed", "limit", "plot", "run", "grid", "samples")
+LIMIT = 20_000  # items, unless the study says otherwise
+SAMPLE = "sample"  # name of the dimension of samples
+SIMULATE = "simulate"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One point of a study: its place among the dimensions, its parameters, and a digest that names it for ever."""
+
+    index: tuple[int, ...]
+    parameters: Mapping[str, Any]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study, read and checked but for the names of parameters (``sweep.parameters`` knows those)."""
+
+    name: str
+    text: str
+    folder: Path  # of the study file: what its paths and modules are relative to
+    function: str
+    seed: int
+    run: Mapping[str, Any]
+    axes: tuple[Axis, ...]
+    samples: Samples | None
+    plot: tuple[str, ...] = ()
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Names and lengths of the dimensions; a name has no dots, so that ``.sel(trunk_mass=4.0)`` works."""
+        sizes = {dim_name(a.name): len(a.values) for a in self.axes}
+        return sizes | ({SAMPLE: self.samples.count} if self.samples else {})
+
+    @property
+    def varying(self) -> list[str]:
+        """Every parameter that varies."""
+        return names_of(self.axes, self.samples)
+
+    def items(self) -> list[Item]:
+        """Every point, the last dimension fastest."""
+        return list(self._items())
+
+    def _items(self) -> Iterator[Item]:
+        drawn = self.samples.drawn(self.seed) if self.samples else [{}]
+        for places in itertools.product(*(range(len(a.values)) for a in self.axes)):
+            own = {a.name: a.values[k] for a, k in zip(self.axes, places)}
+            for k, sample in enumerate(drawn):
+                parameters = {**self.run, **own, **sample}
+                index = (*places, k) if self.samples else places
+                yield Item(index, parameters, digest_of_item(self.function, parameters))
+
+
+def dim_name(parameter: str) -> str:
+    return parameter.replace(".", "_").replace("*", "all")
+
+
+def digest_of_item(function: str, parameters: Mapping[str, Any]) -> str:
+    """Equal parameters have equal digests, in any study and whatever their order."""
+    words = json.dumps([function, dict(parameters)], sort_keys=True, allow_nan=False)
+    return hashlib.sha256(words.encode()).hexdigest()[:24]
+
+
+def read_study(path: str | Path) -> Study:
+    """A study file; what is wrong with it is said in one sentence with the name of the table and the key."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not TOML: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot read the study {file}: {error.strerror}") from error
+    return parse_study(text, file.resolve().parent, file.stem, str(file))
+
+
+def parse_study(text: str, folder: str | Path, name: str = "study", where: str = "the study") -> Study:
+    """The study that a text in TOML describes; ``folder`` is what its paths are relative to."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{where} is not TOML: {error}") from error
+    for key in found:
+        if key not in KEYS:
+            raise unknown(f"key of {where}", key, KEYS, "a study has")
+    tables = {key: found.get(key, {}) for key in ("run", "grid", "samples")}
+    for key, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise InputError(f"{key} of {where} must be a table: [{key}]")
+    run = {key: plain_value(value, f"{key} in [run]") for key, value in flattened(tables["run"]).items()}
+    flat = flattened(tables["grid"], lambda table: bool(set(table) & set(SPAN)))
+    axes = tuple(axis(key, value, "[grid]") for key, value in flat.items())
+    drawn = samples(tables["samples"], "[samples]") if "samples" in found else None
+    function = _text(found, "function", SIMULATE)
+    if function != SIMULATE and (function.count(":") != 1 or not all(function.split(":"))):
+        raise InputError(f'function of {where} must name a module and a function, "module:name", got {function!r}')
+    plot = found.get("plot", [])
+    if not isinstance(plot, list) or not all(isinstance(column, str) for column in plot):
+        raise InputError(f"plot of {where} must be a list of columns, got {plot!r}")
+    seed = whole(found.get("seed", 0), f"seed of {where}", least=0)
+    own_name = _text(found, "name", name)
+    if not own_name.replace("_", "a").replace("-", "a").replace(".", "a").isalnum() or own_name.startswith("."):
+        raise InputError(f"name of {where} must be letters, digits, '_', '-' and '.', got {own_name!r}")
+    if function == SIMULATE and "seed" in found and "seed" not in (*run, *names_of(axes, drawn)):
+        run["seed"] = seed
+    study = Study(own_name, text, Path(folder).resolve(), function, seed, run, axes, drawn, tuple(plot))
+    _check(study, whole(found.get("limit", LIMIT), f"limit of {where}"), where)
+    return study
+
+
+def _text(found: Mapping[str, Any], key: str, default: str) -> str:
+    value = found.get(key, default)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{key} of the study must be a text, got {value!r}")
+    return value
+
+
+def _check(study: Study, limit: int, where: str) -> None:
+    if not study.axes and study.samples is None:
+        raise InputError(f"nothing varies in {where}: it needs a table [grid] or [samples]")
+    twice = [name for name in study.varying if name in study.run or study.varying.count(name) > 1]
+    if twice:
+        raise InputError(f"{twice[0]} is given twice in {where}: it may stand in one of [run], [grid] and [samples]")
+    names = [dim_name(name) for name in study.varying] + [SAMPLE] * (study.samples is not None)
+    clash = [name for name in names if names.count(name) > 1]
+    if clash:
+        raise InputError(f"two dimensions of {where} would be called '{clash[0]}'")
+    count = math.prod(study.dims.values())
+    if count > limit:
+        raise InputError(f"{where} has {count} items, more than {limit}: say  limit = {count}  in it if you mean it")

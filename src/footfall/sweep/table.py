@@ -1,0 +1,123 @@
+"""The table of a study: an xarray Dataset with a named dimension for every axis, and its NetCDF file."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import FootfallError
+from footfall.simulate.recording import versions
+from footfall.simulate.tables import _needed, _netcdf
+from footfall.simulate.whole_file import whole_file
+from footfall.sweep.item import result_units
+from footfall.sweep.parameters import unit_of
+from footfall.sweep.study import SAMPLE, SIMULATE, Item, Study, dim_name
+
+if TYPE_CHECKING:
+    import xarray
+
+FILE = "results.nc"
+OWN = STATUS, MESSAGE, SECONDS = "item_status", "item_message", "item_seconds"
+_LABELS = {"mean_velocity": ("forward", "sideways", "turn")}
+
+
+def check_installed() -> None:
+    """Refuse before the work what would be missed after it."""
+    _needed("xarray", "the table of a study")
+    _netcdf()
+
+
+def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str, Any]]) -> xarray.Dataset:
+    """Every column over the study's dimensions; what failed is NaN or empty and says why in ``item_message``."""
+    xarray = _needed("xarray", "the table of a study")
+    dims, units = study.dims, result_units(study)
+    shape = tuple(dims.values())
+    found = [entries.get(item.digest, {}) for item in items]
+    coordinates = _coordinates(study, items)
+    variables: dict[str, Any] = {}
+    for name in dict.fromkeys(key for entry in found for key in entry.get("result", {})):
+        values = [entry.get("result", {}).get(name) for entry in found]
+        array, extra = _array(values, shape)
+        label = name if name not in coordinates and name not in OWN else f"{name}_result"
+        more = (f"{label}_component",) if extra else ()
+        attrs = {"units": units[name]} if name in units else {}
+        variables[label] = ((*dims, *more), array, attrs)
+        if extra and len(_LABELS.get(name, ())) == extra:
+            coordinates[f"{label}_component"] = (more, list(_LABELS[name]), {})
+    for name, key, missing in ((STATUS, "status", "missing"), (MESSAGE, "message", "")):
+        text = np.array([str(entry.get(key) or missing) for entry in found], dtype=object)
+        variables[name] = (tuple(dims), text.reshape(shape), {})
+    seconds = [entry.get("seconds") for entry in found]
+    variables[SECONDS] = (tuple(dims), _array(seconds, shape)[0], {"units": "s", "long_name": "time an item took"})
+    about: dict[str, Any] = {
+        "study": study.name, "study_text": study.text, "seed": study.seed, "function": study.function,
+        "run": json.dumps(dict(study.run)), "versions": json.dumps(dict(versions())),
+        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }  # fmt: skip
+    return xarray.Dataset(variables, coordinates, about)
+
+
+def write(table: xarray.Dataset, path: Path) -> Path:
+    """The NetCDF file: all of it, or nothing."""
+    try:
+        with whole_file(path) as passing:
+            table.to_netcdf(passing, engine="h5netcdf")
+    except OSError as error:
+        raise FootfallError(f"cannot write the table {path}: {error.strerror or error}") from error
+    return path
+
+
+def read(path: Path) -> xarray.Dataset:
+    """A table that ``write`` wrote, in memory."""
+    xarray = _needed("xarray", "the table of a study")
+    _netcdf()
+    with xarray.open_dataset(path, engine="h5netcdf") as table:
+        return table.load()
+
+
+def _coordinates(study: Study, items: list[Item]) -> dict[str, Any]:
+    unit = unit_of if study.function == SIMULATE else lambda _: ""
+    coordinates: dict[str, Any] = {}
+    for axis in study.axes:
+        name = dim_name(axis.name)
+        values = list(axis.values)
+        if isinstance(values[0], list):
+            values = [json.dumps(value) for value in values]
+        coordinates[name] = (name, values, _described(axis.name, unit(axis.name)))
+    if study.samples is not None:
+        coordinates[SAMPLE] = (SAMPLE, np.arange(study.samples.count), {})
+        drawn = items[: study.samples.count]
+        for parameter in study.samples.of:
+            values = [item.parameters[parameter] for item in drawn]
+            if isinstance(values[0], list):
+                values = [json.dumps(value) for value in values]
+            coordinates[dim_name(parameter)] = (SAMPLE, values, _described(parameter, unit(parameter)))
+    return coordinates
+
+
+def _described(parameter: str, unit: str) -> dict[str, str]:
+    return {"parameter": parameter} | ({"units": unit} if unit else {})
+
+
+def _array(values: list[Any], shape: tuple[int, ...]) -> tuple[ndarray, int]:
+    """(a column as an array, the length of its further dimension or 0); what is missing is NaN or an empty text."""
+    given = [value for value in values if value is not None]
+    if given and all(isinstance(value, bool) for value in given) and len(given) == len(values):
+        return np.array(values, dtype=bool).reshape(shape), 0
+    if all(isinstance(value, int | float) for value in given):
+        whole = given and len(given) == len(values) and all(isinstance(v, int) for v in given)
+        numbers = [np.nan if value is None else value for value in values]
+        return np.array(numbers, dtype=np.int64 if whole else float).reshape(shape), 0
+    lengths = {len(value) for value in given if isinstance(value, list)}
+    numeric = all(isinstance(v, list) and all(isinstance(x, int | float | None) for x in v) for v in given)
+    if numeric and len(lengths) == 1 and (extra := lengths.pop()):
+        rows = [[np.nan if x is None else x for x in (value or [None] * extra)] for value in values]
+        return np.array(rows, dtype=float).reshape(*shape, extra), extra
+    texts = ["" if v is None else v if isinstance(v, str) else json.dumps(v) for v in values]
+    return np.array(texts, dtype=object).reshape(shape), 0

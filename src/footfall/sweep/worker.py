@@ -1,0 +1,44 @@
+"""A worker process of a local study: reads items as lines of JSON, answers in lines of JSON.
+
+It lives no longer than the sweep: when its standard input ends, it ends at once, in the middle of an item if need be,
+so that a sweep that was killed leaves nobody behind who would do an item a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+
+READY = {"ready": True}
+
+
+def main() -> None:
+    """Answer items until standard input ends."""
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what an item prints must not mix with the answers
+    inbox: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
+
+    from footfall.sweep.item import evaluate
+
+    def say(answer: dict) -> None:
+        out.write(json.dumps(answer, allow_nan=False) + "\n")
+        out.flush()
+
+    say(READY)
+    while True:
+        task = json.loads(inbox.get())
+        say(evaluate(task["function"], task["folder"], task["parameters"]))
+
+
+def _listen(inbox: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        inbox.put(line)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Studies that are killed: workers by kill -9, the sweep by kill -9. No finished item is lost or done again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from footfall import sweep
+from footfall.sweep.run import Outcome
+
+HERE = Path(__file__).parent
+ITEMS = 16
+
+
+def write_study(folder: Path, count: int, seconds: float) -> Path:
+    (folder / "traces").mkdir()
+    study = folder / "killed.toml"
+    study.write_text(
+        f'function = "sweep_items:traced"\n[run]\nfolder = "{folder / "traces"}"\nseconds = {seconds}\n'
+        f"[grid]\nk = {list(range(count))}\n"
+    )
+    return study
+
+
+def start(study: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "footfall.cli", "sweep", str(study), "--out", str(study.parent / "out"), *options]
+    paths = os.pathsep.join([str(HERE), *(path for path in sys.path if path)])
+    return subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": paths}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def lines(study: Path) -> list[str]:
+    """Digests of the items that the journal holds in whole lines, in order."""
+    file = study.parent / "out" / "journal.jsonl"
+    text = file.read_text() if file.exists() else ""
+    whole = text[: text.rfind("\n") + 1].splitlines()[1:]
+    return [json.loads(line)["item"] for line in whole]
+
+
+def until(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.01)
+
+
+def running(study: Path, since: float = 0.0) -> dict[int, int]:
+    """Process by item, of items that were started so many seconds ago, or more, and have not ended."""
+    found = {}
+    for file in (study.parent / "traces").iterdir():
+        said = file.read_text().split("\n")[:-1]
+        if said and said[-1].startswith("start") and time.time() - file.stat().st_mtime >= since:
+            found[int(file.stem)] = int(said[-1].split()[1])
+    return found
+
+
+def alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def killed_and_resumed(folder: Path, *options: str) -> tuple[Path, set[int], list[str], set[int]]:
+    """(study, items in hand of the killed worker, items in the journal when the sweep was killed, items in hand)."""
+    study = write_study(folder, ITEMS, 0.25)
+    first = start(study, *options)
+    until(lambda: len(lines(study)) >= 3 and bool(running(study, 0.08)))
+    item, process = next(iter(running(study, 0.08).items()))
+    os.kill(process, signal.SIGKILL)
+    seen = len(lines(study))
+    until(lambda: len(lines(study)) >= seen + 3)
+    first.kill()
+    first.wait()
+    kept, in_hand = lines(study), set(running(study))
+    assert 6 <= len(kept) < ITEMS
+    resumed = start(study, *options, "--resume", "--json")
+    said, errors = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, errors
+    assert json.loads(said)["done"] == ITEMS
+    return study, {item}, kept, in_hand
+
+
+def check_nothing_is_lost_or_repeated(study: Path, given_back: set[int], kept: list[str], in_hand: set[int]) -> None:
+    after = lines(study)
+    assert after[: len(kept)] == kept
+    assert len(after) == len(set(after)) == ITEMS
+    number = {item.digest: item.parameters["k"] for item in sweep.read_study(study).items()}
+    finished = {number[digest] for digest in kept}
+    for k in range(ITEMS):
+        said = (study.parent / "traces" / f"{k}.log").read_text().splitlines()
+        starts, ends = sum(line.startswith("start") for line in said), said.count("end")
+        assert ends >= 1
+        if k in finished:
+            assert ends == 1, f"item {k} was finished and done again"
+            assert starts == (2 if k in given_back else 1)
+        elif k not in given_back:
+            assert starts <= (2 if k in in_hand else 1)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_a_local_study_survives_kill_9_of_a_worker_and_of_itself(tmp_path: Path) -> None:
+    check_nothing_is_lost_or_repeated(*killed_and_resumed(tmp_path, "--workers", "2"))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_workers_end_with_the_sweep_in_the_middle_of_an_item(tmp_path: Path) -> None:
+    study = write_study(tmp_path, 2, 60.0)
+    process = start(study, "--workers", "2")
+    until(lambda: len(running(study)) == 2)
+    process.kill()
+    process.wait()
+    left = list(running(study).values())
+    until(lambda: not any(map(alive, left)), 10.0)
+
+
+def test_a_dask_study_survives_kill_9_of_a_worker_and_of_itself(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        found = killed_and_resumed(tmp_path, "--cluster", cluster.scheduler_address)
+    check_nothing_is_lost_or_repeated(*found)
+
+
+def deadly(tmp_path: Path, **options: object) -> Outcome:
+    study = sweep.parse_study('function = "sweep_items:picky"\n[grid]\nk = [0, 1, 2, 3, 4]', HERE)
+    return sweep.run(study, tmp_path / "out", **options)  # type: ignore[arg-type]
+
+
+def check_only_the_deadly_item_fails(outcome: Outcome) -> None:
+    assert (outcome.done, outcome.failed) == (3, 2)
+    (two, raised), (three, died) = outcome.failures()
+    assert two == {"k": 2}
+    assert raised == "ValueError: two is not liked"
+    assert three == {"k": 3}
+    assert "died" in died
+
+
+def test_an_item_that_kills_its_worker_again_and_again_is_recorded_and_the_rest_go_on(tmp_path: Path) -> None:
+    outcome = deadly(tmp_path, workers=2)
+    check_only_the_deadly_item_fails(outcome)
+    assert "SIGKILL" in outcome.failures()[1][1]
+
+
+@pytest.mark.slow
+def test_an_item_that_kills_dask_workers_is_recorded_and_the_rest_go_on(tmp_path: Path) -> None:
+    import distributed
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        check_only_the_deadly_item_fails(deadly(tmp_path, cluster=cluster.scheduler_address))
