@@ -13,7 +13,20 @@ from typing import Annotated
 
 import typer
 
-from footfall.commands import bench, compare, demo, export, recover, reproduce, robots, simulate, verify, video, view
+from footfall.commands import (
+    bench,
+    compare,
+    demo,
+    export,
+    recover,
+    reproduce,
+    robots,
+    simulate,
+    sweep,
+    verify,
+    video,
+    view,
+)
 from footfall.errors import FootfallError
 
 app = typer.Typer(
@@ -23,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (demo, robots, verify, simulate, compare, reproduce, bench, view, video, export, recover):
+for _module in (demo, robots, verify, simulate, compare, reproduce, bench, sweep, view, video, export, recover):
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)
 
 _INTERRUPTED = 130
