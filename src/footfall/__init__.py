@@ -23,7 +23,9 @@ from footfall.errors import FootfallError, InputError, MissingExtraError, ModelE
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from footfall import compare, contact, control, dynamics, gait, kinematics, numeric, robot, simulate, spatial
+    from footfall import compare, contact, control, dynamics, gait, kinematics, numeric, robot, simulate, spatial, sweep
+    from footfall.batch.batch import Batch
+    from footfall.batch.gpu import GpuBatch
     from footfall.compiling import compile, gradient, jacobian, program
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.robot.description import Actuator, Foot, Joint, Link, Robot, Rotor
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "compare", "contact", "control", "dynamics", "gait", "kinematics", "numeric", "robot", "simulate", "spatial",
-    "trace",
+    "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.robot.loading",
@@ -47,13 +49,15 @@ _NAMES = {
     "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
     "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.simulation",
     "Recording": "footfall.simulate.recording", "linearize": "footfall.simulate.linearize",
+    "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu",
 }  # fmt: skip
 
 __all__ = [
-    "Actuator", "Command", "Foot", "FootfallError", "InputError", "Joint", "JointCommand", "Link", "MissingExtraError",
-    "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation", "TraceError", "compare", "compile",
-    "contact", "control", "controller", "dynamics", "gait", "gradient", "jacobian", "kinematics", "linearize", "load",
-    "numeric", "program", "robot", "simulate", "spatial", "trace",
+    "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
+    "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
+    "TraceError", "compare", "compile", "contact", "control", "controller", "dynamics", "gait", "gradient",
+    "jacobian", "kinematics", "linearize", "load", "numeric", "program", "robot", "simulate", "spatial", "sweep",
+    "trace",
 ]  # fmt: skip
 
 
