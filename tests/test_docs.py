@@ -9,7 +9,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 FENCE = re.compile(r"^```(python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python" in page.read_text()]
+PAGES = [page for page in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if "```python" in page.read_text()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

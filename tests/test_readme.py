@@ -1,0 +1,65 @@
+"""Every command of the README runs exactly as printed, and what it links to exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+LINES = [line.partition("#")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
+COMMANDS = [line for line in LINES if line.startswith("footfall ")]
+SLOW = ("footfall bench", "footfall reproduce", "footfall sweep", "footfall compare")  # run by make test-all
+
+
+def run(line: str, folder: Path, seconds: float) -> subprocess.CompletedProcess[str]:
+    (folder / "examples").symlink_to(ROOT / "examples")
+    words = [sys.executable, "-m", "footfall.cli", *shlex.split(line)[1:]]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=seconds)
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if not line.startswith((*SLOW, "footfall view"))])
+def test_a_command_of_the_readme_runs_as_printed(line, tmp_path):
+    done = run(line, tmp_path, 120.0)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith(SLOW)])
+def test_a_long_command_of_the_readme_runs_as_printed(line, tmp_path):
+    done = run(line, tmp_path, 600.0)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_page_of_the_readme_is_served_until_ctrl_c(tmp_path):
+    words = [sys.executable, "-m", "footfall.cli", "view"]
+    server = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        assert "http://127.0.0.1:" in server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=30) in (0, 130)
+    finally:
+        server.kill()
+
+
+def test_the_readme_prints_the_two_commands_that_set_everything_up():
+    targets = (ROOT / "Makefile").read_text()
+    made = [line.split()[1] for line in LINES if line.startswith("make ")]
+    assert made == ["demo", "test"]
+    assert all(re.search(rf"^{name}:", targets, re.MULTILINE) for name in made)
+    assert len(COMMANDS) >= 8
+
+
+def test_what_the_readme_links_to_exists():
+    for target in re.findall(r"\]\(([^)#:]+)\)", TEXT):
+        assert (ROOT / target).exists(), target
