@@ -1,4 +1,4 @@
-"""MuJoCo Warp and MJX on the same GPU, where they are installed: the Mini Cheetah standing on four feet under joint PD."""
+"""MuJoCo Warp and MJX on the same GPU, where they are installed: the Mini Cheetah stands on four feet under joint PD."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from footfall.bench.peers import Settled
 
 SIZES = (8192, 65536)
-# integrator and cone, and what is changed of the solver: as shipped, and the cheapest that the project's own speed tests use
+# integrator and cone, and what is changed of the solver: as shipped, and the cheapest that robots are trained with
 SETTINGS = {
     "pyramidal, 4 iterations": ("Euler", "pyramidal", {"iterations": 4, "ls_iterations": 8}),
     "elliptic": ("Euler", "elliptic", {}),
