@@ -68,12 +68,14 @@ def command(
     MuJoCo's contact is that of de Paula et al. 2024 (solref -1600 -100, elliptic cone). With --out FILE.mcap its
     recording goes to FILE.mujoco.mcap. Exit status 1 when a robot fell or our run diverged.
     """
-    from footfall.errors import unknown
+    given = {key: value for key, value in locals().items() if key not in ("robot", "against", "as_json")}
+    from footfall.errors import InputError, unknown
 
-    given = {key: value for key, value in locals().items() if key not in ("robot", "against", "as_json", "unknown")}
     if against not in REFEREES:
         raise unknown("simulator", against, REFEREES)
     run = planned(robot, given)
+    if run.options.estimate:
+        raise InputError("compare runs controllers on the true state in both simulators: it takes no estimate")
     from footfall.compare.mujoco_run import run_mujoco
 
     with progress(f"comparing {run.simulation.robot.name}") as report_progress:

@@ -65,6 +65,10 @@ IntegratorOption = Annotated[
     str | None, typer.Option("--integrator", help="linearly_implicit (default), semi_implicit_euler, heun or rk4.")
 ]
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of whatever is random; 0 unless given.")]
+EstimateOption = Annotated[
+    bool | None,
+    typer.Option("--estimate", help="The controller sees an estimate from noisy sensors instead of the truth."),
+]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Recording to write (.mcap).")]
 
 

@@ -14,6 +14,7 @@ from footfall.commands.run_options import (
     DropOption,
     DtOption,
     DurationOption,
+    EstimateOption,
     FrictionOption,
     GaitOption,
     GroundOption,
@@ -34,6 +35,7 @@ EXAMPLES = examples(
     "footfall simulate mini_cheetah",
     "footfall simulate xiling --gait walk --duration 20 --out walk.mcap",
     "footfall simulate mini_cheetah --ground slope:5 --speed 0.3 --json",
+    "footfall simulate mini_cheetah --controller whole_body --estimate --ground rough:0.03",
     "footfall simulate run.toml",
 )
 
@@ -56,6 +58,7 @@ def command(
     dt: DtOption = None,
     integrator: IntegratorOption = None,
     seed: SeedOption = None,
+    estimate: EstimateOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,6 +1,8 @@
 """Controllers, and the seam they fill."""
 
 from footfall.control.changing_pd import ChangingPD
+from footfall.control.estimated import Estimated
+from footfall.control.estimator import Estimator
 from footfall.control.foot_impedance import FootImpedance
 from footfall.control.interface import Command, Controller, FunctionController, JointCommand, Sensed, controller
 from footfall.control.joint_level import ComputedTorque, GravityCompensation
@@ -12,7 +14,8 @@ from footfall.control.plan_follower import PlanFollower
 from footfall.control.posture import standing_joints, standing_state
 
 __all__ = [
-    "ChangingPD", "Command", "ComputedTorque", "Controller", "FootImpedance", "FunctionController",
-    "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Sensed",
-    "StandWeights", "controller", "on_command", "regulate", "standing_joints", "standing_state",
+    "ChangingPD", "Command", "ComputedTorque", "Controller", "Estimated", "Estimator", "FootImpedance",
+    "FunctionController", "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "LqrStand",
+    "PlanFollower", "Sensed", "StandWeights", "controller", "on_command", "regulate", "standing_joints",
+    "standing_state",
 ]  # fmt: skip

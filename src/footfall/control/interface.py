@@ -65,6 +65,7 @@ class Sensed:
     v: Float[ndarray, "nv"]
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
     imu: Inertial | None = None  # with sensors only
+    foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as felt, with sensors only
 
     @property
     def gyro(self) -> Float[ndarray, "3"]:

@@ -25,6 +25,7 @@ from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
+from footfall.control.estimated import Estimated
 from footfall.control.interface import Command, Controller
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.errors import InputError, unknown
@@ -34,6 +35,7 @@ from footfall.gait.pattern import named as gait_named
 from footfall.robot import library
 from footfall.robot.description import Robot
 from footfall.simulate.lqr_stand import lqr_stand
+from footfall.simulate.sensors import Sensors
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 
@@ -65,6 +67,7 @@ class RunOptions:
     dt: float = 1e-3  # [s]
     integrator: str = "linearly_implicit"
     seed: int = 0
+    estimate: bool = False  # the controller sees an estimate from noisy sensors, not the truth
     out: str | None = None  # recording
 
     def __post_init__(self) -> None:
@@ -134,9 +137,11 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     if options.speed is None and options.controller in control_named.ON_COMMAND:
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
     command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
+    start = standing_start(robot, controller, ground, command, options.drop)
+    sensors = Sensors.realistic(options.seed) if options.estimate else None
     simulation = Simulation(
-        robot, controller, contact_named(options.contact), ground, dt=options.dt, command=command, seed=options.seed,
-        start=standing_start(robot, controller, ground, command, options.drop), integrator=options.integrator,
+        robot, Estimated(controller) if options.estimate else controller, contact_named(options.contact), ground,
+        dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
     )  # fmt: skip
     return Planned(options, simulation, gait, speed, gait.ramp if gait else 0.0)
 
@@ -215,7 +220,9 @@ def _checked(name: str, kind: str, value: Any) -> Any:
         return value
     if wanted == "str" and isinstance(value, str) and value:
         return value
-    words = {"float": "a finite number", "int": "a whole number", "str": "a text"}[wanted]
+    if wanted == "bool" and isinstance(value, bool):
+        return value
+    words = {"float": "a finite number", "int": "a whole number", "str": "a text", "bool": "true or false"}[wanted]
     raise InputError(f"{name} must be {words}, got {value!r}")
 
 

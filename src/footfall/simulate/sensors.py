@@ -26,6 +26,7 @@ from footfall.errors import InputError
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.numeric import lookup
 from footfall.robot.description import Robot
+from footfall.simulate.sensor_faults import Fault
 from footfall.spatial import cross
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.rotation import is_rotation
@@ -82,7 +83,7 @@ class Sensors:
 
     ``acceleration`` [m/s²] and ``gyro`` [rad/s] in the axes of the IMU, which sits at ``imu_position`` [m] on the base,
     turned by ``imu_rotation``; ``attitude`` [rad] of the base; ``position`` [rad] and ``velocity`` [rad/s] of the
-    joints; ``force`` [N] at the feet, in world axes.
+    joints; ``force`` [N] at the feet, in world axes. ``faults``: what fails, and when (``simulate.sensor_faults``).
     """
 
     acceleration: Reading = field(default_factory=Reading)
@@ -94,8 +95,13 @@ class Sensors:
     imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
     imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))
     seed: int = 0
+    faults: tuple[Fault, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "faults", tuple(self.faults))
+        for fault in self.faults:
+            if not isinstance(fault, Fault):
+                raise InputError(f"the faults of sensors must be Faults, got {fault!r}")
         for f in fields(self):
             if f.type == "Reading" and not isinstance(getattr(self, f.name), Reading):
                 raise InputError(f"the {f.name} sensor must be a Reading, got {getattr(self, f.name)!r}")
@@ -118,6 +124,18 @@ class Sensors:
             acceleration=Reading(noise=0.05, bias=0.05), gyro=Reading(noise=0.005, bias=0.002),
             attitude=Reading(noise=0.001, bias=0.005), position=Reading(resolution=2 * np.pi / 2**14),
             velocity=Reading(noise=0.02), force=Reading(noise=1.0, bias=0.5, delay=0.0), seed=seed,
+        )  # fmt: skip
+
+    @staticmethod
+    def realistic(seed: int = 0) -> Sensors:
+        """Noisier than ``typical``: what an estimator has to live with.
+
+        At 1 kHz the gyro's noise is a density of 1.6e-4 rad/s/√Hz, and the accelerometer's one of 3.2e-3 m/s²/√Hz.
+        """
+        return Sensors(
+            acceleration=Reading(noise=0.1, bias=0.1), gyro=Reading(noise=0.005, bias=0.01),
+            attitude=Reading(noise=0.001, bias=0.005), position=Reading(noise=1e-3), velocity=Reading(noise=0.05),
+            force=Reading(noise=3.0, bias=1.0), seed=seed,
         )  # fmt: skip
 
 
@@ -156,6 +174,10 @@ class Measured:
             reading = getattr(self.sensors, key)
             if not reading.is_ideal:
                 memory[key] = np.zeros((reading.ticks(self.rate, key)[1] + 1, size))
+        for k, fault in enumerate(self.sensors.faults):
+            size = _sizes(robot).get(fault.sensor, 0)
+            fault.check(size)
+            memory[f"fault {k}"] = np.zeros(size)
         return memory
 
     def __call__(
@@ -173,12 +195,19 @@ class Measured:
         for key in truth:
             if key in memory:
                 seen[key], after[key] = self._read_one(key, truth[key], count, memory[key])
+        for k, fault in enumerate(self.sensors.faults):
+            key, held = fault.sensor, f"fault {k}"
+            if key in seen:
+                seen[key], after[held] = fault.apply(seen[key], count / self.rate, memory[held])
+            else:
+                after[held] = memory[held]
         forces = np.reshape(seen["force"], (robot.nf, 3))
         if not robot.floating:
             return Sensed(seen["position"], seen["velocity"], forces), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
-        return Sensed(q, v, forces, Inertial(seen["acceleration"], seen["gyro"])), after
+        felt = forces @ to_rotation(sensed.q[3:7])  # a sensor turns with the robot, whatever its controller knows
+        return Sensed(q, v, forces, Inertial(seen["acceleration"], seen["gyro"]), felt), after
 
     def _truth(self, robot: Robot, sensed: Sensed, memory: Any) -> tuple[dict[str, ndarray], ndarray]:
         """(what perfect sensors would say, the velocity of the IMU in world axes)."""

@@ -283,6 +283,8 @@ def _behind(
     """A controller that sees through sensors and acts through an emergency stop, where there are any."""
     if sensors is not None:
         controller = Measured(controller, sensors, gravity)
+    elif getattr(controller, "needs_sensors", False):
+        raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
     return controller if stop is None else Stoppable(controller, stop)
 
 

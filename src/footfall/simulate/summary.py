@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 UNITS = {
     "duration": "s", "wall_seconds": "s", "distance": "m", "commanded_speed": "m/s", "mean_speed": "m/s",
+    "estimate_velocity_rms": "m/s", "estimate_height_rms": "m", "estimate_horizontal_drift": "m",
 }  # fmt: skip
 
 
@@ -36,7 +37,20 @@ def summary(run: Planned, rec: Recording) -> dict[str, Any]:
         "cost_of_transport": _finite(rec.cost_of_transport(after)) if moving else None,
         "energy_residual": _finite(rec.energy_residual()) if len(rec) else None,
         "recording": run.options.out,
+        **(_estimated(run, rec) if run.options.estimate else {}),
     }
+
+
+def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
+    """How far the estimate was from the truth (``simulate.estimation_error``); nothing of a run that had no time."""
+    from footfall.control.estimated import Estimated
+    from footfall.simulate.estimation_error import estimation_errors
+
+    controller = run.simulation.controller
+    if not isinstance(controller, Estimated) or len(rec) < 2 * controller.keep:
+        return {}
+    figures = estimation_errors(rec, controller.history()).figures()
+    return {f"estimate_{key}": value for key, value in figures.items()}
 
 
 def _after(ramp: float, rec: Recording) -> float:
