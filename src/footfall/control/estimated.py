@@ -80,6 +80,7 @@ class Estimated:
     def start(self, robot: Robot) -> dict[str, Any]:
         self._set_up(robot)
         self._kept = []
+        self.log.clear()
         return {"inner": self.inner.start(robot), "estimator": EstimatorMemory.at_start(self.model),
                 "conditions": np.zeros(len(self.names)), "tick": 0.0}  # fmt: skip
 

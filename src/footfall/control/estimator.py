@@ -42,9 +42,9 @@ from footfall.control.leg_odometry import (
     place_noise,
     rolling,
 )
-from footfall.control.legged_plan import torque_bounds
 from footfall.control.momentum_observer import ObserverMemory, foot_forces, observe_momentum
 from footfall.control.sensor_health import DISAGREES, Health, Limits, Readings, check
+from footfall.control.whole_body import torque_bounds
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import InputError
 from footfall.identity import digest_of
