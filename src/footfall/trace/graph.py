@@ -142,6 +142,11 @@ class Graph:
             return n[1]
         if n[0] == "sub":
             return self.node("sub", n[2], n[1])
+        if n[0] == "mul":  # a constant takes the sign: limbs that mirror each other then differ in constants alone
+            for factor, rest in (n[1:], n[:0:-1]):
+                known = self.value(factor)
+                if known is not None:
+                    return self.mul(self.const(-known), rest)
         return self.node("neg", a)
 
     def mul(self, a: Node, b: Node) -> Node:
@@ -163,8 +168,6 @@ class Graph:
                     known = self.value(factor)
                     if known is not None and safe_scale(x * known):
                         return self.mul(self.const(x * known), rest)
-            if x < 0:  # keep one sign of every constant product, so that c*x and -c*x share work
-                return self.neg(self.mul(self.const(-x), b))
         if self.op(a) == "neg":
             return self.neg(self.mul(self.nodes[a][1], b))
         if self.op(b) == "neg":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,15 @@ class Emitter:
         self.align = min(64, self.bytes)
         self.lines: list[str] = []
         self.intrinsics: set[str] = set()
-        self.count, self.block = 0, "entry"
+        self.count, self.block, self.letter = 0, "entry", "t"
 
     def wide(self, scalar: str) -> str:
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
     def new(self, text: str) -> str:
         self.count += 1
-        self.lines.append(f"%t{self.count} = {text}")
-        return f"%t{self.count}"
+        self.lines.append(f"%{self.letter}{self.count} = {text}")
+        return f"%{self.letter}{self.count}"
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
         """An elementary function, written in place."""
@@ -236,3 +236,47 @@ class Emitter:
     def begin_block(self, label: str) -> None:
         self.lines.append(f"{label}:")
         self.block = label
+
+
+class LimbEmitter(Emitter):
+    """Instructions whose lanes are the limbs of one robot, written between those of a scalar emitter."""
+
+    def __init__(self, dtype: DTypeLike, lanes: int, narrow: Emitter) -> None:
+        super().__init__(dtype, lanes, narrow.fused, narrow.extremes)
+        self.lines, self.intrinsics, self.letter, self.narrow = narrow.lines, narrow.intrinsics, "w", narrow
+
+    def const(self, x: float | Sequence[float]) -> str:
+        if isinstance(x, (int, float)):
+            return super().const(x)
+        if len(set(x)) == 1 and x[0] != 0:
+            return super().const(x[0])
+        return f"<{', '.join(f'{self.scalar} {self.literal(one)}' for one in x)}>"
+
+    def gather_input(self, area: str, offset: int, flat: str) -> str:
+        """All lanes read the one robot's memory."""
+        return self._gather(f"%{area}", self.index_add(flat, self.index_const(offset)))
+
+    def load_each(self, places: Sequence[tuple[str, int]]) -> str:
+        """Numbers from anywhere, one for each lane."""
+        area, first = places[0]
+        if list(places) == [(area, first + lane) for lane in range(self.lanes)]:
+            address = self.new(f"getelementptr {self.scalar}, ptr %{area}, i64 {first}")
+            return self.new(f"load {self.type}, ptr {address}, align {self.bits // 8}")
+        return self.join([self.narrow.load(f"%{area}", offset) for area, offset in places])
+
+    def join(self, numbers: Sequence[str], truth: bool = False) -> str:
+        whole, one = (self.bool_type, "i1") if truth else (self.type, self.scalar)
+        joined = "poison"
+        for lane, number in enumerate(numbers):
+            joined = self.new(f"insertelement {whole} {joined}, {one} {number}, i64 {lane}")
+        return joined
+
+    def spread(self, number: str, truth: bool = False) -> str:
+        if not truth:
+            return self.splat(number)
+        one = self.new(f"insertelement {self.bool_type} poison, i1 {number}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.new(f"shufflevector {self.bool_type} {one}, {self.bool_type} poison, {mask}")
+
+    def lane(self, whole: str, lane: int, truth: bool = False) -> str:
+        return self.new(f"extractelement {self.bool_type if truth else self.type} {whole}, i64 {lane}")

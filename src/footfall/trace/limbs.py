@@ -1,0 +1,245 @@
+"""Find limbs that are alike: groups of operations that compute one thing for each of four legs.
+
+A traced step unrolls its loops over the legs, so a program of a quadruped holds four subgraphs that differ in their
+inputs and constants alone. A *quad* is four values, one for each leg, made by the same operation from the same quads, from
+constants, and from values of the base that all four share; four scalar operations can then run as one vector operation.
+
+The search works on one body of statements at a time. It guesses which leaves (inputs, carried values of a loop) lie
+side by side in the legs, and follows their readers level by level; a level is the longest way from a leaf. Operations of
+one level never need each other, so whatever is grouped can be scheduled. A wrong guess finds few quads: it costs speed,
+never a number. Sums over the legs, and what is made from them, are not in quads.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from .program import Loop, Operation, Statement, all_loops, walk
+
+LANES = 4
+Quad = tuple[int, ...]
+
+_UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: which NaN comes out depends on the order
+_PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
+_GUESSES = 4  # at most so many are tried
+_ENOUGH = 0.4  # a guess that puts this share of the operations into quads is taken at once
+_LEAF_OPS = frozenset({"input", "item", "saved"})
+
+
+class Quads:
+    """Groups of four values; ``of[value]`` is (number of the quad, lane), ``level[value]`` the way from the leaves."""
+
+    def __init__(self, level: dict[int, int]) -> None:
+        self.groups: list[Quad] = []
+        self.of: dict[int, tuple[int, int]] = {}
+        self.level = level
+
+    def add(self, group: Quad) -> None:
+        for lane, value in enumerate(group):
+            self.of[value] = (len(self.groups), lane)
+        self.groups.append(group)
+
+    def fits(self, group: Sequence[int]) -> bool:
+        """Whether four values can become a quad: all different and none in one yet."""
+        return len(set(group)) == LANES and not any(v in self.of for v in group)
+
+    def holds(self, group: Sequence[int]) -> bool:
+        """Whether four values are a quad, lane by lane."""
+        places = [self.of.get(v) for v in group]
+        return places[0] is not None and places == [(places[0][0], lane) for lane in range(LANES)]
+
+
+def find(body: Sequence[Statement], constants: frozenset[int]) -> dict[int | None, Quads]:
+    """The quads of a program, by loop (its node; None: outside of loops)."""
+    found: dict[int | None, Quads] = {}
+    _search(body, None, constants, found)
+    return found
+
+
+def _search(
+    body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], found: dict[int | None, Quads]
+) -> None:
+    """The loops of a body first: what they carry side by side is a hint for the statements around them."""
+    hints: list[Quad] = []
+    items: dict[tuple[int, int], int] = {
+        (s.operands[0], s.detail[0]): s.result for s in body if isinstance(s, Operation) and s.op == "item"
+    }
+    for s in body:
+        if isinstance(s, Loop):
+            _search(s.body, s, constants, found)
+            place = {p: k for k, p in enumerate(s.params)}
+            for group in found[s.node].groups:
+                if all(p in place for p in group):
+                    slots = [place[p] for p in group]
+                    hints.append(tuple(s.initial[k] for k in slots))
+                    hints.append(tuple(items.get((s.node, k), -1) for k in slots))
+    scope = _Scope(body, loop, constants)
+    found[loop.node if loop else None] = scope.best(hints)
+
+
+class _Scope:
+    """One body of statements: who makes a value, who reads it, and how far it is from the leaves."""
+
+    def __init__(self, body: Sequence[Statement], loop: Loop | None, constants: frozenset[int]) -> None:
+        self.constants = constants
+        self.made: dict[int, Operation] = {}
+        self.levels: dict[int, list[int]] = defaultdict(list)
+        self.level: dict[int, int] = {}
+        self.readers: dict[int, list[str]] = defaultdict(list)  # of leaves: what they are read for
+        level = self.level
+        for s in body:
+            if isinstance(s, Loop):
+                level[s.node] = 1 + max((level.get(x, 0) for x in reads(s)), default=0)
+            elif s.op in _LEAF_OPS:
+                level[s.result] = level.get(s.operands[0], 0) if s.operands else 0
+            elif s.op != "const":
+                height = 1 + max(level.get(x, 0) for x in s.operands)
+                level[s.result] = height
+                self.levels[height].append(s.result)
+                self.made[s.result] = s
+                for x in s.operands:
+                    self.readers[x].append(s.op)
+        # the stop of a loop is a number of its own
+        barred = {*constants, *(() if loop is None or loop.stop is None else (loop.params[loop.stop],))}
+        self.leaves = sorted(x for x in self.readers if x not in self.made and x not in barred)
+        self.leaf_set = set(self.leaves)
+
+    def best(self, hints: Sequence[Quad]) -> Quads:
+        """The quads of the guess that finds most of them."""
+        best = Quads(self.level)
+        for guess in [list(hints), *([] if self._known(hints) else self._guesses())]:
+            quads = self._grown(guess)
+            if len(quads.groups) > len(best.groups):
+                best = quads
+            if len(best.groups) * LANES > _ENOUGH * len(self.made):
+                break
+        return best
+
+    def _known(self, hints: Sequence[Quad]) -> bool:
+        """Whether there is nothing of substance here beside a loop whose quads are known."""
+        return bool(hints) and len(self.made) < 16 * len(hints)
+
+    def _guesses(self) -> list[list[Quad]]:
+        """Leaves that are read for the same operations, in four parts of equal size: leg after leg."""
+        classes: dict[tuple, list[int]] = defaultdict(list)
+        for x in self.leaves:
+            classes[tuple(sorted(self.readers[x]))].append(x)
+            for op in ("sin", "cos"):  # joint angles, whatever else is done with them
+                if op in self.readers[x]:
+                    classes[(op, "alone")].append(x)
+        guesses = []
+        for uses, members in classes.items():
+            for first in {len(members) % LANES, 0}:  # a joint that is in no leg comes first, if anywhere
+                part = (len(members) - first) // LANES
+                if part and (first == 0 or uses[-1] == "alone"):
+                    guesses.append((len(uses) * part, part, members[first:]))
+        guesses.sort(key=lambda g: g[0], reverse=True)
+        return [[tuple(m[k + lane * part] for lane in range(LANES)) for k in range(part)] for _, part, m in guesses][
+            :_GUESSES
+        ]
+
+    def _grown(self, seeds: Sequence[Quad]) -> Quads:
+        """Follow the seeds; leaves that are met side by side become seeds in their turn."""
+        seeds = [g for g in seeds if self._side_by_side(g)]
+        while True:
+            start = Quads(self.level)
+            for group in seeds:
+                if start.fits(group):
+                    start.add(group)
+            met = self._follow(start)
+            if not met:
+                return start
+            seeds = [*seeds, *met]
+
+    def _side_by_side(self, group: Quad) -> bool:
+        """Whether four values are leaves that come into being together."""
+        return all(v in self.leaf_set for v in group) and len({self.level.get(v, 0) for v in group}) == 1
+
+    def _follow(self, quads: Quads) -> list[Quad]:
+        """Put operations into quads, level by level; returns leaves that were met side by side."""
+        met = []
+        for level in sorted(self.levels):
+            strict: dict[tuple, list[list[int]]] = defaultdict(_lanes)
+            for value in self.levels[level]:
+                place = self._signature(value, quads)
+                if place is not None:
+                    strict[place[0]][place[1]].append(value)
+            loose: dict[tuple, list[list[int]]] = defaultdict(_lanes)
+            for signature, members in strict.items():
+                if _even(members):
+                    for group in zip(*members):
+                        quads.add(group)
+                else:  # perhaps a value of the base that differs from leg to leg
+                    op, detail, *described = signature
+                    key = (op, detail, *(d[:1] if d[0] == "value" else d for d in described))
+                    for lane in range(LANES):
+                        loose[key][lane] += members[lane]
+            for members in loose.values():
+                if _even(members):
+                    for group in zip(*members):
+                        quads.add(group)
+                        for side in zip(*(self._ordered(v, quads) for v in group)):
+                            if self._side_by_side(side) and quads.fits(side):
+                                met.append(side)
+        return met
+
+    def _signature(self, value: int, quads: Quads) -> tuple[tuple, int] | None:
+        """(what is done to which quads and values, in which lane), or None for what belongs to no leg."""
+        s, of, lane = self.made[value], quads.of, None
+        described = []
+        for x in s.operands:
+            place = of.get(x)
+            if place is not None:
+                if lane is not None and place[1] != lane:
+                    return None  # a sum over legs
+                lane = place[1]
+                described.append(("quad", place[0]))
+            elif x in self.constants:
+                described.append(("constant",))
+            else:
+                described.append(("value", x))
+        if lane is None:
+            return None
+        if s.op in _UNORDERED:
+            described.sort()
+        elif s.op in _PRODUCTS:
+            described[:2] = sorted(described[:2])
+        return (s.op, s.detail, *described), lane
+
+    def _ordered(self, value: int, quads: Quads) -> list[int]:
+        """The operands of a member, in the order of its signature."""
+        return ordered(self.made[value], quads.of, self.constants)
+
+
+def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: frozenset[int] | set[int]) -> list[int]:
+    """Operands in an order that is the same for all four members of a quad."""
+
+    def rank(x: int) -> tuple:
+        return (2, of[x][0]) if x in of else (0, 0) if x in constants else (1, x)
+
+    if s.op in _UNORDERED:
+        return sorted(s.operands, key=rank)
+    if s.op in _PRODUCTS:
+        return [*sorted(s.operands[:2], key=rank), *s.operands[2:]]
+    return list(s.operands)
+
+
+def reads(loop: Loop) -> Iterator[int]:
+    """What a loop reads from outside: its initial values, and what its body does not make itself."""
+    yield from loop.initial
+    inside = {o.result for o in walk(loop.body)}.union(loop.params, (loop.counter,))
+    for s in [loop, *all_loops(loop.body)]:
+        inside.update((*s.params, s.counter, s.node))
+    for o in walk(loop.body):
+        yield from (x for x in o.operands if x not in inside)
+    for s in [loop, *all_loops(loop.body)]:
+        yield from (x for x in (*s.initial, *s.results, *s.saves) if x not in inside)
+
+
+def _lanes() -> list[list[int]]:
+    return [[] for _ in range(LANES)]
+
+
+def _even(members: list[list[int]]) -> bool:
+    return len({len(m) for m in members}) == 1

@@ -1,0 +1,259 @@
+"""Rewrite a program so that four like limbs share their operations: one leg's program in four lanes.
+
+What ``limbs`` found in groups of four becomes *wide*: a value that holds four numbers. The rest stays as it is. Between the
+two: ``spread`` (one number into four lanes), ``join`` (four numbers into one wide value) and ``lane`` (one number out of
+it). A wide constant has four numbers as its detail, a wide input four positions. Every number is made by the same operation
+from the same numbers as before, so that a packed program gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .limbs import LANES, Quad, Quads, find, ordered, reads
+from .program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
+
+SMALLEST = 64  # operations; packing less is not worth the search
+WORTH = 0.8  # of the work must be left at most
+_COSTS = {"sin": 25, "cos": 25, "exp": 25, "log": 30, "pow": 60, "atan2": 40, "inv": 4, "sqrt": 4, "join": 3}
+_FREE = frozenset({"const", "input", "item"})
+_PULLED = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})
+_DEEPEST = 3  # so many operations of the base are done again in four lanes rather than joined from four numbers
+
+
+def packed(program: Program) -> Program | None:
+    """The same program with wide values, or None where it does not pay."""
+    if program.size < SMALLEST or program.wide:
+        return None
+    constants = {o.result: o.detail[0] for o in walk(program.body) if o.op == "const"}
+    found = find(program.body, frozenset(constants))
+    if not any(quads.groups for quads in found.values()):
+        return None
+    shared = _Shared(constants, found, 1 + max(_values(program.body), default=0))
+    scope = _Scope(shared, program.body, None, None)
+    scope.rewrite()
+    outputs = [scope.scalar(x) for x in program.outputs]
+    body = without_dead_code([*shared.wide_constants, *scope.out], outputs)
+    made = Program(body, outputs, program.input_size, program.tables, program.input_names, frozenset(shared.wide))
+    return made if _cost(made.body) < WORTH * _cost(program.body) else None
+
+
+def _values(body: Sequence[Statement]) -> list[int]:
+    carried = [x for loop in all_loops(body) for x in (loop.node, *loop.params, loop.counter or 0)]
+    return [*(o.result for o in walk(body)), *carried]
+
+
+def _cost(body: Sequence[Statement]) -> int:
+    """About how many instructions; sine and cosine of an angle come together."""
+    angles = {(o.op in ("sin", "cos"), o.operands) for o in walk(body) if o.op in ("sin", "cos")}
+    others = sum(_COSTS.get(o.op, 1) for o in walk(body) if o.op not in _FREE and o.op not in ("sin", "cos"))
+    return others + _COSTS["sin"] * len(angles)
+
+
+@dataclass
+class _Shared:
+    """What all bodies of a program have in common."""
+
+    constants: dict[int, float]
+    found: dict[int | None, Quads]
+    fresh: int
+    wide: set[int] = field(default_factory=set)
+    wide_constants: list[Statement] = field(default_factory=list)
+
+    def new(self, wide: bool) -> int:
+        self.fresh += 1
+        if wide:
+            self.wide.add(self.fresh)
+        return self.fresh
+
+
+class _Scope:
+    """The rewriting of one body; ``out`` grows in the new order."""
+
+    def __init__(self, shared: _Shared, body: Sequence[Statement], loop: Loop | None, outer: _Scope | None) -> None:
+        self.shared, self.body, self.loop, self.outer = shared, body, loop, outer
+        self.quads = shared.found[loop.node if loop else None]
+        self.made = {s.result: s for s in body if isinstance(s, Operation)}
+        self.own = {*self.made, *(() if loop is None else (*loop.params, loop.counter))}
+        self.out: list[Statement] = []
+        self.numbers: dict[tuple, int] = {}  # (wide value, lane): its number
+        self.wides: dict[Quad, int] = {}
+        self.slots: dict[tuple[int, int], tuple[int, int | None]] = {}  # (loop, slot): (new slot, lane)
+
+    # -- the order ----------------------------------------------------------------------------------------------------
+    def rewrite(self) -> None:
+        """Every statement when the last of its members came in the trace, or as soon after as it can."""
+        for _, _, _, unit in sorted(self._units(), key=lambda u: u[:3]):
+            if isinstance(unit, Loop):
+                self.out.append(self._loop(unit))
+            elif isinstance(unit, Operation):
+                self._scalar_statement(unit)
+            else:
+                self._wide_statement(unit)
+
+    def _units(self) -> list[tuple[int, int, int, Statement | Quad]]:
+        """(when, level, place, what) of everything that is to be written."""
+        place = {(s.node if isinstance(s, Loop) else s.result): k for k, s in enumerate(self.body)}
+        level, of = self.quads.level, self.quads.of
+        units: list[tuple[int, Statement | Quad]] = []
+        for s in self.body:
+            if isinstance(s, Loop) or s.op in ("const", "input"):
+                units.append((level.get(s.node, 0) if isinstance(s, Loop) else 0, s))
+            elif s.result not in of:
+                units.append((level.get(s.result, 0), s))
+            elif of[s.result][1] == 0:
+                units.append((level.get(s.result, 0), self.quads.groups[of[s.result][0]]))
+        units.sort(key=lambda u: (u[0], not isinstance(u[1], Loop)))  # items are on the level of their loop
+        when: dict[int, int] = {}
+        out = []
+        for height, unit in units:
+            members = unit if isinstance(unit, tuple) else (unit.node if isinstance(unit, Loop) else unit.result,)
+            needs = [x for m in members for x in self._reads(m)] if not isinstance(unit, Loop) else list(reads(unit))
+            time = max([*(place[m] for m in members), *(when.get(x, -1) for x in needs)])
+            when.update(dict.fromkeys(members, time))
+            out.append((time, 2 * height + (not isinstance(unit, Loop)), place[members[0]], unit))
+        return out
+
+    def _reads(self, value: int) -> tuple[int, ...]:
+        return self.made[value].operands
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+    def _scalar_statement(self, s: Operation) -> None:
+        if s.op == "item":
+            slot, lane = self.slots[s.operands[0], s.detail[0]]
+            if lane is None:
+                self.out.append(Operation(s.op, s.result, s.operands, (slot,)))
+            else:
+                whole = self._item(s.operands[0], slot)
+                self.out.append(Operation("lane", s.result, (whole,), (lane,)))
+        elif s.op in ("const", "input", "saved"):
+            self.out.append(s)
+        else:
+            self.out.append(Operation(s.op, s.result, tuple(map(self.scalar, s.operands)), s.detail))
+
+    def _wide_statement(self, group: Quad) -> None:
+        first = self.made[group[0]]
+        if first.op in ("input", "item", "saved"):
+            if first.op != "input":  # a wide input is read where it is needed
+                self.wides[group] = self._carried(group)
+            return
+        constants = self.shared.constants.keys()
+        sides = zip(*(ordered(self.made[v], self.quads.of, constants) for v in group))
+        self.wides[group] = self._emit(first.op, tuple(self.wide(side) for side in sides), first.detail)
+
+    def _carried(self, group: Quad) -> int:
+        """Items side by side: together if the loop carries them so."""
+        makers = [self.made[v] for v in group]
+        if all(m.op == "item" and m.operands == makers[0].operands for m in makers):
+            slots = [self.slots[m.operands[0], m.detail[0]] for m in makers]
+            if [lane for _, lane in slots] == list(range(LANES)) and len({slot for slot, _ in slots}) == 1:
+                return self._item(makers[0].operands[0], slots[0][0])
+        numbers = []
+        for m in makers:
+            self._scalar_statement(m)
+            numbers.append(m.result)
+        return self._emit("join", tuple(numbers))
+
+    def _item(self, loop: int, slot: int) -> int:
+        key = ("item", loop, slot)
+        if key not in self.numbers:
+            self.numbers[key] = self._emit("item", (loop,), (slot,))
+        return self.numbers[key]
+
+    def _loop(self, loop: Loop) -> Loop:
+        """Carried values side by side in the body are carried as one."""
+        inner = _Scope(self.shared, loop.body, loop, self)
+        place = {p: k for k, p in enumerate(loop.params)}
+        groups = [g for g in inner.quads.groups if all(p in place for p in g)]
+        together = {p for g in groups for p in g}
+        single = [p for p in loop.params if p not in together]
+        for slot, p in enumerate(single):
+            self.slots[loop.node, place[p]] = (slot, None)
+        params: list[int] = list(single)
+        for group in groups:
+            for lane, p in enumerate(group):
+                self.slots[loop.node, place[p]] = (len(params), lane)
+            inner.wides[group] = self.shared.new(wide=True)
+            params.append(inner.wides[group])
+        initial = [self.scalar(loop.initial[place[p]]) for p in single]
+        initial += [self.wide(tuple(loop.initial[place[p]] for p in g)) for g in groups]
+        inner.rewrite()
+        results = [inner.scalar(loop.results[place[p]]) for p in single]
+        results += [inner.wide(tuple(loop.results[place[p]] for p in g)) for g in groups]
+        saves = tuple(map(inner.scalar, loop.saves))
+        stop = None if loop.stop is None else self.slots[loop.node, loop.stop][0]
+        return Loop(
+            loop.node, loop.region, loop.count, loop.reverse, tuple(params), tuple(initial), tuple(results), saves,
+            inner.out, loop.counter, stop,
+        )  # fmt: skip
+
+    # -- values -------------------------------------------------------------------------------------------------------
+    def scalar(self, value: int) -> int:
+        """A value of the old program as one number."""
+        if value in self.shared.constants:
+            return value
+        if value not in self.own:
+            assert self.outer is not None
+            return self.outer.scalar(value)
+        place = self.quads.of.get(value)
+        if place is None or (value in self.made and self.made[value].op == "input"):
+            return value
+        whole, lane = self.wides[self.quads.groups[place[0]]], place[1]
+        if (whole, lane) not in self.numbers:
+            self.numbers[whole, lane] = self._emit("lane", (whole,), (lane,), wide=False)
+        return self.numbers[whole, lane]
+
+    def wide(self, group: Quad) -> int:
+        """Four values of the old program, lane by lane."""
+        found = self.wides.get(group)
+        if found is None:
+            found = self.wides[group] = self._made_wide(group)
+        return found
+
+    def _made_wide(self, group: Quad) -> int:
+        constants = self.shared.constants
+        if all(v in constants for v in group):
+            if self.outer is not None:
+                return self.outer.wide(group)
+            number = self.shared.new(wide=True)
+            self.shared.wide_constants.append(Operation("const", number, (), (tuple(constants[v] for v in group),)))
+            return number
+        if self.outer is not None and not any(v in self.own for v in group):
+            return self.outer.wide(group)
+        makers = [self.made.get(v) for v in group]
+        if len(set(group)) == 1:
+            return self._emit("spread", (self.scalar(group[0]),))
+        if all(m is not None and m.op == "input" for m in makers):
+            return self._emit("input", (), tuple(m.detail[0] for m in makers if m is not None))
+        if (sides := self._pulled(group, _DEEPEST)) is not None:
+            return self._emit(self.made[group[0]].op, tuple(self.wide(side) for side in sides))
+        return self._emit("join", tuple(map(self.scalar, group)))
+
+    def _pulled(self, group: Quad, depth: int) -> list[Quad] | None:
+        """Operands of four operations of the base that are alike down to constants and shared values."""
+        makers = [self.made.get(v) for v in group]
+        of, constants = self.quads.of, self.shared.constants
+        if not depth or any(m is None or m.op not in _PULLED or m.result in of for m in makers):
+            return None
+        known = [m for m in makers if m is not None]
+        if len({m.op for m in known}) > 1:
+            return None
+        shared = set(known[0].operands).intersection(*(m.operands for m in known[1:]))
+        rows = []
+        for m in known:
+            row = ordered(m, of, constants.keys())
+            if m.op in ("add", "mul"):
+                row.sort(key=lambda x: x not in shared)
+            rows.append(row)
+        sides = list(zip(*rows))
+        for side in sides:
+            alike = len(set(side)) == 1 or all(v in constants for v in side)
+            if not alike and self._pulled(side, depth - 1) is None:
+                return None
+        return sides
+
+    def _emit(self, op: str, operands: tuple[int, ...], detail: tuple = (), wide: bool = True) -> int:
+        number = self.shared.new(wide)
+        self.out.append(Operation(op, number, operands, detail))
+        return number
