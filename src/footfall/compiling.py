@@ -109,6 +109,7 @@ def compile(
     lanes: int | None = None,
     cache: Any = True,
     verify: bool | None = None,
+    limbs: bool = True,
     **given: Any,
 ) -> Any:
     """The function as machine code, with the same signature less the robot.
@@ -119,6 +120,7 @@ def compile(
     target: ``native`` (one robot), ``batch`` (every argument with a leading robot axis), ``interpret``, or ``cuda``.
     free: parameters that stay inputs: ``free=["trunk.mass"]``, then ``fd(q, v, tau, {"trunk.mass": 4.0})``.
     verify: replay the trace against NumPy; None does so for functions that are not footfall's own.
+    limbs: of one robot, four legs that are alike share vector instructions; the numbers are the same either way.
     given: keyword arguments of the function; arrays become inputs (their shape counts), anything else is a constant.
     """
     from footfall import trace
@@ -127,7 +129,7 @@ def compile(
     verify = not bound.is_library if verify is None else verify
     return trace.compile(
         bound, *bound.examples, target=target, dtype=dtype, lanes=lanes, cache=cache, verify=verify,
-        names=bound.names, key=bound.key() if cache else None,
+        names=bound.names, key=bound.key() if cache else None, limbs=limbs,
     )  # fmt: skip
 
 

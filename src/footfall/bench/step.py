@@ -22,7 +22,8 @@ from footfall.simulate.world import World
 METHOD = (
     "Least thread time of at least 20 interleaved rounds on one pinned core, dt 1e-4, four feet on the ground,"
     " joint PD, ideal joints. Ours: advance(steps), many steps inside one compiled call, less a call of no steps;"
-    " batch times are for each of 64 robots. MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
+    " one robot has its legs as lanes unless a row says otherwise; batch times are for each of 64 robots."
+    " MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
     " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
     " one thread, 2 settled robots and 100 steps a call. Starts: least processor time of fresh processes, with"
     " Python's bytecode written, from a loaded robot to the first result."
@@ -63,6 +64,8 @@ def _own_tasks() -> list[Task]:
         one = subject.compiled_step(implicit)
         _check_stands(one.advance(1000, state, targets), scheme)
         tasks.append(_advancing(f"native {scheme}", one, state, targets))
+        plain = subject.compiled_step(implicit, limbs=False)
+        tasks.append(_advancing(f"native {scheme}, legs one after another", plain, state, targets))
         for kind, dtype in TYPES.items():
             many = subject.compiled_step(implicit, target="batch", dtype=dtype)
             q, v = (np.tile(x, (_ROBOTS, 1)).astype(dtype) for x in (state.q, state.v))

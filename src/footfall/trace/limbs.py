@@ -1,19 +1,19 @@
 """Find limbs that are alike: groups of operations that compute one thing for each of four legs.
 
 A traced step unrolls its loops over the legs, so a program of a quadruped holds four subgraphs that differ in their
-inputs and constants alone. A *quad* is four values, one for each leg, made by the same operation from the same quads, from
-constants, and from values of the base that all four share; four scalar operations can then run as one vector operation.
+inputs and constants alone. A *quad* is four values, one for each leg, made by the same operation from quads, from
+constants, and from values of the base that all four share; four scalar operations can then run as one.
 
 The search works on one body of statements at a time. It guesses which leaves (inputs, carried values of a loop) lie
-side by side in the legs, and follows their readers level by level; a level is the longest way from a leaf. Operations of
-one level never need each other, so whatever is grouped can be scheduled. A wrong guess finds few quads: it costs speed,
-never a number. Sums over the legs, and what is made from them, are not in quads.
+side by side in the legs, and follows their readers level by level; a level is the longest way from a leaf. Operations
+of one level never need each other, so whatever is grouped can be scheduled. A wrong guess finds few quads: it costs
+speed, never a number. Sums over the legs are in no quad.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from .program import Loop, Operation, Statement, all_loops, walk
 
@@ -23,7 +23,7 @@ Quad = tuple[int, ...]
 _UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: which NaN comes out depends on the order
 _PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
 _GUESSES = 4  # at most so many are tried
-_ENOUGH = 0.4  # a guess that puts this share of the operations into quads is taken at once
+_ENOUGH = 0.65  # a guess that puts this share of the operations into quads is taken at once
 _LEAF_OPS = frozenset({"input", "item", "saved"})
 
 
@@ -135,9 +135,8 @@ class _Scope:
                 if part and (first == 0 or uses[-1] == "alone"):
                     guesses.append((len(uses) * part, part, members[first:]))
         guesses.sort(key=lambda g: g[0], reverse=True)
-        return [[tuple(m[k + lane * part] for lane in range(LANES)) for k in range(part)] for _, part, m in guesses][
-            :_GUESSES
-        ]
+        split = [tuple(tuple(m[k + n * part] for n in range(LANES)) for k in range(part)) for _, part, m in guesses]
+        return [list(guess) for guess in dict.fromkeys(split)][:_GUESSES]
 
     def _grown(self, seeds: Sequence[Quad]) -> Quads:
         """Follow the seeds; leaves that are met side by side become seeds in their turn."""
@@ -158,7 +157,8 @@ class _Scope:
 
     def _follow(self, quads: Quads) -> list[Quad]:
         """Put operations into quads, level by level; returns leaves that were met side by side."""
-        met = []
+        met: list[Quad] = []
+        seen: set[Quad] = set()
         for level in sorted(self.levels):
             strict: dict[tuple, list[list[int]]] = defaultdict(_lanes)
             for value in self.levels[level]:
@@ -179,15 +179,24 @@ class _Scope:
                 if _even(members):
                     for group in zip(*members):
                         quads.add(group)
-                        for side in zip(*(self._ordered(v, quads) for v in group)):
-                            if self._side_by_side(side) and quads.fits(side):
-                                met.append(side)
+                        met += self._behind(group, quads, seen)
         return met
+
+    def _behind(self, group: Quad, quads: Quads, seen: set[Quad]) -> Iterator[Quad]:
+        """Leaves that four like operations are made from, side by side."""
+        for side in zip(*(ordered(self.made[v], quads.of, self.constants) for v in group)):
+            if side in seen or not quads.fits(side):
+                continue
+            seen.add(side)
+            if self._side_by_side(side):
+                yield side
+            elif all(v in self.made for v in side) and len({self.made[v].op for v in side}) == 1:
+                yield from self._behind(side, quads, seen)
 
     def _signature(self, value: int, quads: Quads) -> tuple[tuple, int] | None:
         """(what is done to which quads and values, in which lane), or None for what belongs to no leg."""
         s, of, lane = self.made[value], quads.of, None
-        described = []
+        described: list[tuple] = []
         for x in s.operands:
             place = of.get(x)
             if place is not None:
@@ -207,12 +216,8 @@ class _Scope:
             described[:2] = sorted(described[:2])
         return (s.op, s.detail, *described), lane
 
-    def _ordered(self, value: int, quads: Quads) -> list[int]:
-        """The operands of a member, in the order of its signature."""
-        return ordered(self.made[value], quads.of, self.constants)
 
-
-def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: frozenset[int] | set[int]) -> list[int]:
+def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[int]) -> list[int]:
     """Operands in an order that is the same for all four members of a quad."""
 
     def rank(x: int) -> tuple:

@@ -1,9 +1,9 @@
 """Rewrite a program so that four like limbs share their operations: one leg's program in four lanes.
 
-What ``limbs`` found in groups of four becomes *wide*: a value that holds four numbers. The rest stays as it is. Between the
-two: ``spread`` (one number into four lanes), ``join`` (four numbers into one wide value) and ``lane`` (one number out of
-it). A wide constant has four numbers as its detail, a wide input four positions. Every number is made by the same operation
-from the same numbers as before, so that a packed program gives the same bits.
+What ``limbs`` found in groups of four becomes *wide*: a value that holds four numbers. The rest stays as it is.
+Between the two: ``spread`` (one number into four lanes), ``join`` (four numbers into one wide value) and ``lane`` (one
+number out of it). A wide constant has four numbers as its detail, a wide input four positions. Every number is made by
+the same operation from the same numbers as before, so that a packed program gives the same bits.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _PULLED = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})
 _DEEPEST = 3  # so many operations of the base are done again in four lanes rather than joined from four numbers
 
 
-def packed(program: Program) -> Program | None:
-    """The same program with wide values, or None where it does not pay."""
+def packed(program: Program, worth: float = WORTH) -> Program | None:
+    """The same program with wide values, or None where more than ``worth`` of the work would be left."""
     if program.size < SMALLEST or program.wide:
         return None
     constants = {o.result: o.detail[0] for o in walk(program.body) if o.op == "const"}
@@ -36,7 +36,7 @@ def packed(program: Program) -> Program | None:
     outputs = [scope.scalar(x) for x in program.outputs]
     body = without_dead_code([*shared.wide_constants, *scope.out], outputs)
     made = Program(body, outputs, program.input_size, program.tables, program.input_names, frozenset(shared.wide))
-    return made if _cost(made.body) < WORTH * _cost(program.body) else None
+    return made if _cost(made.body) <= worth * _cost(program.body) else None
 
 
 def _values(body: Sequence[Statement]) -> list[int]:
@@ -138,7 +138,7 @@ class _Scope:
             if first.op != "input":  # a wide input is read where it is needed
                 self.wides[group] = self._carried(group)
             return
-        constants = self.shared.constants.keys()
+        constants = self.shared.constants
         sides = zip(*(ordered(self.made[v], self.quads.of, constants) for v in group))
         self.wides[group] = self._emit(first.op, tuple(self.wide(side) for side in sides), first.detail)
 
@@ -242,7 +242,7 @@ class _Scope:
         shared = set(known[0].operands).intersection(*(m.operands for m in known[1:]))
         rows = []
         for m in known:
-            row = ordered(m, of, constants.keys())
+            row = ordered(m, of, constants)
             if m.op in ("add", "mul"):
                 row.sort(key=lambda x: x not in shared)
             rows.append(row)

@@ -1,0 +1,89 @@
+"""Every robot steps to the same bits whether or not its legs share vector instructions."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+from conftest import third_party_path
+
+from footfall import compiling
+from footfall.bench.subject import held_step
+from footfall.contact.compliant import Compliant
+from footfall.contact.heightfield import Heightfield
+from footfall.robot import library
+from footfall.robot.urdf_mjcf import load_model
+from footfall.simulate.step import State
+from footfall.simulate.world import World
+from footfall.trace import interpret, packed
+
+ROBOTS = [*library.names(), "go2"]
+FOUR_LIKE_LEGS = {"mini_cheetah", "xiling", "dynakat", "go2"}  # the spine of the other sets its fore legs apart
+STEPS = 40
+IMPLICIT, EXPLICIT = Compliant(damping=1e4, implicit=True), Compliant(damping=10.0)
+
+
+@functools.cache
+def robot(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_model(third_party_path(name), name=name) if name == "go2" else library.load(name)
+
+
+def start(model):
+    """Near the ground, not quite at rest, no two legs alike."""
+    random = np.random.default_rng(3)
+    q, _ = model.state("stand") if "stand" in model.poses else model.state(np.zeros(model.nj), 0.3)
+    joints = q[7:] + 0.05 * random.normal(size=model.nj)
+    return State(np.concatenate([q[:7], joints]), 0.1 * random.normal(size=model.nv)), q[7:]
+
+
+def step_program(name, contact):
+    model = robot(name)
+    state, targets = start(model)
+    return compiling.program(held_step, World(model, contact=contact), state, targets, dt=1e-4)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_one_robot_steps_as_in_a_batch_bit_for_bit(name):
+    model = robot(name)
+    world, (state, targets) = World(model, contact=IMPLICIT), start(model)
+    one = compiling.compile(held_step, world, state, targets, dt=1e-4).advance(STEPS, state, targets)
+    many = compiling.compile(held_step, world, state, targets, dt=1e-4, target="batch", lanes=4)
+    rows = many.advance(STEPS, State(*(np.stack([x, 1.001 * x]) for x in (state.q, state.v))), np.stack([targets] * 2))
+    assert np.isfinite(one.q).all()
+    np.testing.assert_array_equal(one.q, rows.q[0])
+    np.testing.assert_array_equal(one.v, rows.v[0])
+    assert (one.q != rows.q[1]).any()
+
+
+@pytest.mark.parametrize("contact", [IMPLICIT, EXPLICIT], ids=["implicit", "explicit"])
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_packed_step_is_the_step(name, contact):
+    code = step_program(name, contact)
+    made = packed.packed(code, worth=1e9)
+    state, targets = start(robot(name))
+    x = np.concatenate([state.q, state.v, targets])[:, None] * np.linspace(0.98, 1.0, 5)
+    np.testing.assert_array_equal(interpret.evaluate(made, x), interpret.evaluate(code, x))
+
+
+@pytest.mark.parametrize("contact", [IMPLICIT, EXPLICIT], ids=["implicit", "explicit"])
+@pytest.mark.parametrize("name", sorted(FOUR_LIKE_LEGS))
+def test_four_like_legs_need_less_than_half_of_the_operations(name, contact):
+    code = step_program(name, contact)
+    made = packed.packed(code)
+    assert made is not None
+    counts = made.operations()
+    assert counts.total() - counts["lane"] < 0.45 * code.size
+    assert counts["join"] < 10
+
+
+def test_feet_look_up_rough_ground_in_lanes():
+    model = robot("mini_cheetah")
+    world = World(model, contact=EXPLICIT, ground=Heightfield.rough(0.05, seed=1, flat=0.0, size=(4.0, 4.0)))
+    state, targets = start(model)
+    one, other = (compiling.compile(held_step, world, state, targets, dt=1e-4, limbs=on) for on in (True, False))
+    assert packed.packed(one.program) is not None
+    after, expected = (f.advance(STEPS, state, targets) for f in (one, other))
+    np.testing.assert_array_equal(after.q, expected.q)
+    assert np.isfinite(after.q).all()

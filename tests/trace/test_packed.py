@@ -1,0 +1,205 @@
+"""Legs as lanes: a packed program gives the bits of the program it was made from, on every target that runs it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trace_examples import EXAMPLES
+
+from footfall import trace
+from footfall.numeric import lookup, repeat
+from footfall.trace import interpret, llvm, machine, packed
+from footfall.trace.compiled import program
+from footfall.trace.emit import first_is_state
+from footfall.trace.memory import Blocks, Code
+from footfall.trace.program import walk
+
+ANY = 1e9  # packed even where it does not pay
+HEIGHTS = np.sin(np.arange(12.0)).reshape(4, 3)
+MIRRORED = np.array([[0.2, 0.05, 1.5], [0.2, -0.05, 1.5], [-0.2, 0.05, 1.5], [-0.2, -0.05, 1.5]])
+
+# what a leg may do with two numbers of its own, two of the base, and its constants c
+STEPS = {
+    "add": lambda a, b, base, c: a + b,
+    "sub": lambda a, b, base, c: a - b,
+    "mul": lambda a, b, base, c: a * b,
+    "offset": lambda a, b, base, c: a + c[1],
+    "mirror": lambda a, b, base, c: c[1] * a - c[0] * b,
+    "lever": lambda a, b, base, c: a + (base[0] * c[0] - base[1] * c[1]),
+    "shared": lambda a, b, base, c: a * base[0] + b,
+    "turn": lambda a, b, base, c: np.sin(a) * b - np.cos(a),
+    "divide": lambda a, b, base, c: a / (1 + b * b),
+    "root": lambda a, b, base, c: np.sqrt(1 + a * a) - b,
+    "power": lambda a, b, base, c: np.abs(a) ** 1.7 + 0.1 * b,
+    "larger": lambda a, b, base, c: np.maximum(a, b) - np.minimum(a, c[2]),
+    "choose": lambda a, b, base, c: np.where((a > b) & ~(b > base[1]), a, 2 * b),
+    "angle": lambda a, b, base, c: np.arctan2(a, 1 + b * b),
+    "height": lambda a, b, base, c: lookup(HEIGHTS, a, 1 + b),
+}
+
+
+@st.composite
+def limb_steps(draw):
+    """A random program of one leg: (name, two earlier values) again and again."""
+    return [
+        (draw(st.sampled_from(sorted(STEPS))), draw(st.integers(0, k + 2)), draw(st.integers(0, k + 2)))
+        for k in range(draw(st.integers(6, 20)))
+    ]
+
+
+def four_legs(steps, x, rest):
+    """Every leg on its own, a base that feels the sum of all, and legs that feel the base: the shape of a step."""
+    base, legs = x[:2], x[2:].reshape(4, 3)
+    ends = []
+    for leg, c, push in zip(legs, MIRRORED, rest):
+        values = [leg[0], leg[1], leg[2] + push]
+        for name, i, j in steps:
+            values.append(STEPS[name](values[i], values[j], base, c))
+        ends.append(values[-3:])
+    total = ends[0][0] * ends[0][1] + ends[1][0] * ends[1][1] + ends[2][0] * ends[2][1] + ends[3][0] * ends[3][1]
+    moved = np.stack([base[0] + 0.01 * np.tanh(total), base[1] * 0.9])
+    return np.concatenate([moved, *(np.stack([0.5 * e[0], 0.5 * e[1] + moved[0], np.tanh(e[2])]) for e in ends)])
+
+
+def looped(steps, x, rest):
+    """The same in a loop that may end early and hands its state through."""
+
+    def again(_, carry):
+        x, rest, count = carry
+        return four_legs(steps, x, rest), rest, count + np.maximum(x[2], 0)
+
+    return repeat(3, again, (x, rest, 0.0), until=lambda carry: carry[2] > 0.7)[0]
+
+
+def compiled(code, dtype, host=None):
+    """``run(inputs)`` of a program as machine code for one robot."""
+    host, dtype, layout = host or machine.host(), np.dtype(dtype), first_is_state([14, 4])
+    ir = llvm.module(code, layout, dtype, 1, fused=host.fused, arch=host.arch)
+    size = llvm.workspace(code, layout, 1)
+    blocks = Blocks(Code(machine.Library(machine.object_code(ir, host)), layout, 14, size, dtype, 1), 1)
+
+    def run(inputs):
+        blocks.areas["state"][0, :, 0], blocks.areas["rest"][0, :, 0] = inputs[:14], inputs[14:]
+        blocks.evaluate()
+        return blocks.out[0, :, 0].copy()
+
+    return run
+
+
+numbers = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).normal(size=18))
+
+
+def both(steps, function):
+    code = program(lambda x, rest: function(steps, x, rest), np.ones(14), np.ones(4))
+    return code, packed.packed(code, worth=ANY)
+
+
+@settings(max_examples=80, deadline=None)
+@given(limb_steps(), numbers, st.sampled_from([four_legs, looped]))
+def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function):
+    code, made = both(steps, function)
+    if made is None:  # too small to be worth a search
+        assert code.size < packed.SMALLEST
+        return
+    np.testing.assert_array_equal(interpret.evaluate(made, x), interpret.evaluate(code, x))
+
+
+@settings(max_examples=20, deadline=None)
+@given(limb_steps(), numbers, st.sampled_from([four_legs, looped]), st.sampled_from([np.float64, np.float32]))
+def test_a_packed_random_program_gives_the_same_bits_as_machine_code(steps, x, function, dtype):
+    code, made = both(steps, function)
+    if made is None:
+        return
+    np.testing.assert_array_equal(compiled(made, dtype)(x), compiled(code, dtype)(x))
+
+
+STEPPING = [
+    ("turn", 0, 1), ("lever", 3, 2), ("mirror", 4, 1), ("turn", 1, 5), ("divide", 6, 0), ("choose", 7, 5),
+    ("larger", 8, 2), ("power", 9, 1), ("height", 10, 3), ("angle", 11, 4), ("root", 12, 6), ("shared", 13, 2),
+    ("mul", 5, 14), ("sub", 6, 15),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [four_legs, looped])
+def test_legs_that_mirror_each_other_share_nearly_all_operations(function):
+    code, made = both(STEPPING, function)
+    assert packed.packed(code) is not None  # it pays
+    per_leg = sum(o.op not in ("const", "input", "item", "lane", "join", "spread") for o in walk(made.body))
+    assert per_leg < 0.45 * code.size
+    assert not any(o.op == "join" for o in walk(made.body))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "host",
+    [
+        machine.host(),
+        machine.host().limited("-avx512f", "-avx512vl", "+prefer-256-bit"),
+        machine.host().limited("-avx", "-avx2", "-avx512f", "-fma"),
+    ],
+    ids=["here", "256 bits", "128 bits"],
+)
+def test_vectors_of_every_width_give_the_bits_of_scalar_code(host, dtype):
+    code, made = both(STEPPING, looped)
+    x = np.random.default_rng(1).normal(size=(20, 18))
+    wide, narrow = compiled(made, dtype, host), compiled(code, dtype, host)
+    for inputs in x:
+        np.testing.assert_array_equal(wide(inputs), narrow(inputs))
+
+
+def test_arm_gets_packed_object_code():
+    arm = machine.Host("aarch64-unknown-linux-gnu", "generic", "+neon")
+    _, made = both(STEPPING, looped)
+    ir = llvm.module(made, first_is_state([14, 4]), np.float64, 1, fused=True, arch=arm.arch)
+    assert "fmla" in machine.assembly(ir, arm)
+
+
+def test_not_a_number_stays_in_its_leg_and_reaches_the_base():
+    code, made = both(STEPPING, four_legs)
+    x = np.random.default_rng(2).normal(size=18)
+    x[5] = np.nan  # the second leg
+    wide, narrow = compiled(made, np.float64)(x), compiled(code, np.float64)(x)
+    np.testing.assert_array_equal(wide, narrow)
+    assert np.isnan(wide[5:8]).any()
+    assert np.isfinite(wide[[2, 8, 11]]).all()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_has_no_four_limbs_is_left_alone(name):
+    function, arguments = EXAMPLES[name]
+    code = program(function, *arguments)
+    if name != "sweeps":  # four unknowns a sweep, one after the other
+        assert packed.packed(code) is None
+    made = packed.packed(code, worth=ANY)
+    if made is not None:
+        flat = np.concatenate([np.ravel(a) for a in arguments])
+        np.testing.assert_array_equal(interpret.evaluate(made, flat), interpret.evaluate(code, flat))
+
+
+def test_a_table_given_at_run_time_is_read_in_every_lane():
+    def step(x, table):
+        ends = [np.sin(leg) * lookup(table, 2 * leg[0], leg[1]) + np.cos(leg) * c for leg, c in zip(x, MIRRORED)]
+        return np.stack([leg * np.sum(sum(ends)) - np.sqrt(1 + leg * leg) for leg in ends])
+
+    x, table = np.random.default_rng(3).normal(size=(4, 3)), HEIGHTS
+    made = packed.packed(program(step, x, table))
+    assert any(o.op == "lookup_input" and o.result in made.wide for o in walk(made.body))
+    one = trace.compile(step, x, table, cache=None)(x, table)
+    np.testing.assert_array_equal(one, trace.compile(step, x, table, cache=None, limbs=False)(x, table))
+
+
+def test_reversed_loops_save_and_read_back_what_limbs_share():
+    def loss(x):
+        def turn(_, legs):
+            moved = [np.sin(leg) * leg[0] + c * np.cos(leg[1]) for leg, c in zip(legs, MIRRORED)]
+            total = moved[0] + moved[1] + moved[2] + moved[3]
+            return np.stack([leg + 0.1 * total * leg[2] for leg in moved])
+
+        return np.sum(repeat(4, turn, x))
+
+    x = np.random.default_rng(4).normal(size=(4, 3))
+    pulled = trace.gradient(loss, x, cache=None)
+    made = packed.packed(pulled.program, worth=ANY)
+    assert made is not None
+    flat = np.append(x, 1.0)  # what the loss is weighed with
+    np.testing.assert_array_equal(interpret.evaluate(made, flat), interpret.evaluate(pulled.program, flat))
