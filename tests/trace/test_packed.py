@@ -71,6 +71,17 @@ def looped(steps, x, rest):
     return repeat(3, again, (x, rest, 0.0), until=lambda carry: carry[2] > 0.7)[0]
 
 
+def captured(steps, x, rest):
+    """A loop that reads from outside what it does not carry, and what one leg alone carries; it counts its turns."""
+
+    def again(i, carry):
+        x, push = carry
+        moved = four_legs(steps, x, np.stack([push, rest[1], rest[2], rest[3]]))
+        return moved, 0.5 * push + i * moved[0]
+
+    return repeat(3, again, (x, rest[0]))[0]
+
+
 def compiled(code, dtype, host=None):
     """``run(inputs)`` of a program as machine code for one robot."""
     host, dtype, layout = host or machine.host(), np.dtype(dtype), first_is_state([14, 4])
@@ -95,7 +106,7 @@ def both(steps, function):
 
 
 @settings(max_examples=80, deadline=None)
-@given(limb_steps(), numbers, st.sampled_from([four_legs, looped]))
+@given(limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]))
 def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function):
     code, made = both(steps, function)
     if made is None:  # too small to be worth a search
@@ -105,7 +116,7 @@ def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function):
 
 
 @settings(max_examples=20, deadline=None)
-@given(limb_steps(), numbers, st.sampled_from([four_legs, looped]), st.sampled_from([np.float64, np.float32]))
+@given(limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]), st.sampled_from([np.float64, np.float32]))
 def test_a_packed_random_program_gives_the_same_bits_as_machine_code(steps, x, function, dtype):
     code, made = both(steps, function)
     if made is None:

@@ -87,12 +87,14 @@ class _Scope:
         self.levels: dict[int, list[int]] = defaultdict(list)
         self.level: dict[int, int] = {}
         self.readers: dict[int, list[str]] = defaultdict(list)  # of leaves: what they are read for
+        self.leaf_kinds: dict[int, str] = {} if loop is None else dict.fromkeys(loop.params, "carried")
         level = self.level
         for s in body:
             if isinstance(s, Loop):
                 level[s.node] = 1 + max((level.get(x, 0) for x in reads(s)), default=0)
             elif s.op in _LEAF_OPS:
                 level[s.result] = level.get(s.operands[0], 0) if s.operands else 0
+                self.leaf_kinds[s.result] = s.op
             elif s.op != "const":
                 height = 1 + max(level.get(x, 0) for x in s.operands)
                 level[s.result] = height
@@ -102,6 +104,7 @@ class _Scope:
                     self.readers[x].append(s.op)
         # the stop of a loop is a number of its own
         barred = {*constants, *(() if loop is None or loop.stop is None else (loop.params[loop.stop],))}
+        barred |= set() if loop is None else {loop.counter}
         self.leaves = sorted(x for x in self.readers if x not in self.made and x not in barred)
         self.leaf_set = set(self.leaves)
 
@@ -153,7 +156,8 @@ class _Scope:
 
     def _side_by_side(self, group: Quad) -> bool:
         """Whether four values are leaves that come into being together."""
-        return all(v in self.leaf_set for v in group) and len({self.level.get(v, 0) for v in group}) == 1
+        kinds = {(self.leaf_kinds.get(v, "outside"), self.level.get(v, 0)) for v in group}
+        return len(kinds) == 1 and all(v in self.leaf_set for v in group)
 
     def _follow(self, quads: Quads) -> list[Quad]:
         """Put operations into quads, level by level; returns leaves that were met side by side."""
