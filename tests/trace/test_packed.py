@@ -109,8 +109,8 @@ def both(steps, function):
 @given(limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]))
 def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function):
     code, made = both(steps, function)
-    if made is None:  # too small to be worth a search
-        assert code.size < packed.SMALLEST
+    if made is None:  # too small to be worth a search, or one leg is too unlike the others
+        assert code.size < packed.SMALLEST or function is captured
         return
     np.testing.assert_array_equal(interpret.evaluate(made, x), interpret.evaluate(code, x))
 
