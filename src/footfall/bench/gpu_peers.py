@@ -1,4 +1,4 @@
-"""MuJoCo Warp and MJX on the same GPU, where they are installed: the Mini Cheetah stands on four feet under joint PD."""
+"""MuJoCo Warp and MJX on the same GPU, where they are installed: the Mini Cheetah stands on its feet under joint PD."""
 
 from __future__ import annotations
 
