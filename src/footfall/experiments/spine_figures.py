@@ -87,7 +87,7 @@ def summary(table: xarray.Dataset) -> str:
         for mode in ("rigid", "passive", "actuated"):
             cases = table.sel(gait=gait, mode=mode).stack(case=("stiffness", "phase"))
             able = cases.where(cases.survived >= float(cases.survived.max()) - 1e-9, drop=True)
-            best = able.isel(case=int(able.speed.argmax()))
+            best = able.isel(case=int(np.argmax(able.speed.values)))
             stiffness, phase = best.case.item()
             where = {"rigid": "-", "passive": f"{stiffness:g}", "actuated": f"{stiffness:g}, {phase:g}"}[mode]
             numbers = " | ".join(f"{float(best[k]):.2f}" for k in keys)
