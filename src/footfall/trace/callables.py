@@ -332,9 +332,12 @@ class Batch(Function):
         leaves = [signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]
         robots, moving = batch_axes(signature, leaves)
         count = -(-robots // self.lanes)
-        blocks = getattr(self._local, "blocks", None)
-        if blocks is None or blocks.count != count:
-            blocks = self._local.blocks = Blocks(self.code, count)
+        kept = self._local.__dict__.setdefault("blocks", {})
+        if count not in kept:
+            if len(kept) > 1:  # a caller that goes through many robots in chunks has two sizes, the last being shorter
+                kept.clear()
+            kept[count] = Blocks(self.code, count)
+        blocks = kept[count]
         places, at = self.code.layout.places(), 0
         shapes = list(itertools.chain(*signature.shapes))
         with np.errstate(over="ignore"):
