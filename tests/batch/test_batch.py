@@ -92,3 +92,118 @@ def test_without_a_gpu_it_says_what_to_use():
 
     with pytest.raises(FootfallError, match=r"cupy|GPU"):
         GpuBatch(CHEETAH, 4, TROT)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_same_robot_in_batches_of_1_7_and_4096_is_the_same_bit_for_bit(dtype):
+    free = ["trunk.mass", "ground.friction", "controller.kp", "ground.normal"]
+    own = {"trunk.mass": 4.1, "ground.friction": 0.7, "controller.kp": 44.0, "ground.normal": [0.02, 0.0, 1.0]}
+    place = {1: 0, 7: 3, 4096: 2500}
+    found = []
+    for n, k in place.items():
+        batch = Batch(CHEETAH, n, TROT, dtype=dtype, free=free)
+        batch.randomise({"trunk.mass": (3.0, 5.0), "ground.friction": (0.4, 1.0)}, seed=n)
+        batch.set(own, [k])
+        batch.set_command(forward=0.25, which=[k])
+        batch.set_push(force=[0.0, 5.0, 0.0], which=[k])
+        for ticks in (7, 50):
+            batch.run(ticks)
+        found.append((batch.q[k].copy(), batch.v[k].copy()))
+    for q, v in found[1:]:
+        assert (q == found[0][0]).all()
+        assert (v == found[0][1]).all()
+
+
+def test_every_parameter_that_is_set_is_the_one_a_simulation_has():
+    """Masses, friction, gains and slope of one robot among others, against a simulation built with them."""
+    from dataclasses import replace
+
+    slope = np.array([-np.sin(0.02), 0.0, np.cos(0.02)])
+    stand = CHEETAH.state("stand")
+    free = ["trunk.mass", "ground.friction", "controller.kp", "ground.normal"]
+    batch = Batch(CHEETAH, 3, TROT, free=free, start=stand)
+    batch.set({"trunk.mass": 4.5, "ground.friction": 0.6, "controller.kp": 50.0, "ground.normal": slope}, [1])
+    batch.run(200)
+    ground = ff.contact.Plane(0.6, slope)
+    alone = ff.Simulation(CHEETAH.replace({"trunk.mass": 4.5}), replace(TROT, kp=50.0), ground=ground, start=stand)
+    np.testing.assert_allclose(batch.q[1], alone.run(0.2).q[-1], atol=1e-8)
+    assert np.abs(batch.q[0] - batch.q[1]).max() > 1e-4
+
+
+def test_randomisation_depends_on_the_seed_and_the_place_alone():
+    small, large = (Batch(CHEETAH, n, TROT, free=["trunk.mass", "trunk.com"]) for n in (5, 40))
+    ranges = {"trunk.mass": (3.0, 5.0), "trunk.com": ([-0.01, 0.0, 0.0], [0.01, 0.0, 0.0])}
+    few, many = small.randomise(ranges, seed=3), large.randomise(ranges, seed=3)
+    for path in ranges:
+        assert (few[path] == many[path][:5]).all()
+        assert (small.parameters[path] == few[path]).all()
+    assert (small.parameters["trunk.com"][:, 1:] == 0.0).all()
+    assert len(np.unique(many["trunk.mass"])) == 40
+    assert ((many["trunk.mass"] >= 3.0) & (many["trunk.mass"] <= 5.0)).all()
+    part = large.randomise({"trunk.mass": (3.0, 5.0)}, seed=3, which=[7, 9])
+    assert (part["trunk.mass"] == many["trunk.mass"][[7, 9]]).all()
+    assert (large.randomise({"trunk.mass": (3.0, 5.0)}, seed=4)["trunk.mass"] != many["trunk.mass"]).any()
+
+
+def test_a_recorded_robot_is_a_recording_with_its_own_parameters():
+    batch = Batch(CHEETAH, 6, TROT, free=["trunk.mass"], feels=True)
+    batch.set({"trunk.mass": np.linspace(3.0, 4.0, 6)})
+    batch.run(10)
+    second, last = batch.run(60, record=[1, 5], every=20)
+    assert second.time.tolist() == pytest.approx([0.03, 0.05, 0.07])
+    assert (last.q[-1] == batch.q[5]).all()
+    assert second.robot.link("trunk").mass == pytest.approx(3.2)
+    assert last.force.shape == (3, 4, 3)
+    assert last.contact.any()
+    assert last.meta["trunk.mass"] == pytest.approx(4.0)
+
+
+def test_other_libraries_share_the_states_memory():
+    batch = Batch(CHEETAH, 20, TROT, dtype=np.float32)
+    shared = np.from_dlpack(batch.q)
+    batch.run(30)
+    assert (shared == batch.q).all()
+    assert np.shares_memory(shared, batch.q)
+
+
+def test_commands_and_pushes_of_single_robots():
+    batch = Batch(CHEETAH, 4, ff.control.JointPD.tuned("mini_cheetah", "trot", pace=0.5))
+    batch.set_command(forward=[0.0, 0.3], which=[2, 3])
+    batch.set_push(force=[0.0, 40.0, 0.0], which=[1])
+    batch.run(100)
+    batch.set_push()
+    batch.run(1500)
+    assert batch.v[1, 4] != batch.v[0, 4]
+    assert np.abs(batch.q[1, 1]) > np.abs(batch.q[0, 1])
+    assert batch.q[3, 0] > batch.q[2, 0] + 0.05
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda b: Batch(CHEETAH, "many", TROT), "must be a whole number, got 'many'"),
+        (lambda b: Batch(CHEETAH, 2.5, TROT), "must be a whole number, got 2.5"),
+        (lambda b: Batch(CHEETAH, float("nan"), TROT), "must be a whole number, got nan"),
+        (lambda b: Batch(CHEETAH, 10**12, TROT), "need about .* GiB, and this machine has"),
+        (lambda b: Batch(CHEETAH, 2, TROT, dtype=np.float16), "float64 or float32, not in float16"),
+        (lambda b: Batch(CHEETAH, 2, TROT, threads=0), "at least one thread"),
+        (lambda b: b.set({"trunk.mas": 4.0}), r"did you mean 'trunk\.mass'"),
+        (lambda b: b.set({"trunk.mass": np.nan}), r"'trunk\.mass' must be finite"),
+        (lambda b: b.set({"trunk.mass": "heavy"}), "must be numbers"),
+        (lambda b: b.set({"trunk.mass": [1.0, 2.0, 3.0]}), "does not fit"),
+        (lambda b: b.set_command(foward=1.0), "did you mean 'forward'"),
+        (lambda b: b.set_push(force=[np.inf, 0, 0]), "force of a push must be finite"),
+        (lambda b: b.randomise({"trunk.mas": (1, 2)}, seed=1), r"did you mean 'trunk\.mass'"),
+        (lambda b: b.randomise({"trunk.mass": (2, 1)}, seed=1), "must rise and be finite"),
+        (lambda b: b.randomise({"trunk.mass": 3.0}, seed=1), r"must be \(low, high\)"),
+        (lambda b: b.run(5, record=[2]), "whole numbers from 0 to 1"),
+        (lambda b: b.record([0.5], 3), "whole numbers from 0 to 1"),
+    ],
+)
+def test_what_a_batch_cannot_take_is_one_sentence(call, words):
+    from footfall.errors import FootfallError
+
+    batch = Batch(CHEETAH, 2, TROT, free=["trunk.mass"])
+    with pytest.raises(FootfallError, match=words) as error:
+        call(batch)
+    assert "\n" not in str(error.value)

@@ -1,7 +1,8 @@
 """``ff.Batch``: n robots with one traced step and controller, each with its own state, command, push and parameters.
 
-Robots are packed into SIMD lanes, lanes into blocks, blocks into threads. What a robot does depends on its own numbers
-alone: one robot's trajectory is the same bit for bit in any batch of any size.
+Robots are packed into SIMD lanes, lanes into blocks, blocks into threads; a block runs all ticks of a call while its
+state is in the cache. What a robot does depends on its own numbers alone: one robot's trajectory is the same bit for
+bit in any batch of any size.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall import compiling
 from footfall.batch.lean import Lean, lean_of, lean_tick
 from footfall.control.interface import Command
-from footfall.errors import InputError
+from footfall.errors import FootfallError, InputError, unknown
 from footfall.robot.description import Robot
+from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
 from footfall.trace import tree
+
+_CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
+_COPIES = 3  # of the state of every robot that are in memory at once, at most
+COMMANDS = ("forward", "sideways", "turn", "height")
 
 
 class Batch:
@@ -31,6 +38,9 @@ class Batch:
 
     feels: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores unless given.
     Other options are those of ``Simulation``. A controller that cannot be traced is refused.
+
+    ``q``, ``v`` and ``state`` are arrays with the robot first that stay in place, so that PyTorch and JAX can share
+    them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
     """
 
     def __init__(
@@ -46,28 +56,41 @@ class Batch:
         lanes: int | None = None,
         **options: Any,
     ) -> None:
-        if int(n) != n or n < 1:
-            raise InputError(f"a batch needs at least one robot, got n = {n}")
-        self.robot, self.n, self.free, self.dtype = robot, int(n), tuple(free), np.dtype(dtype)
+        self.robot, self.n, self.free, self.dtype = robot, counted(n), tuple(free), _checked_dtype(dtype)
+        if threads is not None and threads < 1:
+            raise InputError(f"a batch needs at least one thread, got {threads}")
         self.simulation = Simulation(robot, controller, **options)
         rig = self.simulation.rig
         self.first = lean_of(self.simulation.carried, feels)
         inputs = Inputs(Command(), np.zeros(6))
+        self.nominal = {path: np.asarray(rig.parameter(path), float) for path in self.free}
+        self._check_memory(inputs)
         self.function = compiling.compile(
             lean_tick, rig, self.first, inputs, target="batch", dtype=self.dtype, lanes=lanes, free=free, verify=False
         )
         self.period = rig.period
         lanes = self.function.lanes
         blocks = math.ceil(self.n / lanes)
-        count = max(1, min(threads or os.cpu_count() or 1, blocks))
+        count = max(1, min(threads or cores(), blocks))
         share = math.ceil(blocks / count) * lanes
         self.parts = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
         self._pool = ThreadPoolExecutor(len(self.parts)) if len(self.parts) > 1 else None
-        self.parameters = {path: np.tile(np.asarray(rig.parameter(path), float), (self.n, *_ones(rig.parameter(path))))
-                           for path in self.free}  # fmt: skip
-        self.command = {key: np.zeros(self.n) for key in ("forward", "sideways", "turn", "height")}
+        self.parameters = {path: np.tile(x, (self.n, *_ones(x))) for path, x in self.nominal.items()}
+        self.command = {key: np.full(self.n, getattr(self.simulation.command, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
         self.state = self._tiled(self.first)
+
+    def _check_memory(self, inputs: Inputs) -> None:
+        """Refuse what cannot fit: a system that hands out memory it does not have ends the whole process later."""
+        state = sum(int(np.size(x)) for x in tree.flatten(self.first)[0]) * self.dtype.itemsize
+        given = [*tree.flatten(inputs)[0], *self.nominal.values()]
+        needed = self.n * (_COPIES * state + 8 * sum(int(np.size(x)) for x in given))
+        there = _memory()
+        if there is not None and needed > there:
+            raise FootfallError(
+                f"{self.n} robots need about {needed / 2**30:.3g} GiB, and this machine has {there / 2**30:.3g}: use a"
+                " smaller batch, or float32"
+            )
 
     # -- state -------------------------------------------------------------------------------------------------------
     def _tiled(self, lean: Lean) -> Lean:
@@ -75,15 +98,18 @@ class Batch:
         return rebuild([np.tile(np.asarray(x, self.dtype), (self.n, *_ones(x))) for x in leaves])
 
     @property
-    def q(self) -> ndarray:
+    def q(self) -> Float[ndarray, "n nq"]:
+        """Base position [m], base quaternion (w, x, y, z), joint positions [rad]."""
         return self.state.q
 
     @property
-    def v(self) -> ndarray:
+    def v(self) -> Float[ndarray, "n nv"]:
+        """Angular [rad/s] and linear [m/s] velocity of the base in its own axes, joint rates [rad/s]."""
         return self.state.v
 
     @property
-    def time(self) -> ndarray:
+    def time(self) -> Float[ndarray, "n"]:
+        """Since each robot's own start [s]."""
         return np.asarray(self.state.tick) * self.period
 
     def set_state(self, q: ndarray, v: ndarray | None = None, which: Any = slice(None)) -> None:
@@ -101,25 +127,74 @@ class Batch:
         for array, start in zip(tree.flatten(self.state)[0], fresh):
             array[which] = start
 
+    # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Any], which: Any = slice(None)) -> None:
         """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for path, value in parameters.items():
             if path not in self.parameters:
-                from footfall.errors import unknown
-
                 raise unknown("free parameter", path, self.parameters, "this batch has")
-            self.parameters[path][which] = value
+            _put(self.parameters[path], which, value, f"the parameter '{path}'")
+
+    def set_command(self, which: Any = slice(None), **command: Any) -> None:
+        """What is asked of robots: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
+        for key, value in command.items():
+            if key not in self.command:
+                raise unknown("command", key, self.command, "a batch has")
+            _put(self.command[key], which, value, f"the command '{key}'")
+
+    def set_push(self, force: Any = 0.0, moment: Any = 0.0, which: Any = slice(None)) -> None:
+        """Push trunks from now on, world axes, at their origins [N], [N m]; ``set_push()`` ends all pushes."""
+        for columns, value, name in ((slice(3, 6), force, "force"), (slice(0, 3), moment, "moment")):
+            _put(self.push[:, columns], which, value, f"the {name} of a push")
+
+    def randomise(
+        self, ranges: Mapping[str, tuple[Any, Any]], seed: int, which: Any = slice(None)
+    ) -> dict[str, ndarray]:
+        """Draw free parameters uniformly: ``batch.randomise({"trunk.mass": (3.0, 5.0)}, seed=1)``; returns them.
+
+        A robot's numbers depend on the seed, the ranges' names and its own place alone, not on n or ``which``.
+        """
+        drawn: dict[str, ndarray] = {}
+        for path, bounds in ranges.items():
+            if path not in self.parameters:
+                raise unknown("free parameter", path, self.parameters, "this batch has")
+            try:
+                low, high = (np.broadcast_to(np.asarray(x, float), self.nominal[path].shape) for x in bounds)
+            except (TypeError, ValueError):
+                raise InputError(f"the range of '{path}' must be (low, high), got {bounds!r}") from None
+            if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+                raise InputError(f"the range of '{path}' must rise and be finite, got {bounds!r}")
+            key = [seed, *path.encode()]  # so that a parameter more does not change the others
+            u = np.random.default_rng(key).random((self.n, *low.shape))
+            drawn[path] = (low + (high - low) * u)[which]
+        self.set(drawn, which)
+        return drawn
 
     # -- running -----------------------------------------------------------------------------------------------------
-    def run(self, ticks: int) -> None:
-        """Advance every robot by a number of ticks of its controller."""
+    def run(self, ticks: int, record: Sequence[int] = (), every: int = 1) -> list[Recording]:
+        """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
+
+        A recording has the rows of every ``every``-th tick, and the robot with its own parameters.
+        """
         if int(ticks) != ticks or ticks < 1:
             raise InputError(f"a batch runs for at least one tick, got {ticks}")
+        recorded = self._recordings(record, int(ticks), every) if len(record) else []
         work = [(part, int(ticks)) for part in self.parts]
-        done = list(map(self._part, work)) if self._pool is None else list(self._pool.map(self._part, work))
-        for part, after in zip(self.parts, done):
-            for mine, new in zip(tree.flatten(self.state)[0], tree.flatten(after)[0]):
-                mine[part] = new
+        for _ in map(self._part, work) if self._pool is None else self._pool.map(self._part, work):
+            pass
+        return recorded
+
+    def _part(self, work: tuple[slice, int]) -> None:
+        """Chunk by chunk, so that packing works in the cache as well."""
+        part, ticks = work
+        mine, lanes = tree.flatten(self.state)[0], self.function.lanes
+        blocks = math.ceil((part.stop - part.start) / lanes)
+        size = math.ceil(blocks / math.ceil(blocks * lanes / _CHUNK)) * lanes  # chunks of one size, but for the last
+        for start in range(part.start, part.stop, size):
+            chunk = slice(start, min(start + size, part.stop))
+            after = self.function.advance(ticks, *self._arguments(chunk))
+            for array, new in zip(mine, tree.flatten(after)[0]):
+                array[chunk] = new
 
     def _arguments(self, which: Any) -> list[Any]:
         """State, inputs and free parameters of some robots."""
@@ -130,21 +205,81 @@ class Batch:
             arguments.append({path: value[which] for path, value in self.parameters.items()})
         return arguments
 
-    def _part(self, work: tuple[slice, int]) -> Lean:
-        part, ticks = work
-        return self.function.advance(ticks, *self._arguments(part))
-
     def record(self, which: Sequence[int], ticks: int, every: int = 1) -> Lean:
         """What chosen robots will do in the next ticks, kept row by row (robot, row, ...); the batch stays as it is."""
-        arguments = self._arguments(np.asarray(which))
-        _, rows = self.function.roll(ticks, *arguments, every=every)
+        places = np.asarray(which)
+        if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu" or not (abs(places) < self.n).all():
+            raise InputError(f"robots to record are whole numbers from 0 to {self.n - 1}, got {which!r}")
+        _, rows = self.function.roll(ticks, *self._arguments(places), every=every)
         return rows
 
-    def fallen(self, lean: float = 75.0) -> ndarray:
+    def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
+        rows = self.record(which, ticks, every)
+        found = []
+        for k, place in enumerate(which):
+            columns: dict[str, Any] = {"time": np.asarray(rows.tick)[k] * self.period, "q": rows.q[k], "v": rows.v[k]}
+            if self.first.forces.size:
+                columns["force"] = rows.forces[k, :, : self.robot.nf]
+                columns["contact"] = np.linalg.norm(columns["force"], axis=2) > 0
+            meta = {"place": int(place), "n": self.n, "dt": self.simulation.rig.dt, "rate": 1.0 / self.period}
+            meta |= {path: value[place].tolist() for path, value in self.parameters.items()}
+            found.append(Recording(self._robot(int(place)), columns, meta=meta))
+        return found
+
+    def _robot(self, place: int) -> Robot:
+        """One robot with its own parameters."""
+        names = set(self.robot.parameter_names())
+        own = {p: x[place] if x.ndim > 1 else float(x[place]) for p, x in self.parameters.items() if p in names}
+        return self.robot.replace(own) if own else self.robot
+
+    def fallen(self, lean: float = 75.0) -> Bool[ndarray, "n"]:
         """Which robots lean by more than so many degrees, or are no longer finite."""
         x, y = self.state.q[:, 4], self.state.q[:, 5]
         with np.errstate(invalid="ignore"):
             return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))
+
+
+def counted(n: Any) -> int:
+    """A number of robots."""
+    if isinstance(n, bool) or not isinstance(n, int | float | np.integer | np.floating) or n != n // 1:
+        raise InputError(f"the number of robots must be a whole number, got {n!r}")
+    if n < 1:
+        raise InputError(f"a batch needs at least one robot, got n = {n}")
+    return int(n)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _checked_dtype(dtype: DTypeLike) -> np.dtype:
+    found = np.dtype(dtype)
+    if found not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError(f"a batch computes in float64 or float32, not in {found.name}")
+    return found
+
+
+def _put(array: ndarray, which: Any, value: Any, what: str) -> None:
+    """Set rows of an array to finite numbers."""
+    try:
+        number = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers, got {value!r}") from None
+    if not np.isfinite(number).all():
+        raise InputError(f"{what} must be finite")
+    try:
+        array[which] = number
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{what} does not fit: {error}") from None
+
+
+def _memory() -> int | None:
+    """Bytes of this machine's memory, where it says."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def _ones(x: Any) -> tuple[int, ...]:
