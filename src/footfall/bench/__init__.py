@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footfall.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from footfall.bench.report import Report
 
-NAMES = ("dynamics", "step", "simulated_second", "formalisms", "control")
+NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control")
 SECONDS = 20.0  # of timing for one bench, unless told otherwise
 
 Progress = Callable[[str, int, int], None]
@@ -32,10 +32,20 @@ def run(name: str, seconds: float = SECONDS, progress: Progress | None = None) -
     if not 0.0 < seconds < float("inf"):
         raise InputError(f"the seconds of a bench must be positive, got {seconds}")
     said = progress or _silent
-    reports = [
-        import_module(f"footfall.bench.{each}").measure(seconds, said) for each in (NAMES if name == "all" else (name,))
-    ]
-    return reports[0] if name != "all" else merged(reports)
+    if name != "all":
+        return _bench(name).measure(seconds, said)
+    reports, notes = [], []
+    for each in NAMES:
+        why = getattr(_bench(each), "unavailable", lambda: None)()
+        if why is None:
+            reports.append(_bench(each).measure(seconds, said))
+        else:
+            notes.append(f"bench {each} was left out: {why}")
+    return merged(reports, notes)
+
+
+def _bench(name: str) -> Any:
+    return import_module(f"footfall.bench.{name}")
 
 
 def _silent(what: str, done: int, of: int) -> None:

@@ -25,6 +25,8 @@ _CONTACTS, _CONSTRAINTS = 8, 48  # room for a robot
 
 def installed() -> dict[str, bool]:
     """Which peers can be imported here."""
+    if find_spec("mujoco") is None:
+        return {"mujoco_warp": False, "mjx": False}
     return {"mujoco_warp": find_spec("mujoco_warp") is not None, "mjx": find_spec("mujoco.mjx") is not None}
 
 

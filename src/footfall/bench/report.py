@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ class Report:
 
     bench: str
     rows: list[Row]
-    ratios: dict[str, float]
+    ratios: Mapping[str, float | None]  # None: the peer is not installed
     operations: dict[str, int]
     method: str
     notes: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Report:
         return {
             "bench": self.bench,
             "rows": [{"name": row.name, "ns": row.ns, "per": row.per} for row in self.rows],
-            "ratios": self.ratios,
+            "ratios": dict(self.ratios),
             "operations": self.operations,
             "machine": self.machine,
             "method": self.method,
@@ -79,7 +79,7 @@ class Report:
         return [times, goals] if goals.rows else [times]
 
 
-def merged(reports: Sequence[Report]) -> Report:
+def merged(reports: Sequence[Report], notes: Sequence[str] = ()) -> Report:
     """Several benches as one."""
     return Report(
         "all",
@@ -87,7 +87,7 @@ def merged(reports: Sequence[Report]) -> Report:
         {key: value for report in reports for key, value in report.ratios.items()},
         {key: value for report in reports for key, value in report.operations.items()},
         " ".join(f"{report.bench}: {report.method}" for report in reports),
-        [note for report in reports for note in report.notes],
+        [*(note for report in reports for note in report.notes), *notes],
     )
 
 

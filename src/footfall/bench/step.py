@@ -50,11 +50,18 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
     times = {row.name: row.ns for row in rows}
     rows += starts(["explicit step", "implicit step"], 0.4 * seconds, progress, with_import=False)
     ratios = {f"mujoco_over_native_{scheme}": times[_STAND] / times[f"native {scheme}"] for scheme in subject.SCHEMES}
-    for scheme in subject.SCHEMES:
-        for kind in TYPES:
-            key = f"mujoco_rollout_over_batch_{kind if scheme == 'explicit' else f'{scheme}_{kind}'}"
-            ratios[key] = times[_ROLLOUT] / times[f"batch {kind} {scheme}"]
+    ratios |= batch_ratios(times, times[_ROLLOUT])
     return Report("step", rows, ratios, subject.operations(), METHOD)
+
+
+def batch_ratios(times: dict[str, float], rollout: float) -> dict[str, float]:
+    """mujoco.rollout's time over that of each kind of batch."""
+    return {
+        f"mujoco_rollout_over_batch_{kind if scheme == 'explicit' else f'{scheme}_{kind}'}": rollout
+        / times[f"batch {kind} {scheme}"]
+        for scheme in subject.SCHEMES
+        for kind in TYPES
+    }
 
 
 def _own_tasks() -> list[Task]:
@@ -66,12 +73,20 @@ def _own_tasks() -> list[Task]:
         tasks.append(_advancing(f"native {scheme}", one, state, targets))
         plain = subject.compiled_step(implicit, limbs=False)
         tasks.append(_advancing(f"native {scheme}, legs one after another", plain, state, targets))
+    return [*tasks, *batch_tasks(), _audited_task()]
+
+
+def batch_tasks() -> list[Task]:
+    """Both schemes, in double and in single precision."""
+    state, targets = subject.standing()
+    tasks = []
+    for scheme, implicit in subject.SCHEMES.items():
         for kind, dtype in TYPES.items():
             many = subject.compiled_step(implicit, target="batch", dtype=dtype)
             q, v = (np.tile(x, (_ROBOTS, 1)).astype(dtype) for x in (state.q, state.v))
             name = f"batch {kind} {scheme}"
             tasks.append(_advancing(name, many, State(q, v), targets.astype(dtype), robots=_ROBOTS))
-    return [*tasks, _audited_task()]
+    return tasks
 
 
 def _advancing(name: str, function: Any, state: Any, *rest: Any, robots: int = 1) -> Task:

@@ -16,7 +16,12 @@ EXAMPLES = examples(
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="dynamics, step, simulated_second, formalisms, or all.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="dynamics, step, simulated_second, batch, gpu, formalisms, control, or all."
+        ),
+    ],
     seconds: Annotated[
         float, typer.Option(help="Bounds the timing of each bench; compiling and finding step lengths come on top.")
     ] = 20.0,
