@@ -86,6 +86,17 @@ def test_the_cuda_source_of_a_tick_needs_no_gpu():
     np.testing.assert_allclose(q, CHEETAH.state("stand")[0], rtol=1e-6)
 
 
+def test_a_robot_with_four_like_legs_may_have_four_threads():
+    source = TickSource(CHEETAH, TROT, threads=4)
+    assert source.threads == 4
+    assert "four threads a robot" in source.text
+    assert "__shfl_sync" in source.text
+    with pytest.raises(InputError, match="1 or 4"):
+        TickSource(CHEETAH, TROT, threads=3)
+    with pytest.raises(InputError, match="warps of 32"):
+        TickSource(CHEETAH, TROT, block=100)
+
+
 def test_without_a_gpu_it_says_what_to_use():
     from footfall.batch.gpu import GpuBatch
     from footfall.errors import FootfallError

@@ -1,4 +1,6 @@
-"""Thousands of robots on a GPU: the same tick as CUDA, one thread a robot, its state in registers over many ticks.
+"""Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
+
+One thread a robot where there are robots enough to fill the card; four where there are fewer and legs are alike.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
 and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
@@ -20,8 +22,10 @@ from footfall.robot.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
 from footfall.trace import cuda, emit, tree
+from footfall.trace.packed import packed
 
 KERNEL = "footfall_tick"
+FEW = 32768  # robots; below, one thread a robot leaves most of a large card idle
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
@@ -45,12 +49,19 @@ def cupy() -> ModuleType:
 
 
 class TickSource:
-    """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU."""
+    """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
+
+    threads: 1 a robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` then says so.
+    """
 
     def __init__(
         self, robot: Robot, controller: Any = None, *, dtype: DTypeLike = np.float32, block: int = 128,
-        feels: bool = False, **options: Any,
+        feels: bool = False, threads: int = 1, **options: Any,
     ) -> None:  # fmt: skip
+        if threads not in (1, 4):
+            raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
+        if block % 32:
+            raise InputError(f"block {block!r}: threads come in warps of 32")
         self.robot, self.dtype, self.block = robot, np.dtype(dtype), block
         self.simulation = Simulation(robot, controller, **options)
         self.first = lean_of(self.simulation.carried, feels)
@@ -58,7 +69,9 @@ class TickSource:
         self.program = compiling.program(lean_tick, self.simulation.rig, self.first, self.inputs)
         sizes = [_size(self.first), _size(self.inputs)]
         self.layout = emit.first_is_state(sizes)
-        self.text = cuda.source(self.program, self.layout, KERNEL, self.dtype, block)
+        lanes = packed(self.program) if threads == 4 else None
+        self.threads = 1 if lanes is None else 4
+        self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, block)
 
     def numbers(self, nest: Any) -> np.ndarray:
         """A nest as one column of numbers."""
@@ -77,13 +90,16 @@ class TickSource:
 
 
 class GpuBatch:
-    """n robots on one GPU; arguments as for ``TickSource``."""
+    """n robots on one GPU; arguments as for ``TickSource``, with as many threads as suit n unless given."""
 
-    def __init__(self, robot: Robot, n: int, controller: Any = None, **options: Any) -> None:
+    def __init__(
+        self, robot: Robot, n: int, controller: Any = None, *, threads: int | None = None, **options: Any
+    ) -> None:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
-        self.source = TickSource(robot, controller, **options)
+        chosen = threads if threads is not None else 4 if n < FEW else 1
+        self.source = TickSource(robot, controller, threads=chosen, **options)
         module = self.cupy.RawModule(code=self.source.text, options=OPTIONS, backend="nvrtc")
         self.kernel = module.get_function(f"{KERNEL}_advance")
         try:
@@ -114,7 +130,7 @@ class GpuBatch:
     def run(self, ticks: int) -> None:
         """Advance every robot by a number of ticks, in one launch."""
         block = self.source.block
-        grid = (-(-self.n // block),)
+        grid = (-(-self.n * self.source.threads // block),)
         arguments = (self.state, self.inputs, self.shared, np.int32(ticks), np.int32(self.n))
         self.kernel(grid, (block,), arguments)
 

@@ -1,6 +1,7 @@
 """``footfall bench gpu``: robot-steps a second on one GPU, and agreement with the processor.
 
-Run as a module on a machine with a GPU: ``python -m footfall.bench.gpu``. It needs NumPy, jaxtyping and CuPy.
+Run as a module on a machine with a GPU: ``python -m footfall.bench.gpu [STATES.npz]``. It needs NumPy, jaxtyping and
+CuPy. One thread a robot and four, one for each leg, are timed side by side.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from footfall.errors import FootfallError
 from footfall.robot.library import load
 from footfall.simulate.actuators import JointModel
 
-SIZES = (4096, 8192, 65536, 262144)
+SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
+BLOCKS = {1: (64, 128, 256), 4: (64, 128)}  # by threads a robot
 _COMPARED = 65536  # robots
 METHOD = (
     "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
-    " launches by the GPU's own clock, best block size; implicit contact at dt 1e-3, explicit at 1e-4. steps_per_second"
-    f" is for {_COMPARED} robots with implicit contact. Peers: the same robot standing under joint PD, dt 1e-3, 50"
+    " launches by the GPU's own clock, best block size and best of one and four threads a robot; implicit contact at"
+    f" dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact. Peers: the same robot standing under joint PD, dt 1e-3, 50"
     " steps replayed as a CUDA graph or compiled as one loop; the ratio takes the fastest of MuJoCo Warp's settings."
 )
 
@@ -46,14 +48,14 @@ def controller(dt: float = 1e-3) -> JointPD:
 
 
 def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Any]:
-    """Robot-steps a second by scheme, block and number of robots."""
+    """Robot-steps a second by scheme, threads a robot, block and number of robots."""
     from footfall.batch.gpu import GpuBatch, cupy
 
     cp = cupy()
     robot, rows = load("mini_cheetah"), []
     for implicit, dt in ((True, 1e-3), (False, 1e-4)):
-        for block in (64, 128, 256):
-            batch = GpuBatch(robot, max(sizes), controller(dt), block=block, **options(implicit, dt))
+        for threads, block in ((t, b) for t, blocks in BLOCKS.items() for b in blocks):
+            batch = GpuBatch(robot, max(sizes), controller(dt), threads=threads, block=block, **options(implicit, dt))
             kernel = batch.kernel
             for n in sizes:
                 part = GpuBatch.__new__(GpuBatch)
@@ -71,6 +73,7 @@ def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Any]:
                 rows.append(
                     {
                         "scheme": "implicit" if implicit else "explicit",
+                        "threads": batch.source.threads,
                         "block": block,
                         "robots": n,
                         "steps_per_second": n * steps / best,
@@ -85,11 +88,11 @@ def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Any]:
     return {"gpu": device["name"].decode(), "cupy": cp.__version__, "rows": rows}
 
 
-def states(ticks: int, n: int = 64) -> np.ndarray:
+def states(ticks: int, n: int = 64, threads: int = 1) -> np.ndarray:
     """q after some ticks of robots that start a little apart, for comparison with ``ff.Batch`` in single precision."""
     from footfall.batch.gpu import GpuBatch
 
-    batch = GpuBatch(load("mini_cheetah"), n, controller(), **options(True))
+    batch = GpuBatch(load("mini_cheetah"), n, controller(), threads=threads, **options(True))
     rows = batch.source.rows("q")
     batch.state[rows.start + 2] += batch.cupy.linspace(0.0, 0.01, n, dtype=np.float32)
     batch.run(ticks)
@@ -141,6 +144,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
 
 def main() -> None:
     found = timings()
+    found["one_thread_against_four"] = float(np.abs(states(100) - states(100, threads=4)).max())
     if len(sys.argv) > 1:
         np.savez(sys.argv[1], after_10=states(10), after_100=states(100), after_1000=states(1000))
     print(json.dumps(found, indent=1))

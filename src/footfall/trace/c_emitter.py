@@ -225,6 +225,10 @@ class Body(Walk):
     def saved(self, tape: tuple[int, int], slot: int, region: int) -> str:
         return self.e.new(self._tape(tape, slot, self.turns[region]))
 
+    def stopped(self, flag: str) -> str:
+        """Whether a loop ends early."""
+        return f"{flag} == (real)1"
+
     @staticmethod
     def _tape(tape: tuple[int, int], slot: int, turn: str) -> str:
         return f"work[{tape[0] + slot} + {tape[1]} * {turn}]"
@@ -243,7 +247,7 @@ class Body(Walk):
         e.line(f"for (int {order}) {{")
         e.depth, e.block = e.depth + 1, f"loop{label}"
         if loop.stop is not None:
-            e.line(f"if ({names[loop.params[loop.stop]]} == (real)1) break;")
+            e.line(f"if ({self.stopped(names[loop.params[loop.stop]])}) break;")
         if loop.counter is not None:
             names[loop.counter] = e.new(f"(real){turn}")
         self.run(loop.body)
