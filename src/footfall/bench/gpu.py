@@ -30,7 +30,8 @@ METHOD = (
     "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
     " launches by the GPU's own clock, best block size and best of one and four threads a robot; implicit contact at"
     f" dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact."
-    " Peers: the same robot standing under joint PD, dt 1e-3, 50 steps replayed as a CUDA graph or compiled as one loop; the ratio takes the fastest of MuJoCo Warp's settings."
+    " Peers: the same robot standing under joint PD, dt 1e-3, 50 steps replayed as a CUDA graph or"
+    " compiled as one loop; the ratio takes the fastest of MuJoCo Warp's settings."
 )
 
 
