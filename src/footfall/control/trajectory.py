@@ -1,0 +1,215 @@
+"""Trajectory optimisation by differential dynamic programming with limits on the inputs (Tassa, Mansard, Todorov 2014).
+
+    minimise Σ_k l_k(x_k, u_k) + l_N(x_N)   over u_0 ... u_{N-1},   x_{k+1} = f(x_k, u_k),   low <= u_k <= high
+
+Backwards along a trajectory the cost to go is modelled as a quadratic (first derivatives of the step are exact, its
+second ones left out: Gauss-Newton, or iLQR); each knot gives a change of the input and a feedback gain, both within the
+limits. Forwards the step itself is rolled out under them, several step lengths at once, and the longest that lowers the
+cost as the model promised is taken. So every iterate is a motion of the simulator's own, and the cost only falls.
+
+The step, its derivatives and the cost are handed in as a ``Problem``; states may live in a curved space, deviations are
+what ``difference`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import FootfallError, InputError
+
+STEP_LENGTHS = 0.5 ** np.arange(8)
+_PROMISE = 1e-3  # of the promised fall that must come true
+_LEAST, _MOST, _FACTOR = 1e-6, 1e10, 4.0  # of the regularisation
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Derivatives of the cost along a trajectory, in deviations; the second ones positive semidefinite."""
+
+    x: Float[ndarray, "N+1 n"]
+    xx: Float[ndarray, "N+1 n n"]
+    u: Float[ndarray, "N m"]
+    uu: Float[ndarray, "N m m"]
+
+
+class Problem(Protocol):
+    """What is optimised. ``step``, ``difference`` and ``cost`` take many states or trajectories at once (axis 0)."""
+
+    low: Float[ndarray, "m"]
+    high: Float[ndarray, "m"]
+
+    def step(self, x: Float[ndarray, "c nx"], u: Float[ndarray, "c m"]) -> Float[ndarray, "c nx"]: ...
+
+    def difference(self, x_from: Float[ndarray, "c nx"], x_to: Float[ndarray, "c nx"]) -> Float[ndarray, "c n"]: ...
+
+    def linearise(self, x: Float[ndarray, "N nx"], u: Float[ndarray, "N m"]) -> tuple[ndarray, ndarray]:
+        """A (N, n, n) and B (N, n, m) of every knot."""
+        ...
+
+    def cost(self, x: Float[ndarray, "c N+1 nx"], u: Float[ndarray, "c N m"]) -> Float[ndarray, "c"]: ...
+
+    def expand(self, x: Float[ndarray, "N+1 nx"], u: Float[ndarray, "N m"]) -> Expansion: ...
+
+
+@dataclass
+class Trajectory:
+    """States, inputs and gains: follow it with u_k + K_k difference(x_k, x)."""
+
+    x: Float[ndarray, "N+1 nx"]
+    u: Float[ndarray, "N m"]
+    gains: Float[ndarray, "N m n"]
+    costs: list[float] = field(default_factory=list)  # of the first guess and of every iterate after it
+    ended: str = "iterations"  # or "converged", or "stuck": no step lowers the cost, as at a kink of it
+
+    @property
+    def cost(self) -> float:
+        return self.costs[-1]
+
+
+def optimise(
+    problem: Problem,
+    start: Float[ndarray, "nx"],
+    guess: Float[ndarray, "N m"] | Trajectory,
+    iterations: int = 200,
+    tolerance: float = 1e-4,
+    patience: int = 3,
+    tell: Callable[[int, float], None] | None = None,
+) -> Trajectory:
+    """The trajectory from ``start`` that costs least, from a first guess: inputs, or a trajectory and its gains.
+
+    Ends when ``patience`` iterations in a row lower the cost by less than ``tolerance`` of it, or none lowers it any
+    more. ``tell(iteration, cost)`` is called after every one.
+    """
+    about = guess if isinstance(guess, Trajectory) else None
+    inputs = np.asarray(guess.u if isinstance(guess, Trajectory) else guess, dtype=float)
+    if inputs.ndim != 2 or inputs.shape[1:] != problem.low.shape or not len(inputs) or not np.isfinite(inputs).all():
+        raise InputError(f"the first guess must be finite inputs of shape (knots, inputs), got {inputs.shape}")
+    x, u = _first(problem, np.asarray(start, dtype=float), inputs, about)
+    cost = float(problem.cost(x[None], u[None])[0])
+    if not np.isfinite(cost):
+        raise FootfallError("the first guess leads to states that are not finite")
+    n, m = problem.difference(x[:1], x[:1]).shape[1], u.shape[1]
+    found = Trajectory(x, u, np.zeros((len(u), m, n)), [cost])
+    weight, slow = 1e-3, 0
+    A, B, terms = *problem.linearise(x[:-1], u), problem.expand(x, u)
+    for iteration in range(1, iterations + 1):
+        better = None
+        while better is None:
+            plan = _backward(A, B, terms, u, problem.low, problem.high, weight)
+            if plan is not None:
+                better = _forward(problem, found, *plan)
+            if better is None:
+                weight = max(_FACTOR * weight, _LEAST)
+                if weight > _MOST:
+                    found.ended = "stuck"
+                    return found
+        gain, found.x, found.u, found.gains = better
+        found.costs.append(found.cost - gain)
+        weight = weight / _FACTOR if weight > _LEAST else 0.0
+        if tell is not None:
+            tell(iteration, found.cost)
+        slow = slow + 1 if gain < tolerance * abs(found.cost) else 0
+        if slow >= patience:
+            found.ended = "converged"
+            break
+        x, u = found.x, found.u
+        A, B, terms = *problem.linearise(x[:-1], u), problem.expand(x, u)
+    return found
+
+
+def _first(problem: Problem, start: ndarray, u: ndarray, about: Trajectory | None) -> tuple[ndarray, ndarray]:
+    """The first guess rolled out; about a trajectory, under its gains."""
+    x, done = [start], []
+    for k in range(len(u)):
+        asked = u[k]
+        if about is not None:
+            asked = asked + about.gains[k] @ problem.difference(about.x[k][None], x[-1][None])[0]
+        done.append(np.clip(asked, problem.low, problem.high))
+        x.append(problem.step(x[-1][None], done[-1][None])[0])
+    return np.array(x), np.array(done)
+
+
+def _backward(
+    A: ndarray, B: ndarray, terms: Expansion, u: ndarray, low: ndarray, high: ndarray, weight: float
+) -> tuple[ndarray, ndarray, float, float] | None:
+    """(changes of the inputs, gains, slope and curvature of the promised fall), or None where a knot has no minimum."""
+    V_x, V_xx = terms.x[-1], terms.xx[-1]
+    changes, gains = np.zeros_like(u), np.zeros((*u.shape, A.shape[1]))
+    slope = curve = 0.0
+    for k in reversed(range(len(u))):
+        ahead, steered = A[k].T @ V_xx, B[k].T @ V_xx
+        Q_x, Q_u = terms.x[k] + A[k].T @ V_x, terms.u[k] + B[k].T @ V_x
+        Q_xx, Q_uu, Q_ux = terms.xx[k] + ahead @ A[k], terms.uu[k] + steered @ B[k], steered @ A[k]
+        stiff = Q_uu + weight * (B[k].T @ B[k])  # a price on how far the next state moves
+        solved = box_minimum(stiff, Q_u, low - u[k], high - u[k])
+        if solved is None:
+            return None
+        change, free = solved
+        if free.any():
+            tie = weight * (B[k].T @ A[k])
+            gains[k][free] = -np.linalg.solve(stiff[np.ix_(free, free)], (Q_ux + tie)[free])
+        changes[k], K = change, gains[k]
+        slope += float(change @ Q_u)
+        curve += 0.5 * float(change @ Q_uu @ change)
+        V_x = Q_x + K.T @ (Q_uu @ change + Q_u) + Q_ux.T @ change
+        V_xx = Q_xx + K.T @ Q_uu @ K + K.T @ Q_ux + Q_ux.T @ K
+        V_xx = 0.5 * (V_xx + V_xx.T)
+    return changes, gains, slope, curve
+
+
+def _forward(
+    problem: Problem, last: Trajectory, changes: ndarray, gains: ndarray, slope: float, curve: float
+) -> tuple[float, ndarray, ndarray, ndarray] | None:
+    """(fall of the cost, states, inputs, gains) for the longest step that keeps its promise; all roll side by side."""
+    count = len(STEP_LENGTHS)
+    x, u = np.empty((count, *last.x.shape)), np.empty((count, *last.u.shape))
+    x[:, 0] = last.x[0]
+    with np.errstate(all="ignore"):
+        for k in range(len(changes)):
+            away = problem.difference(np.broadcast_to(last.x[k], x[:, k].shape), x[:, k])
+            asked = last.u[k] + STEP_LENGTHS[:, None] * changes[k] + away @ gains[k].T
+            u[:, k] = np.clip(np.where(np.isfinite(asked), asked, last.u[k]), problem.low, problem.high)
+            x[:, k + 1] = problem.step(x[:, k], u[:, k])
+        costs = problem.cost(x, u)
+    for j, length in enumerate(STEP_LENGTHS):
+        fall, promised = last.cost - costs[j], -length * (slope + length * curve)
+        if np.isfinite(costs[j]) and promised > 0.0 and fall > _PROMISE * promised:
+            return float(fall), x[j], u[j], gains
+    return None
+
+
+def box_minimum(
+    H: Float[ndarray, "m m"], g: Float[ndarray, "m"], low: Float[ndarray, "m"], high: Float[ndarray, "m"]
+) -> tuple[Float[ndarray, "m"], ndarray] | None:
+    """(d, which are free) that minimises ½ dᵀHd + gᵀd between low and high, by projected Newton; None if H has none."""
+    d = np.clip(np.zeros(len(g)), low, high)
+    for _ in range(50):
+        slope = g + H @ d
+        held = ((d <= low) & (slope > 0)) | ((d >= high) & (slope < 0))
+        free = ~held
+        if not free.any() or np.abs(slope[free]).max() < 1e-10 * max(np.abs(g).max(), 1e-300):
+            break
+        try:
+            L = np.linalg.cholesky(H[np.ix_(free, free)])
+        except np.linalg.LinAlgError:
+            return None
+        move = np.zeros(len(g))
+        move[free] = -np.linalg.solve(L.T, np.linalg.solve(L, slope[free]))
+        before, length = 0.5 * d @ H @ d + g @ d, 1.0
+        while True:
+            tried = np.clip(d + length * move, low, high)
+            if 0.5 * tried @ H @ tried + g @ tried <= before + 0.1 * (slope @ (tried - d)) or length < 1e-10:
+                break
+            length *= 0.5
+        if np.array_equal(tried, d):
+            break
+        d = tried
+    slope = g + H @ d
+    held = ((d <= low) & (slope >= 0)) | ((d >= high) & (slope <= 0))
+    return d, ~held

@@ -1,0 +1,131 @@
+"""A jump on the spot, found by trajectory optimisation through the compiled step with exact derivatives.
+
+The robot stands, jumps so that its trunk rises by ``height``, lands and stands again, all within its motors' limits. No
+contact sequence is given: when feet leave and touch the ground is found with the rest. Feet are softer than footfall's
+default (rubber, stick speed 2 cm/s): through the default ground, whose forces change within a tenth of a millimetre,
+the same search gets stuck at kinks of the cost with jumps of 12 to 15 cm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.contact.compliant import Compliant
+from footfall.control.follow import Follow
+from footfall.control.joint_pd import Hold
+from footfall.control.trajectory import Trajectory, optimise
+from footfall.robot import library
+from footfall.robot.description import Robot
+from footfall.simulate.recording import Recording
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.standing import standing_start
+from footfall.simulate.step_problem import Reference, StepProblem
+from footfall.simulate.world import World
+
+DT, STEPS = 1e-3, 5  # physics step [s], steps that a torque is held for
+DURATION, TAKE_OFF, RISE = 1.2, 0.40, 0.04  # [s], [s], [m]: where the trunk's ballistic reference begins
+_REFERENCE_MASS = 8.912  # [kg], of the robot that the weights were chosen on; others scale by their mass
+_STAGES = ((20.0, 60), (100.0, 40))  # weight of the trunk's height in flight, iterations at most
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A jump that was found, and what it took."""
+
+    robot: Robot
+    problem: StepProblem
+    stand: ndarray  # q at rest
+    trajectory: Trajectory
+    costs: tuple[tuple[float, ...], ...]  # of every stage's iterates
+    seconds: float  # processor time of the search
+
+    @property
+    def time(self) -> ndarray:
+        return np.arange(len(self.trajectory.x)) * DT * STEPS
+
+    @property
+    def rise(self) -> ndarray:
+        """Height of the trunk over its stand [m]."""
+        return self.trajectory.x[:, 2] - self.stand[2]
+
+    def replay(self, feedback: bool = True, push: tuple = (), contact: object = None) -> Recording:
+        """The jump in ``Simulation``, its torques alone or with its gains."""
+        follow = Follow.of(self.trajectory, self.problem.high, self.problem.damping, 1.0 / (DT * STEPS), feedback)
+        sim = Simulation(
+            self.robot, follow, contact or soft_ground(self.robot), dt=DT, pushes=push,
+            start=(self.stand, np.zeros(self.robot.nv)), stop_on_fall=False,
+        )  # fmt: skip
+        return sim.run(DURATION)
+
+    def stays(self, rec: Recording, seconds: float = 1.0) -> bool:
+        """Whether the robot, once landed, goes on standing by joint PD."""
+        weight = 9.81 * self.robot.mass
+        hold = Hold(self.stand[7:], kp=0.5 * weight, kd=0.012 * weight)
+        sim = Simulation(self.robot, hold, soft_ground(self.robot), dt=DT, start=(rec.q[-1], rec.v[-1]))
+        sim.run(seconds)
+        return sim.stopped is None and bool(abs(sim.q[2] - self.stand[2]) < 0.02)
+
+
+def soft_ground(robot: Robot) -> Compliant:
+    """Rubber feet: half a millimetre of dent at rest, damping over 2 mm, friction that builds up over 2 cm/s."""
+    scale = robot.mass / _REFERENCE_MASS
+    return Compliant(
+        stiffness=100.0 * scale * 1e3**2.2, damping=500.0 * scale, ramp=2e-3, stick_speed=2e-2, slip_speed=4e-2
+    )
+
+
+def find_jump(
+    name: str = "mini_cheetah", height: float = 0.25, tell: Callable[[int, float], None] | None = None
+) -> Jump:
+    """A jump of a library robot whose trunk aims at ``height`` [m] over its stand."""
+    robot, began = library.load(name), time.process_time()
+    stand, torque = _settled(robot)
+    start, guess = np.concatenate([stand, np.zeros(robot.nv)]), np.tile(torque, (round(DURATION / (DT * STEPS)), 1))
+    scale, costs = robot.mass / _REFERENCE_MASS, []
+    found: Trajectory | None = None
+    for weight, iterations in _STAGES:
+        reference = _reference(robot, stand, torque, height, weight)
+        if found is None:
+            problem = StepProblem(World(robot, contact=soft_ground(robot)), reference, DT, STEPS, 0.2 * scale)
+        else:
+            problem = problem.aiming_at(reference)
+        found = optimise(problem, start, guess if found is None else found, iterations, 1e-3, tell=tell)
+        costs.append(tuple(found.costs))
+    assert found is not None
+    return Jump(robot, problem, stand, found, tuple(costs), time.process_time() - began)
+
+
+def _settled(robot: Robot) -> tuple[ndarray, ndarray]:
+    """(q, torques) of the robot at rest on its soft feet."""
+    weight = 9.81 * robot.mass
+    hold = Hold("stand", kp=0.5 * weight, kd=0.012 * weight)
+    sim = Simulation(robot, hold, soft_ground(robot), dt=DT, start=standing_start(robot, hold))
+    sim.run(2.0)
+    return sim.q, sim.carried.body.motor
+
+
+def _reference(robot: Robot, stand: ndarray, torque: ndarray, height: float, weight: float) -> Reference:
+    """Stand, dip, a ballistic flight of the trunk, stand: guidance for the trunk, next to nothing for the legs."""
+    g, knots, nv = 9.81, round(DURATION / (DT * STEPS)), robot.nv
+    t = np.arange(knots + 1) * DT * STEPS
+    speed = np.sqrt(2.0 * g * (height - RISE))
+    landing = TAKE_OFF + 2.0 * speed / g
+    before, flying, after = t < TAKE_OFF, (t >= TAKE_OFF) & (t <= landing), t > landing + 0.1
+    q, v, W = np.tile(stand, (knots + 1, 1)), np.zeros((knots + 1, nv)), np.zeros((knots + 1, 2 * nv))
+    q[before, 2] -= 0.08 * np.sin(np.pi * t[before] / TAKE_OFF) ** 2
+    s = t[flying] - TAKE_OFF
+    q[flying, 2] += RISE + speed * s - 0.5 * g * s * s
+    v[flying, 5] = speed - g * s
+    turn, shift, rise, joints = slice(0, 3), slice(3, 5), 5, slice(6, nv)
+    W[:, turn], W[:, shift], W[:, joints] = 2.0, 2.0, 0.05
+    W[:, nv : nv + 3], W[:, nv + 6 :] = 0.02, 2e-4
+    W[before, rise], W[flying, rise], W[flying, nv + rise] = 2.0, weight, 0.5
+    W[after, rise], W[after, joints], W[after, nv + 3 : nv + 6], W[after, nv + 6 :] = 5.0, 0.5, 0.1, 5e-3
+    W[-1, :6], W[-1, joints], W[-1, nv : nv + 6], W[-1, nv + 6 :] = 200.0, 20.0, 10.0, 0.2
+    effort = np.full(robot.nj, 1e-4 / (robot.mass / _REFERENCE_MASS) ** 2)
+    return Reference(q, v, W, np.tile(torque, (knots, 1)), effort)

@@ -1,0 +1,130 @@
+"""The compiled step as a trajectory problem: states (q, v), joint torques as inputs, a quadratic cost about references.
+
+    l_k = ½ eᵀ W_k e + ½ (u - u_k)ᵀ R (u - u_k),   e = (difference of q, v) from the reference of knot k
+
+``control.trajectory.optimise`` does the rest. Derivatives are exact: those of the step by ``LinearStep``, those of e by
+the same means (a rotation vector far from zero is not the angle its rate integrates to).
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.control.interface import JointCommand
+from footfall.control.trajectory import Expansion
+from footfall.dynamics.coordinates import difference, integrate
+from footfall.errors import InputError
+from footfall.robot.description import Robot
+from footfall.simulate.linearize import LinearStep
+from footfall.simulate.world import World
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Where each knot should be, and what it costs not to be there."""
+
+    q: Float[ndarray, "N+1 nq"]
+    v: Float[ndarray, "N+1 nv"]
+    weights: Float[ndarray, "N+1 2nv"]  # of the deviation's components
+    torque: Float[ndarray, "N nj"]  # [N m]
+    effort: Float[ndarray, "nj"]  # price of a torque's square
+
+
+class StepProblem:
+    """A ``control.trajectory.Problem``: x = (q, v), u = joint torques [N m] held for ``steps`` steps of dt.
+
+    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own.
+    """
+
+    def __init__(
+        self, world: World, reference: Reference, dt: float = 1e-3, steps: int = 5, damping: float = 0.0
+    ) -> None:
+        robot = world.robot
+        self.robot, self.damping = robot, float(damping)
+        self.moves = LinearStep(world, dt, steps=steps)
+        by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
+        self.high = np.array([by_joint.get(name, np.inf) for name in robot.joint_names])
+        self.low = -self.high
+        self._aim(reference)
+        x = np.concatenate([reference.q[0], reference.v[0]])
+        self._error = compiling.compile(error, robot, x, x, target="batch", verify=False)
+        self._slope = compiling.jacobian(moved_error, robot, np.zeros(2 * robot.nv), x, x, wrt="deviation")
+
+    def aiming_at(self, reference: Reference) -> StepProblem:
+        """The same step with another cost; nothing is compiled again."""
+        other = copy.copy(self)
+        other._aim(reference)
+        return other
+
+    def _aim(self, reference: Reference) -> None:
+        robot, knots = self.robot, len(reference.torque)
+        for name, shape in (("q", (knots + 1, robot.nq)), ("v", (knots + 1, robot.nv)),
+                            ("weights", (knots + 1, 2 * robot.nv)), ("torque", (knots, robot.nj)),
+                            ("effort", (robot.nj,))):  # fmt: skip
+            array = np.asarray(getattr(reference, name))
+            if array.shape != shape or not np.isfinite(array).all():
+                raise InputError(f"{name} of a reference of {knots} knots must be finite and of shape {shape}")
+        self.reference = reference
+        self._goals = np.concatenate([reference.q, reference.v], axis=1)
+
+    def step(self, x: ndarray, u: ndarray) -> ndarray:
+        q, v = np.split(x, [self.robot.nq], axis=1)
+        if not np.isfinite(x).all():  # a step length that failed: it stays lost, and costs infinitely
+            fine = np.isfinite(x).all(axis=1)
+            after = np.full_like(x, np.nan)
+            if fine.any():
+                after[fine] = self.step(x[fine], u[fine])
+            return after
+        return np.concatenate(self.moves.step(q, v, self._command(u)), axis=1)
+
+    def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
+        return self._error(x_from, x_to)
+
+    def linearise(self, x: ndarray, u: ndarray) -> tuple[ndarray, ndarray]:
+        found = self.moves(x[:, : self.robot.nq], x[:, self.robot.nq :], self._command(u))
+        return found.A, found.B
+
+    def cost(self, x: ndarray, u: ndarray) -> ndarray:
+        ref = self.reference
+        flat = x.reshape(-1, x.shape[-1])
+        goals = np.broadcast_to(self._goals, x.shape).reshape(flat.shape)
+        away = self._error(goals, flat).reshape(*x.shape[:2], -1)
+        strain = u - ref.torque
+        return 0.5 * np.einsum("cki,ki,cki->c", away, ref.weights, away) + 0.5 * np.einsum(
+            "cki,i,cki->c", strain, ref.effort, strain
+        )
+
+    def expand(self, x: ndarray, u: ndarray) -> Expansion:
+        ref = self.reference
+        away = self._error(self._goals, x)
+        J = self._slope.matrices(np.zeros(2 * self.robot.nv), self._goals, x)
+        weighted = ref.weights[:, :, None] * J
+        return Expansion(
+            np.einsum("kij,ki->kj", weighted, away), J.swapaxes(1, 2) @ weighted, ref.effort * (u - ref.torque),
+            np.broadcast_to(np.diag(ref.effort), (len(u), len(ref.effort), len(ref.effort))),
+        )  # fmt: skip
+
+    def _command(self, u: ndarray) -> JointCommand:
+        return JointCommand(0.0, 0.0, 0.0, self.damping, u)
+
+
+def error(robot: Robot, x_from: ndarray, x_to: ndarray) -> ndarray:
+    """The deviation of one state from another, in minimal coordinates."""
+    nq = robot.nq
+    return np.concatenate([difference(robot, x_from[:nq], x_to[:nq]), x_to[nq:] - x_from[nq:]])
+
+
+def moved_error(robot: Robot, deviation: ndarray, x_from: ndarray, x_to: ndarray) -> ndarray:
+    """The same where x_to is moved by a deviation."""
+    nq, nv = robot.nq, robot.nv
+    q = integrate(robot, x_to[:nq], deviation[:nv], 1.0)
+    return error(robot, x_from, np.concatenate([q, x_to[nq:] + deviation[nv:]]))
+
+
+__all__ = ["Reference", "StepProblem", "error", "moved_error"]

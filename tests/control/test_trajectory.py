@@ -1,0 +1,223 @@
+"""Differential dynamic programming: exact gradients, falling costs, limits kept, and a robot that jumps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import footfall as ff
+from footfall.control.follow import Follow
+from footfall.control.lqr import regulate
+from footfall.control.trajectory import Expansion, Trajectory, box_minimum, optimise
+from footfall.errors import InputError
+from footfall.experiments.jump import find_jump, soft_ground
+from footfall.robot import library
+from footfall.simulate.step_problem import Reference, StepProblem
+from footfall.simulate.world import World
+
+
+class Flat:
+    """A problem in flat space with a quadratic cost: x' = step, cost Σ ½ xᵀQx + ½ uᵀRu + ½ x_NᵀSx_N about a goal."""
+
+    def __init__(self, Q, R, S, goal, limit):
+        self.Q, self.R, self.S, self.goal = Q, R, S, goal
+        self.high = np.full(len(R), limit)
+        self.low = -self.high
+
+    def difference(self, x_from, x_to):
+        return x_to - x_from
+
+    def cost(self, x, u):
+        e = x - self.goal
+        running = np.einsum("cki,ij,ckj->c", e[:, :-1], self.Q, e[:, :-1]) + np.einsum("cki,ij,ckj->c", u, self.R, u)
+        return 0.5 * (running + np.einsum("ci,ij,cj->c", e[:, -1], self.S, e[:, -1]))
+
+    def expand(self, x, u):
+        xx = np.concatenate([np.broadcast_to(self.Q, (len(u), *self.Q.shape)), self.S[None]])
+        slopes = np.einsum("kij,kj->ki", xx, x - self.goal)
+        return Expansion(slopes, xx, u @ self.R, np.broadcast_to(self.R, (len(u), *self.R.shape)))
+
+
+class Linear(Flat):
+    def __init__(self, A, B, *rest):
+        super().__init__(*rest)
+        self.A, self.B = A, B
+
+    def step(self, x, u):
+        return x @ self.A.T + u @ self.B.T
+
+    def linearise(self, x, u):
+        return np.broadcast_to(self.A, (len(u), *self.A.shape)), np.broadcast_to(self.B, (len(u), *self.B.shape))
+
+
+class Pendulum(Flat):
+    """A damped pendulum, 0 hanging: too weak a motor to lift it at once."""
+
+    dt = 0.05
+
+    def step(self, x, u):
+        rate = x[:, 1] + self.dt * (u[:, 0] - np.sin(x[:, 0]) - 0.01 * x[:, 1])
+        return np.stack([x[:, 0] + self.dt * rate, rate], axis=1)
+
+    def linearise(self, x, u):
+        A, B = np.zeros((len(u), 2, 2)), np.zeros((len(u), 2, 1))
+        A[:, 1, 0], A[:, 1, 1], B[:, 1, 0] = -self.dt * np.cos(x[:, 0]), 1 - 0.01 * self.dt, self.dt
+        A[:, 0], B[:, 0] = self.dt * A[:, 1], self.dt * B[:, 1]
+        A[:, 0, 0] += 1.0
+        return A, B
+
+
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_least_point_of_a_box_satisfies_its_conditions(seed, m):
+    random = np.random.default_rng(seed)
+    root = random.normal(size=(m, m))
+    H, g = root @ root.T + 0.1 * np.eye(m), 3.0 * random.normal(size=m)
+    low, high = -random.uniform(0, 1, m), random.uniform(0, 1, m)
+    d, free = box_minimum(H, g, low, high)
+    slope = g + H @ d
+    assert ((d >= low) & (d <= high)).all()
+    assert np.abs(slope[free]).max(initial=0.0) < 1e-8
+    assert (slope[d == low] >= -1e-8).all()
+    assert (slope[d == high] <= 1e-8).all()
+
+
+def test_a_knot_without_a_minimum_is_said_so():
+    assert box_minimum(-np.eye(2), np.ones(2), -np.ones(2), np.ones(2)) is None
+
+
+def test_linear_problem_is_solved_in_a_few_iterations_with_the_gains_of_the_regulator():
+    random = np.random.default_rng(1)
+    A, B = np.eye(3) + 0.3 * random.normal(size=(3, 3)), random.normal(size=(3, 2))
+    best = regulate(A, B, np.eye(3), np.eye(2))
+    problem = Linear(A, B, np.eye(3), np.eye(2), best.P, np.zeros(3), np.inf)
+    start = np.ones(3)
+    found = optimise(problem, start, np.zeros((30, 2)), iterations=8)
+    assert found.cost == pytest.approx(0.5 * start @ best.P @ start, rel=1e-9)
+    assert len(found.costs) <= 9
+    assert found.costs[1] < 1.1 * found.cost  # the first one lacks but its regularisation
+    assert np.abs(found.gains + best.K).max() < 1e-6
+
+
+def test_limited_problem_costs_what_a_general_solver_finds():
+    A, B = np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[0.005], [0.1]])
+    problem = Linear(A, B, 0.1 * np.eye(2), 0.01 * np.eye(1), 10 * np.eye(2), np.array([1.0, 0.0]), 1.0)
+
+    def total(u):
+        x = [np.zeros(2)]
+        for a in u:
+            x.append(problem.step(x[-1][None], np.array([[a]]))[0])
+        return problem.cost(np.array(x)[None], np.reshape(u, (1, -1, 1)))[0]
+
+    found = optimise(problem, np.zeros(2), np.zeros((25, 1)), tolerance=1e-9)
+    other = scipy.optimize.minimize(total, np.zeros(25), bounds=[(-1, 1)] * 25, options={"maxiter": 500})
+    assert found.cost == pytest.approx(other.fun, rel=1e-5)
+    assert np.abs(found.u).max() == 1.0  # the limit is felt
+    assert found.ended == "converged"
+
+
+def test_weak_pendulum_swings_up_within_its_limit_and_the_cost_only_falls():
+    problem = Pendulum(np.diag([0.02, 0.01]), 0.05 * np.eye(1), np.diag([200.0, 50.0]), np.array([np.pi, 0.0]), 0.5)
+    guess = 0.1 * np.sin(np.arange(200) * Pendulum.dt)[:, None]
+    found = optimise(problem, np.zeros(2), guess, iterations=300)
+    assert np.abs(found.x[-1] - [np.pi, 0.0]).max() < 0.05
+    assert np.abs(found.u).max() <= 0.5
+    assert (np.diff(found.costs) < 0).all()
+    for k in range(200):  # what is returned is a motion of the step's own
+        assert np.array_equal(problem.step(found.x[k : k + 1], found.u[k : k + 1])[0], found.x[k + 1])
+
+
+def test_bad_guesses_are_refused():
+    problem = Linear(np.eye(2), np.ones((2, 1)), np.eye(2), np.eye(1), np.eye(2), np.zeros(2), 1.0)
+    for guess in (np.zeros((0, 1)), np.zeros(5), np.full((5, 1), np.nan), np.zeros((5, 2))):
+        with pytest.raises(InputError, match="first guess"):
+            optimise(problem, np.zeros(2), guess)
+
+
+# -- robots ------------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def short():
+    """Eight knots of a standing Mini Cheetah that is asked to rise, on soft feet, and its start."""
+    robot = library.load("mini_cheetah")
+    sim = ff.Simulation(robot, contact=soft_ground(robot))
+    sim.run(0.5)
+    random, knots = np.random.default_rng(0), 8
+    goal = np.tile(sim.q, (knots + 1, 1))
+    goal[:, 2] += 0.05
+    goal[:, 3:7] = [np.cos(0.3), np.sin(0.3), 0.0, 0.0]  # far off, so that the rotation vector's own slope matters
+    torque = np.tile(sim.carried.body.motor, (knots, 1))
+    reference = Reference(goal, np.zeros((knots + 1, 18)), random.uniform(0.1, 2.0, (knots + 1, 36)), torque,
+                          np.full(12, 1e-3))  # fmt: skip
+    problem = StepProblem(World(robot, contact=soft_ground(robot)), reference, 1e-3, 5, 0.2)
+    return problem, np.concatenate([sim.q, sim.v]), torque + random.normal(size=torque.shape)
+
+
+def rolled(problem, start, u):
+    x = [start]
+    for each in u:
+        x.append(problem.step(x[-1][None], each[None])[0])
+    return np.array(x)
+
+
+def test_gradient_of_the_whole_cost_by_every_torque_is_that_of_central_differences(short):
+    problem, start, u = short
+    x = rolled(problem, start, u)
+    A, B = problem.linearise(x[:-1], u)
+    terms = problem.expand(x, u)
+    ahead, gradient = terms.x[-1], np.zeros_like(u)
+    for k in reversed(range(len(u))):
+        gradient[k] = terms.u[k] + B[k].T @ ahead
+        ahead = terms.x[k] + A[k].T @ ahead
+    h = 1e-5
+    for k in range(0, len(u), 3):
+        for j in range(12):
+            costs = []
+            for sign in (h, -h):
+                moved = u.copy()
+                moved[k, j] += sign
+                costs.append(problem.cost(rolled(problem, start, moved)[None], moved[None])[0])
+            assert gradient[k, j] == pytest.approx((costs[0] - costs[1]) / (2 * h), abs=1e-5 * np.abs(gradient).max())
+
+
+def test_simulation_that_follows_a_trajectory_repeats_it_open_loop_and_with_gains(short):
+    problem, start, u = short
+    found = optimise(problem, start, u, iterations=3)
+    assert (np.diff(found.costs) < 0).all()
+    assert np.abs(found.u).max() <= problem.high.max()
+    for feedback in (False, True):
+        follow = Follow.of(found, problem.high, problem.damping, 200.0, feedback)
+        sim = ff.Simulation(problem.robot, follow, soft_ground(problem.robot), start=(start[:19], start[19:]))
+        assert sim.controller_is_compiled
+        rec = sim.run(0.04)
+        assert np.abs(rec.q - found.x[1:, :19]).max() < 1e-9
+
+
+def test_follow_and_reference_are_checked_against_the_robot(short):
+    problem, start, u = short
+    held = Trajectory(rolled(problem, start, u), u, np.zeros((len(u), 12, 36)))
+    with pytest.raises(InputError, match="another robot than 'spined'"):
+        Follow.of(held, problem.high, 0.0, 200.0).start(library.load("spined"))
+    ref = problem.reference
+    with pytest.raises(InputError, match=r"weights of a reference of 8 knots must be finite and of shape \(9, 36\)"):
+        problem.aiming_at(Reference(ref.q, ref.v, ref.weights[:, :5], ref.torque, ref.effort))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mini_cheetah", "xiling"])
+def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
+    jump = find_jump(name)
+    assert jump.rise.max() > 0.18
+    assert (np.abs(jump.trajectory.u) <= jump.problem.high).all()
+    for costs in jump.costs:
+        assert (np.diff(costs) < 0).all()
+    rec = jump.replay()
+    forces = rec.force[:, :, 2]
+    flying = (forces < 1e-9).all(axis=1)
+    assert 0.15 < flying.mean() * rec.time[-1] < 0.6  # seconds without any foot on the ground
+    assert (np.abs(rec.torque) <= jump.problem.high + 1e-9).all()
+    assert np.abs(rec.q[:, 2] - jump.stand[2]).max() > 0.18
+    assert abs(rec.q[-1, 2] - jump.stand[2]) < 0.02
+    assert jump.stays(rec)
