@@ -99,7 +99,7 @@ def test_linear_problem_is_solved_in_a_few_iterations_with_the_gains_of_the_regu
     assert found.cost == pytest.approx(0.5 * start @ best.P @ start, rel=1e-9)
     assert len(found.costs) <= 9
     assert found.costs[1] < 1.1 * found.cost  # the first one lacks but its regularisation
-    assert np.abs(found.gains + best.K).max() < 1e-6
+    assert np.abs(found.gains + best.K).max() < 1e-4 * np.abs(best.K).max()  # regularised ever less
 
 
 def test_limited_problem_costs_what_a_general_solver_finds():

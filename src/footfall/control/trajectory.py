@@ -25,6 +25,7 @@ from footfall.errors import FootfallError, InputError
 
 STEP_LENGTHS = 0.5 ** np.arange(8)
 _PROMISE = 1e-3  # of the promised fall that must come true
+_NOTHING = 1e-11  # of the cost: a promise that rounding would break
 _LEAST, _MOST, _FACTOR = 1e-6, 1e10, 4.0  # of the regularisation
 
 
@@ -101,26 +102,36 @@ def optimise(
     for iteration in range(1, iterations + 1):
         better = None
         while better is None:
-            plan = _backward(A, B, terms, u, problem.low, problem.high, weight)
-            if plan is not None:
-                better = _forward(problem, found, *plan)
-            if better is None:
-                weight = max(_FACTOR * weight, _LEAST)
-                if weight > _MOST:
-                    found.ended = "stuck"
-                    return found
-        gain, found.x, found.u, found.gains = better
+            plan = _backward(A, B, terms, found.u, problem.low, problem.high, weight)
+            if plan is not None and plan.promised(1.0) < _NOTHING * abs(found.cost):
+                break
+            better = None if plan is None else _forward(problem, found, plan)
+            weight = max(_FACTOR * weight, _LEAST) if better is None else weight
+            if weight > _MOST:
+                break
+        if better is None:
+            found.ended = "stuck" if weight > _MOST else "converged"
+            break
+        gain, found.x, found.u = better
         found.costs.append(found.cost - gain)
         weight = weight / _FACTOR if weight > _LEAST else 0.0
+        A, B, terms = *problem.linearise(found.x[:-1], found.u), problem.expand(found.x, found.u)
         if tell is not None:
             tell(iteration, found.cost)
         slow = slow + 1 if gain < tolerance * abs(found.cost) else 0
         if slow >= patience:
             found.ended = "converged"
             break
-        x, u = found.x, found.u
-        A, B, terms = *problem.linearise(x[:-1], u), problem.expand(x, u)
+    found.gains = _gains(A, B, terms, found.u, problem)
     return found
+
+
+def _gains(A: ndarray, B: ndarray, terms: Expansion, u: ndarray, problem: Problem) -> ndarray:
+    """The gains about a trajectory, with no more regularisation than the search for them needs."""
+    weight = 0.0
+    while (plan := _backward(A, B, terms, u, problem.low, problem.high, weight)) is None:
+        weight = max(_FACTOR * weight, _LEAST)
+    return plan.gains
 
 
 def _first(problem: Problem, start: ndarray, u: ndarray, about: Trajectory | None) -> tuple[ndarray, ndarray]:
@@ -135,10 +146,24 @@ def _first(problem: Problem, start: ndarray, u: ndarray, about: Trajectory | Non
     return np.array(x), np.array(done)
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """Changes of the inputs and gains, and what they promise."""
+
+    changes: ndarray
+    gains: ndarray
+    slope: float
+    curve: float
+
+    def promised(self, length: float) -> float:
+        """By how much the cost falls for a step of a length from 0 to 1, says the model."""
+        return -length * (self.slope + length * self.curve)
+
+
 def _backward(
     A: ndarray, B: ndarray, terms: Expansion, u: ndarray, low: ndarray, high: ndarray, weight: float
-) -> tuple[ndarray, ndarray, float, float] | None:
-    """(changes of the inputs, gains, slope and curvature of the promised fall), or None where a knot has no minimum."""
+) -> _Plan | None:
+    """The plan that the quadratic model of the cost to go makes, or None where a knot has no minimum."""
     V_x, V_xx = terms.x[-1], terms.xx[-1]
     changes, gains = np.zeros_like(u), np.zeros((*u.shape, A.shape[1]))
     slope = curve = 0.0
@@ -160,27 +185,25 @@ def _backward(
         V_x = Q_x + K.T @ (Q_uu @ change + Q_u) + Q_ux.T @ change
         V_xx = Q_xx + K.T @ Q_uu @ K + K.T @ Q_ux + Q_ux.T @ K
         V_xx = 0.5 * (V_xx + V_xx.T)
-    return changes, gains, slope, curve
+    return _Plan(changes, gains, slope, curve)
 
 
-def _forward(
-    problem: Problem, last: Trajectory, changes: ndarray, gains: ndarray, slope: float, curve: float
-) -> tuple[float, ndarray, ndarray, ndarray] | None:
-    """(fall of the cost, states, inputs, gains) for the longest step that keeps its promise; all roll side by side."""
+def _forward(problem: Problem, last: Trajectory, plan: _Plan) -> tuple[float, ndarray, ndarray] | None:
+    """(fall of the cost, states, inputs) for the longest step that keeps its promise; all lengths roll side by side."""
     count = len(STEP_LENGTHS)
     x, u = np.empty((count, *last.x.shape)), np.empty((count, *last.u.shape))
     x[:, 0] = last.x[0]
     with np.errstate(all="ignore"):
-        for k in range(len(changes)):
+        for k in range(len(plan.changes)):
             away = problem.difference(np.broadcast_to(last.x[k], x[:, k].shape), x[:, k])
-            asked = last.u[k] + STEP_LENGTHS[:, None] * changes[k] + away @ gains[k].T
+            asked = last.u[k] + STEP_LENGTHS[:, None] * plan.changes[k] + away @ plan.gains[k].T
             u[:, k] = np.clip(np.where(np.isfinite(asked), asked, last.u[k]), problem.low, problem.high)
             x[:, k + 1] = problem.step(x[:, k], u[:, k])
         costs = problem.cost(x, u)
     for j, length in enumerate(STEP_LENGTHS):
-        fall, promised = last.cost - costs[j], -length * (slope + length * curve)
+        fall, promised = last.cost - costs[j], plan.promised(length)
         if np.isfinite(costs[j]) and promised > 0.0 and fall > _PROMISE * promised:
-            return float(fall), x[j], u[j], gains
+            return float(fall), x[j], u[j]
     return None
 
 

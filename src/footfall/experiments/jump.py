@@ -3,7 +3,8 @@
 The robot stands, jumps so that its trunk rises by ``height``, lands and stands again, all within its motors' limits. No
 contact sequence is given: when feet leave and touch the ground is found with the rest. Feet are softer than footfall's
 default (rubber, stick speed 2 cm/s): through the default ground, whose forces change within a tenth of a millimetre,
-the same search gets stuck at kinks of the cost with jumps of 12 to 15 cm.
+the same search gets stuck at kinks of the cost with jumps of 12 to 15 cm. What it finds on soft feet, followed with its
+gains, is a jump on the default ground too.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Jump:
     def stays(self, rec: Recording, seconds: float = 1.0) -> bool:
         """Whether the robot, once landed, goes on standing by joint PD."""
         weight = 9.81 * self.robot.mass
-        hold = Hold(self.stand[7:], kp=0.5 * weight, kd=0.012 * weight)
+        hold = Hold(self.stand[7:], 0.5 * weight, 0.012 * weight, torque=self.problem.reference.torque[0])
         sim = Simulation(self.robot, hold, soft_ground(self.robot), dt=DT, start=(rec.q[-1], rec.v[-1]))
         sim.run(seconds)
         return sim.stopped is None and bool(abs(sim.q[2] - self.stand[2]) < 0.02)
