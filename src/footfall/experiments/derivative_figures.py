@@ -103,15 +103,13 @@ def jump_figure(jumps: list[Jump]) -> Figure:
     return figure
 
 
-def snapshots(jump: Jump, count: int = 7) -> Figure:
+def snapshots(jump: Jump) -> Figure:
     """The robot from its side at moments of the jump, set apart along the sheet."""
-    figure, axes = _sheet(1, 1, (10.0, 2.6))
+    figure, axes = _sheet(1, 1, (10.0, 2.1))
     ax: Axes = axes
     t = jump.time
     apex = int(jump.rise.argmax())
-    moments = np.unique(
-        np.round(np.interp(np.linspace(0, 1, count), [0, 0.5, 1], [0, apex, min(2 * apex, len(t) - 1)]))
-    )
+    moments = np.round(apex * np.array([0.0, 0.5, 0.67, 0.8, 1.0, 1.2, 1.35, 1.9]))
     left, colours = 0.0, {0: "#6b7280"}
     for knot in moments.astype(int):
         scene = Scene(jump.robot, jump.trajectory.x[knot, : jump.robot.nq], (-90.0, 0.0))
