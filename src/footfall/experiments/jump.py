@@ -3,8 +3,8 @@
 The robot stands, jumps so that its trunk rises by ``height``, lands and stands again, all within its motors' limits. No
 contact sequence is given: when feet leave and touch the ground is found with the rest. Feet are softer than footfall's
 default (rubber, stick speed 2 cm/s): through the default ground, whose forces change within a tenth of a millimetre,
-the same search gets stuck at kinks of the cost with jumps of 12 to 15 cm. What it finds on soft feet rises as high on the
-default ground, but does not land there.
+the same search gets stuck at kinks of the cost with jumps of 12 to 15 cm. What it finds on soft feet rises as high on
+the default ground, but does not land there.
 """
 
 from __future__ import annotations
