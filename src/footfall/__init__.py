@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from footfall.simulate.linearize import linearize
     from footfall.simulate.recording import Recording
     from footfall.simulate.simulation import Push, Simulation
+    from footfall.view.show import show
 
 _MODULES = (
     "compare", "contact", "control", "dynamics", "gait", "kinematics", "numeric", "robot", "simulate", "spatial",
@@ -49,14 +50,14 @@ _NAMES = {
     "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
     "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.simulation",
     "Recording": "footfall.simulate.recording", "linearize": "footfall.simulate.linearize",
-    "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu",
+    "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu", "show": "footfall.view.show",
 }  # fmt: skip
 
 __all__ = [
     "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
     "TraceError", "compare", "compile", "contact", "control", "controller", "dynamics", "gait", "gradient",
-    "jacobian", "kinematics", "linearize", "load", "numeric", "program", "robot", "simulate", "spatial", "sweep",
+    "jacobian", "kinematics", "linearize", "load", "numeric", "program", "robot", "show", "simulate", "spatial", "sweep",
     "trace",
 ]  # fmt: skip
 

@@ -38,3 +38,8 @@ def test_notes_say_what_was_measured(outcome: Outcome) -> None:
     assert "evaluated one by one" in outcome.claim("table2_M_symbolic").note
     assert "machine code" in outcome.claim("table2_C_optimised").note
     assert "chosen" in outcome.claim("legs_carry_quarter_of_mass").note
+
+
+def test_runs_are_kept_for_replays(outcome: Outcome) -> None:
+    assert len(outcome.replays) == 1
+    assert all(rec.duration > 0.5 for shown in outcome.replays.values() for rec in shown.values())

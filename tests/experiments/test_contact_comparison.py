@@ -30,3 +30,8 @@ def test_mujoco_trots_about_as_far_as_hard_contact(outcome):
     trot = {row[0]: float(row[1].split(",")[0]) for row in outcome.tables[-1].rows}
     assert trot["MuJoCo, stiff"] == pytest.approx(trot["complementarity"], rel=0.1)
     assert np.isfinite(list(trot.values())).all()
+
+
+def test_runs_are_kept_for_replays(outcome):
+    assert len(outcome.replays) == 2
+    assert all(rec.duration > 0.5 for shown in outcome.replays.values() for rec in shown.values())

@@ -82,3 +82,8 @@ def test_fabrik_in_a_controller_asks_for_the_closed_form_s_feet() -> None:
             wanted = joint_targets(robot, gait, phase)
             feet = [foot_positions(robot, robot.state(joints)[0]) for joints in (last, wanted)]
             assert np.abs(feet[0] - feet[1]).max() < 2e-6
+
+
+def test_runs_are_kept_for_replays(outcome: Outcome) -> None:
+    assert len(outcome.replays) == 2
+    assert all(rec.duration > 0.5 for shown in outcome.replays.values() for rec in shown.values())

@@ -10,6 +10,7 @@ import pytest
 from footfall import experiments
 from footfall.experiments.claims import Outcome
 from footfall.experiments.floating_limits import largest_acceleration, largest_com_acceleration
+from footfall.kinematics.forward import center_of_mass
 from footfall.robot import library
 
 IDS = {
@@ -40,6 +41,15 @@ def test_identities_hold_to_rounding(outcome: Outcome) -> None:
     assert outcome.claim("quadruped_16_modes").measured == 16
     assert outcome.claim("biped_4_modes_12_transitions").measured == "4, 12"
     assert outcome.claim("gimbal_lock_of_euler_base").measured == pytest.approx(0.0, abs=1e-6)
+
+
+def test_in_flight_legs_move_the_base_and_not_the_centre_of_mass(outcome: Outcome) -> None:
+    (shown,) = outcome.replays.values()
+    (rec,) = shown.values()
+    centers = np.array([center_of_mass(rec.robot, q) for q in rec.q[::100]])
+    assert np.ptp(centers, axis=0).max() < 1e-5
+    assert np.ptp(np.degrees(rec.trunk_euler()[:, 1])) > 3.0
+    assert not rec.contact.any()
 
 
 def test_the_modes_table_lists_all_sixteen(outcome: Outcome) -> None:

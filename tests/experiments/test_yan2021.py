@@ -56,3 +56,8 @@ def test_sensors_alone_explain_the_motion_of_the_base() -> None:
     run = perform(xiling(), cycles=2)["walk"]
     _, left = sensed_torques(run.rec, np.arange(700, 1500, 40))
     assert np.abs(left).max() < 1e-7
+
+
+def test_runs_are_kept_for_replays(outcome: Outcome) -> None:
+    assert len(outcome.replays) == 3
+    assert all(rec.duration > 0.5 for shown in outcome.replays.values() for rec in shown.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,8 @@ def command(
 
     The same claims as ``footfall reproduce depaula2024``, with fewer variants beside them.
     """
-    outcomes, written = measure(("depaula2024",), out, "footfall demo", quick=True)
+    again = shlex.join(["footfall", "demo", "--out", str(out)])
+    outcomes, written = measure(("depaula2024",), out, again, quick=True)
     if as_json:
         print_json({"report": str(written.report), "claims": [claim.to_json() for claim in outcomes[0].claims]})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +46,8 @@ def command(
     if not set(names) <= set(experiments.names()):
         raise unknown("experiment", name, (*experiments.names(), "all"))
     folder = out or Path("out") / name
-    outcomes, written = measure(names, folder, f"footfall reproduce {name}", quick=False)
+    again = shlex.join(["footfall", "reproduce", name, *(["--out", str(out)] if out is not None else [])])
+    outcomes, written = measure(names, folder, again, quick=False)
     objects = [o.to_json([str(path) for path in written.figures.get(o.experiment, [])]) for o in outcomes]
     if as_json:
         many = {"experiments": objects, "report": str(written.report)}

@@ -13,7 +13,7 @@ from footfall.commands.common import ModelOption, examples, load_recording, load
 from footfall.errors import InputError
 
 if TYPE_CHECKING:
-    from footfall.report.server import Server
+    pass
 
 NAME = "view"
 EXAMPLES = examples("footfall view", "footfall view xiling --port 0", "footfall view trot.mcap --open")
@@ -36,7 +36,8 @@ def command(
     """
     from footfall.report.server import Server
 
-    rec = robot = None
+    rec: Any = None
+    robot: Any = None
     if Path(subject).suffix == ".mcap":
         rec = load_recording(subject, model)
     elif model is not None:
@@ -47,43 +48,19 @@ def command(
     try:
         typer.echo(server.address)
         _flush()
-        page = _recording(server, rec, Path(subject).name) if rec is not None else _live(server, robot, subject)
+        from footfall.view.show import serve
+
+        shown = serve(server, rec if rec is not None else robot, Path(subject).name if rec is not None else "")
+        if shown.note:
+            note(shown.note)
         try:
             if browse:
                 _open(server.address)
             _until_interrupted()
         finally:
-            page.stop()
+            shown.page.stop()
     finally:
         server.stop()
-
-
-def _recording(server: Server, rec: Any, title: str) -> Any:
-    from footfall.view.playback import PlaybackPage
-
-    page = PlaybackPage(server, rec, title)
-    if page.stage.note:
-        note(page.stage.note)
-    page.begin()
-    return page
-
-
-def _live(server: Server, robot: Any, subject: str) -> Any:
-    from footfall.gait.pattern import LEGS
-    from footfall.robot import library
-    from footfall.view.driver import Choice, Driver, fitting_controller
-    from footfall.view.live import LivePage
-
-    controller = fitting_controller(robot)
-    if controller == "hold":
-        note(f"robot '{robot.name}' has not the four feet {', '.join(LEGS)} on a floating base: it is held still")
-    own = None if subject in library.names() else robot
-    driver = Driver(Choice(robot=robot.name, controller=controller), own=own)
-    page = LivePage(server, driver)
-    if page.stage.note:
-        note(page.stage.note)
-    driver.start()
-    return driver
 
 
 def _open(address: str) -> None:

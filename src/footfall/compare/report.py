@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,21 @@ class Report:
                 "[green]holds[/]" if check.passed else f"[bold red]FAILS[/] {check.note}".rstrip(),
             )  # fmt: skip
         return table
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        rows = [
+            (check.quantity.replace("_", " "), check.left, check.right, _shown(check.max_rel_error),
+             _shown(check.median_rel_error), f"{check.tolerance:.0e}",
+             "holds" if check.passed else f"FAILS {check.note}".strip())
+            for check in self.checks
+        ]  # fmt: skip
+        titles = ("quantity", "left", "right", "max error", "median", "tolerance", "")
+        head = "".join(f"<th>{title}</th>" for title in titles)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        left_out = "".join(f"<p>{html.escape(f'{side}: {why}')}</p>" for side, why in self.skipped.items())
+        title = html.escape(f"{self.robot}: {self.samples} random states, seed {self.seed}")
+        return f"<p>{title}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{left_out}"
 
     def __str__(self) -> str:
         worst = self.worst()

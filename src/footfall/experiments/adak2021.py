@@ -68,7 +68,9 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     }
     figures = {"table2": _figure(rows), **contact.figures}
     captions, tables = {"table2": _CAPTION, **contact.captions}, (_table(rows, operations), *contact.tables)
-    return Outcome(NAME, TITLE, _SUMMARY, (*claims, *contact.claims), figures, captions, tables, settings)
+    return Outcome(
+        NAME, TITLE, _SUMMARY, (*claims, *contact.claims), figures, captions, tables, settings, contact.replays
+    )
 
 
 _CAPTION = (

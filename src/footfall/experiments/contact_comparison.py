@@ -92,6 +92,9 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         tuple(_table(scene, runs) for scene in plan),
         {"robot": ROBOT, "dt": f"{DT:g} s", "friction": f"{FRICTION:g}; sliding {SLIPPERY:g}",
          "gait": f"trot, set {SET}"},
+        {f"{scene.title[0].upper()}{scene.title[1:]}: one controller, every model.":
+         {LABELS[model]: runs[scene.key, model] for model in (*MODELS, WITNESS) if (scene.key, model) in runs}
+         for scene in plan if scene.key != "drop"},
     )  # fmt: skip
 
 

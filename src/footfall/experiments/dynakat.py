@@ -59,7 +59,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         claims.append(measure())
     tell("done", len(steps), len(steps))
     return Outcome(NAME, TITLE, SUMMARY, tuple(claims), found.figures(), dict(CAPTIONS), tuple(found.tables),
-                   dict(SETTINGS))  # fmt: skip
+                   dict(SETTINGS), {"The walk, FABRIK in the loop.": {found.robot.name: found.walked[0]},
+                                    "Dropped, limp.": {found.robot.name: found.dropped}})  # fmt: skip
 
 
 class Findings:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from footfall.compare.states import States, random_states
+from footfall.control.joint_pd import Hold
 from footfall.dynamics.contact_sets import contact_set
 from footfall.dynamics.modes import all_modes, mode_name
 from footfall.experiments.claims import Claim, Outcome, Table
@@ -19,6 +20,8 @@ from footfall.experiments.floating_facts import fact1, fact2, fact4, fact5, fact
 from footfall.experiments.floating_modes import biped_modes, gimbal_lock, quadruped_modes, quaternion_regular
 from footfall.experiments.floating_structure import energy, gravity, jcb_structure, momentum_rows, skew_property
 from footfall.robot import Robot, library
+from footfall.simulate.recording import Recording
+from footfall.simulate.simulation import Simulation
 from footfall.spatial import rotation
 
 if TYPE_CHECKING:
@@ -45,6 +48,11 @@ _CAPTION = (
     " either order lose a direction at 90 degrees, the quaternion none."
 )
 
+_FLIGHT = (
+    "Facts 1 and 2: without weight and off the ground the legs swing, which turns the base against them; the centre of"
+    " mass stays where it is."
+)
+
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
     """All claims on every library robot. ``quick``: two states each instead of ten."""
@@ -60,7 +68,19 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         NAME, TITLE, _SUMMARY, tuple(claims), {"gimbal_lock": _figure()}, {"gimbal_lock": _CAPTION},
         (_modes_table(robots[0]),), {"robots": ", ".join(robot.name for robot in robots),
                                      "states": f"{len(states[0])} random ones of each robot, seed 11"},
+        {_FLIGHT: {robots[0].name: flight(robots[0])}},
     )  # fmt: skip
+
+
+def flight(robot: Robot) -> Recording:
+    """Legs that swing back without weight or ground: they move the base, and not the centre of mass."""
+    q, v = robot.state("stand", height=0.6)
+    q[7:] += np.tile([0.0, 1.2, 0.0], 4)  # all four forwards, knees bent as before
+    controller = Hold("stand", kp=8.0, kd=0.3)
+    sim = Simulation(
+        robot, controller, start=(q, v), gravity=(0.0, 0.0, 0.0), integrator="rk4", stop_on_fall=False
+    )  # fmt: skip
+    return sim.run(1.5)
 
 
 def _modes_table(robot: Robot) -> Table:

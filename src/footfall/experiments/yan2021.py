@@ -52,6 +52,7 @@ from footfall.robot.description import Robot
 NAME = "yan2021"
 TITLE = "Motion plans and whole-body models of XiLing (Yan et al. 2021)"
 CONTINUOUS, PEAK, KNEE_PEAK = 40.0, 108.0, 216.0  # [N m]: Table 1, and the knee behind its 1:2 belt
+REPLAYS = {"walk": "The walk.", "trot": "The trot: the same way in half the time.", "postures": "Roll, pitch and yaw."}
 REACHED = 0.5  # [deg]: a posture this near to the one asked for is reached
 
 
@@ -63,7 +64,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     if progress:
         progress("XiLing: models", len(runs), len(runs))
     claims = tuple(found.claims())
-    return Outcome(NAME, TITLE, SUMMARY, claims, found.figures(), dict(CAPTIONS), found.tables(), dict(SETTINGS))
+    return Outcome(NAME, TITLE, SUMMARY, claims, found.figures(), dict(CAPTIONS), found.tables(), dict(SETTINGS),
+                   {caption: {robot.name: runs[key].rec} for key, caption in REPLAYS.items()})  # fmt: skip
 
 
 class Findings:

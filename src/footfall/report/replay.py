@@ -37,6 +37,10 @@ class Replay:
         """That of the first recording which knows it."""
         return next((found for rec in self.recordings.values() if (found := rec.ground) is not None), None)
 
+    def _repr_html_(self) -> str:
+        """Plays in a notebook."""
+        return embedded(replay_page(self), self.caption)
+
 
 def replay_page(replay: Replay, frames: float = FRAMES) -> str:
     """The replay as the text of a standalone HTML page."""

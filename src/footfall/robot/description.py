@@ -241,6 +241,12 @@ class Robot:
             f"Robot('{self.name}': {self.nv} DOF, {len(self.tree.bodies)} bodies, {self.mass:.4g} kg, {self.nf} feet)"
         )
 
+    def _repr_html_(self) -> str:
+        """In a notebook: what it is, and a drawing of how it stands."""
+        from footfall.robot.drawing import card
+
+        return card(self)
+
 
 _PARAMETERS = {
     "links": ("mass", "com", "inertia"),

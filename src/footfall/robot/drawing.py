@@ -8,6 +8,9 @@ overlap.
 
 from __future__ import annotations
 
+import base64
+import io
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,6 +75,25 @@ def draw_tree(robot: Robot) -> Figure:
     figure = _figure(8, 7)
     _tree_view(figure.add_subplot(), robot)
     return figure
+
+
+def card(robot: Robot) -> str:
+    """A robot in a notebook, as HTML: its sizes, and ``draw_robot`` as a picture inside it."""
+    limits = [a.torque_limit for a in robot.actuators if np.isfinite(a.torque_limit)]
+    rows = {
+        "robot": robot.name,
+        "degrees of freedom": f"{robot.nv}: {'6 of the floating base, ' if robot.floating else ''}{robot.nj} joints",
+        "bodies": f"{len(robot.tree.bodies)}, {robot.mass:.4g} kg",
+        "feet": ", ".join(robot.foot_names) or "none",
+        "largest motor torque": f"{max(limits):.4g} N m" if limits else "not limited",
+        "poses": ", ".join(robot.poses) or "none",
+        "notes": robot.notes,
+    }
+    cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items() if v)
+    picture = io.BytesIO()
+    draw_robot(robot).savefig(picture, format="png", dpi=60, metadata={"Software": None})
+    data = base64.b64encode(picture.getvalue()).decode("ascii")
+    return f'<table>{cells}</table><img alt="{escape(robot.name)}" src="data:image/png;base64,{data}">'
 
 
 # -- the three views ---------------------------------------------------------------------------------------------------
