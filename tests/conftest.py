@@ -90,6 +90,12 @@ def third_party_path(name: str) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def third_party_file() -> Callable[[str], Path]:
+    """``third_party_file("go2")``: the path of a real robot's URDF."""
+    return third_party_path
+
+
 @pytest.fixture(params=THIRD_PARTY, scope="session")
 def third_party(request: pytest.FixtureRequest) -> Robot:
     """Real robots of other makers, imported from URDF."""

@@ -3,23 +3,32 @@
 import io
 import os
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from footfall import report
+from footfall.contact.terrain import named
 from footfall.control.interface import Command
-from footfall.report.replay import Replay, embedded, replay_page
+from footfall.control.posture import standing_joints
+from footfall.experiments.claims import Outcome, shape
 from footfall.report.server import Server
 from footfall.robot import library
+from footfall.robot.urdf_mjcf import load_model
 from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
+from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.rotation import to_euler
+from footfall.view.gamepad import PROTOCOL, Gamepad
 from footfall.view.playback import PlaybackPage
 
 pytestmark = pytest.mark.browser
-SIZE = {"width": 760, "height": 460}
+SIZE = {"width": 900, "height": 560}
 SLOW = 60_000  # [ms]: software rendering on a busy machine
-SHOTS = os.environ.get("FOOTFALL_SCREENSHOTS")  # a folder where pictures are kept, to be judged by eye
+OUT = Path(__file__).parents[2] / "out" / "screenshots"
+SHOTS = Path(os.environ.get("FOOTFALL_SCREENSHOTS", OUT))  # where pictures are kept, to be judged by eye
 
 
 class Seen:
@@ -41,9 +50,20 @@ class Seen:
         from PIL import Image
 
         data = self.page.screenshot(timeout=SLOW)
-        if SHOTS and name:
-            Path(SHOTS, f"{name}.png").write_bytes(data)
+        if name:
+            SHOTS.mkdir(parents=True, exist_ok=True)
+            (SHOTS / f"{name}.png").write_bytes(data)
         return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=float)
+
+    def choose(self, menu, name):
+        """An entry of a menu, by its label's input."""
+        row = self.page.get_by_text(menu, exact=True).last.locator("xpath=ancestor::div[.//input][1]")
+        row.locator("input").first.click(timeout=SLOW)
+        self.page.get_by_role("option", name=name, exact=True).click(timeout=SLOW)
+
+    def press(self, key):
+        self.page.mouse.click(200, 350)  # the scene, so that no field takes the key
+        self.page.keyboard.press(key)
 
     def scene(self, name=""):
         """The middle of the 3-D view, away from panels and notices."""
@@ -89,9 +109,10 @@ def test_the_robot_is_seen_to_move_when_a_speed_is_chosen(seen, live):
 
 def test_keys_and_buttons_act(seen, live):
     before = live.driver.command.turn
-    seen.page.mouse.click(200, 350)
-    seen.page.keyboard.press("j")
+    seen.press("j")
     until(lambda: live.driver.command.turn > before)
+    seen.press("l")
+    until(lambda: live.driver.command.turn == before)
     seen.page.get_by_role("button", name="Stand still").click(timeout=SLOW)
     until(lambda: live.driver.command == Command())
     pushes = len(live.driver.sim.pushes)
@@ -99,17 +120,86 @@ def test_keys_and_buttons_act(seen, live):
     until(lambda: len(live.driver.sim.pushes) > pushes)
 
 
+def test_posture_leans_the_trunk(seen, live):
+    box = seen.page.locator("input[type=text]").nth(5)  # forward, sideways, turn, height, roll, pitch
+    box.fill("0.2")
+    box.press("Enter")
+    until(lambda: live.driver.command.pitch == pytest.approx(0.2))
+    until(lambda: to_euler(to_rotation(live.driver.sim.q[3:7]), "zyx")[1] > 0.08)
+    seen.picture("posture")
+    seen.press("t")
+    until(lambda: live.driver.command.pitch < 0.2)
+    seen.page.get_by_role("button", name="reset").click(timeout=SLOW)
+    until(lambda: live.driver.command == Command())
+
+
+PAD = """() => {
+  window.pad = {connected: true, axes: [0, 0, 0, 0], buttons: Array.from({length: 17}, () => ({pressed: false}))};
+  navigator.getGamepads = () => [null, window.pad];
+}"""
+
+
+def test_a_gamepad_drives_and_stops_when_let_go_or_lost(seen, live):
+    seen.page.evaluate(PAD)
+    seen.page.evaluate("window.pad.axes = [0, -0.1, 0.1, 0]")  # within the dead zone
+    until(lambda: any(link.subprotocol == PROTOCOL for link in live.server.heard))
+    time.sleep(0.2)
+    assert live.driver.command == Command()
+    seen.page.evaluate("window.pad.axes = [0, -0.6, 0.5, 0]")
+    until(lambda: live.driver.sim.command.forward > 0.4)
+    assert live.driver.command.turn < -0.3
+    assert isinstance(live.page.commander, Gamepad)
+    until(lambda: float(live.page.sliders["forward"].value) > 0.4)
+    seen.picture("gamepad")
+    seen.page.evaluate("window.pad.axes = [0, 0, 0, 0]")
+    until(lambda: live.driver.sim.command == Command())
+    pushes = len(live.driver.sim.pushes)
+    seen.page.evaluate("window.pad.buttons[0].pressed = true")
+    until(lambda: len(live.driver.sim.pushes) > pushes)
+    seen.page.evaluate("window.pad.axes = [-1, 0, 0, 0]")
+    until(lambda: live.driver.sim.command.sideways > 0.3)
+    lost = time.monotonic()
+    seen.page.evaluate("window.pad = null")
+    until(lambda: live.driver.sim.command == Command())
+    assert time.monotonic() - lost < 1.0  # evaluating takes its time too
+    assert live.page.commander is None
+
+
 def test_a_gait_is_switched_from_its_menu(seen, live):
-    seen.page.get_by_role("textbox", name="gait").or_(seen.page.locator("input[value=trot]")).first.click(timeout=SLOW)
-    seen.page.get_by_role("option", name="walk").click(timeout=SLOW)
+    seen.choose("gait", "walk")
     until(lambda: live.driver.choice.gait == "walk")
+
+
+def test_ground_pause_step_and_slow_motion(seen, live):
+    seen.choose("ground", "slope:10")
+    until(lambda: live.driver.choice.ground == "slope:10")
+    until(lambda: live.driver.sim.time > 0.3)
+    seen.picture("slope")
+    seen.choose("ground", "rough:0.06")
+    until(lambda: live.driver.choice.ground == "rough:0.06")
+    until(lambda: live.driver.sim.time > 0.3)
+    seen.picture("rough")
+    seen.choose("speed", "1/4")
+    until(lambda: live.driver.pace == 0.25)
+    seen.page.get_by_role("button", name="pause").click(timeout=SLOW)
+    until(lambda: live.driver.paused)
+    seen.text("paused")
+    held = live.driver.sim.time
+    seen.page.get_by_role("button", name="step").click(timeout=SLOW)
+    until(lambda: live.driver.sim.time > held)
+    assert live.driver.sim.time == pytest.approx(held + 0.01)
+    seen.page.get_by_role("button", name="pause").click(timeout=SLOW)
+    seen.choose("speed", "real time")
+    seen.choose("ground", "plane")
+    until(lambda: live.driver.choice.ground == "plane" and not live.driver.paused)
 
 
 def test_plots_are_drawn(seen):
     seen.page.get_by_role("tab", name="Plots").click(timeout=SLOW)
-    seen.text("trunk height [m]")
+    for title in ("trunk height [mm]", "vertical force [N]", "support margin [mm]", "energy [J]", "cost of transport"):
+        seen.text(title)
     seen.picture("plots")
-    assert seen.page.locator(".uplot canvas").count() >= 5
+    assert seen.page.locator(".uplot canvas").count() >= 9
     seen.page.get_by_role("tab", name="Drive").click(timeout=SLOW)
 
 
@@ -132,8 +222,7 @@ def test_reset_begins_again(seen, live):
 
 
 def test_closing_the_page_stops_the_robot(seen, live):
-    seen.page.mouse.click(200, 350)
-    seen.page.keyboard.press("i")
+    seen.press("i")
     until(lambda: live.driver.sim.command.forward > 0)
     assert seen.errors == []
     seen.page.close()
@@ -147,10 +236,11 @@ def test_closing_the_page_stops_the_robot(seen, live):
 # -- recordings --------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def recording():
-    return Simulation(library.load("mini_cheetah"), record_rate=100.0).run(0.6)
+    ground = named("rough:0.05", seed=4)
+    return Simulation(library.load("mini_cheetah"), ground=ground, record_rate=100.0).run(0.6)
 
 
-def test_a_recording_plays_with_a_timeline(browser, recording):
+def test_a_recording_plays_with_a_timeline_on_its_own_ground(browser, recording):
     server = Server()
     page = PlaybackPage(server, recording, "stand.mcap")
     page.begin()
@@ -160,6 +250,13 @@ def test_a_recording_plays_with_a_timeline(browser, recording):
         seen.text("time [s]")
         until(lambda: page.timeline.value > 0.1)
         seen.picture("recording")
+        seen.press("Space")
+        until(lambda: not page.playing.value)
+        box = seen.page.locator("input[type=text]").first
+        box.fill("0.5")
+        box.press("Enter")
+        until(lambda: page.timeline.value == pytest.approx(0.5, abs=0.01))
+        seen.text("0.50 of")
         assert seen.errors == []
         seen.page.close()
     finally:
@@ -167,11 +264,40 @@ def test_a_recording_plays_with_a_timeline(browser, recording):
         server.stop()
 
 
-def test_a_report_with_its_replay_opens_from_the_file_system(browser, recording, tmp_path):
-    replay = replay_page(Replay("a stand", {"footfall": recording}), frames=10.0)
-    file = tmp_path / "report.html"
-    file.write_text(f"<!DOCTYPE html><meta charset='utf-8'><title>r</title>{embedded(replay, 'a stand', 300)}")
-    seen = Seen(browser, file.as_uri(), width=480, height=340)
+def test_a_robot_is_drawn_from_its_meshes(browser, third_party_file):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        robot = load_model(third_party_file("go2"), name="go2")
+    q, v = robot.state(standing_joints(robot), height=0.3)
+    rec = Recording(robot, {"time": np.array([0.0, 1.0]), "q": np.stack([q, q]), "v": np.stack([v, v])})
+    server = Server()
+    page = PlaybackPage(server, rec, "go2")
+    try:
+        seen = Seen(browser, server.address)
+        seen.text("its ground is not in the recording")
+        until(lambda: (seen.scene("meshes").max(axis=2) < 30).mean() > 0.001)  # black feet: Go2's own colours
+        assert seen.errors == []
+        seen.page.close()
+    finally:
+        page.stop()
+        server.stop()
+
+
+def test_a_report_opens_from_the_file_system_with_its_replay_playing(browser, recording, tmp_path):
+    figure = recording.plot("trunk")
+    level = Recording(recording.robot, recording.columns)  # quicker to draw in software than rough ground
+    claims = (shape("stands", "the robot stands", "yes", True, True, note="for 0.6 s"),)
+    outcome = Outcome(
+        "standing", "A robot stands", "It was asked whether it stands. It does.", claims, {"trunk": figure},
+        {"trunk": "Trunk."}, (), {"robot": "mini_cheetah"}, {"A stand.": {"footfall": level}},
+    )  # fmt: skip
+    written = report.write([outcome], tmp_path, "footfall reproduce standing", took=2.0)
+    seen = Seen(browser, written.report.as_uri(), width=560, height=420)
+    for words in ("A robot stands", "for 0.6 s", "footfall reproduce standing", "processor", "reproduced"):
+        seen.text(words)
+    seen.picture("report")
+    frame = seen.page.locator("iframe")
+    frame.scroll_into_view_if_needed(timeout=SLOW)
     inside = seen.page.frame_locator("iframe")
     inside.locator("canvas[data-engine]").first.wait_for(timeout=SLOW)
     clock, times = inside.locator("input").first, set()

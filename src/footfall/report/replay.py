@@ -56,7 +56,8 @@ def replay_page(replay: Replay, frames: float = FRAMES) -> str:
         look_from(server.viser.initial_camera, size, len(recordings))
         world = scene.add_frame("/world", show_axes=False)
         ground = replay.ground
-        draw_ground(scene, ground)
+        places = [rec.q[:, :2] for rec in recordings.values() if rec.robot.floating]
+        draw_ground(scene, ground, np.concatenate(places) if places else None)
         aside = [1.1 * size * (0.5 * (len(recordings) - 1) - k) for k in range(len(recordings))]
         many = len(recordings) > 1
         stages = [

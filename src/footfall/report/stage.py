@@ -25,6 +25,7 @@ from footfall.spatial import quaternion
 
 FORCE_LENGTH = 1.0  # of an arrow as strong as the robot's weight, over the robot's size
 _AWAY = np.array([0.0, 0.0, -50.0])  # where an arrow of no force is put
+_MESH, _TILE = 0.1, 0.5  # [m] between places of a ground that is not level, and of its tiles
 TRAIL = 240  # places of the centre of mass that are shown
 
 
@@ -60,7 +61,7 @@ class Stage:
                     color=solid.color, opacity=fade, flat_shading=solid.sharp, side="double",
                 )  # fmt: skip
         self.label = scene.add_label(f"{root}/name", label) if label else None
-        self.arrows = self._arrows(np.zeros((max(1, robot.nf), 2, 3)))
+        self.arrows = self._arrows(np.tile([_AWAY, _AWAY + 0.1], (max(1, robot.nf), 1, 1)))
         self.polygon = self._lines("polygon", np.zeros((1, 2, 3)), INSIDE, 0.008)
         self.path = self._lines("path", np.zeros((1, 2, 3)), PATH, 0.006)
         self.trail: list[ndarray] = []
@@ -124,30 +125,42 @@ class Stage:
         )
 
 
-def draw_ground(scene: Any, ground: Ground | None, span: float = 6.0, root: str = "/world/ground") -> Any:
-    """The ground around the origin: a grid on a plane or slope, a surface otherwise."""
+def draw_ground(
+    scene: Any, ground: Ground | None, places: Float[ndarray, "n 2"] | None = None, root: str = "/world/ground"
+) -> None:  # fmt: skip
+    """The ground: a grid on a plane or slope, otherwise a surface around places [m], or ahead of the origin."""
     if is_level(ground):
         level = Plane() if ground is None else ground
         R = np.asarray(level.frame(np.zeros(3)))
         height = float(level.distance(np.zeros(3)))
-        return scene.add_grid(
+        scene.add_grid(
             root, width=40.0, height=40.0, plane="xy", cell_size=0.25, section_size=1.0, cell_color=(226, 230, 235),
             section_color=(196, 203, 212), cell_thickness=0.8, section_thickness=1.0, plane_color=(246, 247, 249),
             plane_opacity=1.0, fade_distance=12.0, shadow_opacity=0.0,
             wxyz=quaternion.from_rotation(R), position=-height * R[:, 2] - np.array([0.0, 0.0, 0.001]),
         )  # fmt: skip
-    xs, ys = lines_along_x(ground, -span, 2.0 * span, 0.06), np.arange(-span, span, 0.06)
+        return
+    low, high = (-4.0, -5.0), (11.0, 5.0)
+    if places is not None:
+        low, high = (
+            np.min(places, axis=0) - 2.5,
+            np.minimum(np.max(places, axis=0) + 2.5, np.min(places, axis=0) + 20.0),
+        )
+    xs, ys = lines_along_x(ground, low[0], high[0], _MESH), np.arange(low[1], high[1] + _MESH, _MESH)
     x, y = np.meshgrid(xs, ys, indexing="ij")
     n = len(ys)
     corner = (np.arange(len(xs) - 1)[:, None] * n + np.arange(n - 1)[None, :]).ravel()
-    faces = np.concatenate(
-        [np.stack([corner, corner + n, corner + 1], 1), np.stack([corner + 1, corner + n, corner + n + 1], 1)]
+    faces = np.stack(
+        [np.stack([corner, corner + n, corner + 1], 1), np.stack([corner + 1, corner + n, corner + n + 1], 1)], 1
     )
     vertices = np.stack([x.ravel(), y.ravel(), heights(ground, x, y).ravel()], 1)
-    return scene.add_mesh_simple(
-        root, vertices.astype(np.float32), faces.astype(np.uint32), color=(205, 211, 218), flat_shading=True,
-        side="double", cast_shadow=False,
-    )  # fmt: skip
+    dark = np.floor((vertices[corner, :2] + 0.5 * _MESH) / _TILE).sum(axis=1) % 2 > 0.5
+    scene.add_frame(root, show_axes=False)
+    for name, chosen, color in (("light", ~dark, (216, 221, 228)), ("dark", dark, (198, 205, 214))):
+        scene.add_mesh_simple(
+            f"{root}/{name}", vertices.astype(np.float32), faces[chosen].reshape(-1, 3).astype(np.uint32), color=color,
+            flat_shading=True, side="double", cast_shadow=False,
+        )  # fmt: skip
 
 
 def light(scene: Any) -> None:

@@ -33,7 +33,7 @@ class PlaybackPage:
         look_from(server.viser.initial_camera, size_of(rec.robot))
         self.world = scene.add_frame("/world", show_axes=False)
         self.ground = rec.ground
-        draw_ground(scene, self.ground)
+        draw_ground(scene, self.ground, rec.q[:, :2] if rec.robot.floating else None)
         self.stage = Stage(scene, rec.robot)
         self.start, self.end = float(rec.time[0]), float(rec.time[-1])
         self.pace, self._moved = 1.0, False
@@ -123,9 +123,9 @@ class PlaybackPage:
 
         with gui.add_folder("Plots"):
             if rec.robot.floating:
-                plot("trunk height [m]", {"height": rec.q[:, 2]})
+                plot("trunk height [mm]", {"height": np.round(1e3 * rec.q[:, 2], 1)})
                 _, pitch, roll = np.degrees(rec.trunk_euler()).T
-                plot("trunk angle [deg]", {"roll": roll, "pitch": pitch})
+                plot("trunk angle [deg]", {"roll": np.round(roll, 1), "pitch": np.round(pitch, 1)})
                 plot("trunk position [m]", {"x": rec.q[:, 0], "y": rec.q[:, 1]})
             if "force" in rec and rec.robot.nf:
                 plot("vertical force [N]", {name: rec.force[:, k, 2] for k, name in enumerate(rec.robot.foot_names)})
