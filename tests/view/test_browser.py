@@ -174,7 +174,7 @@ def test_ground_pause_step_and_slow_motion(seen, live):
     seen.choose("ground", "slope:10")
     until(lambda: live.driver.choice.ground == "slope:10")
     until(lambda: live.driver.sim.time > 0.3)
-    seen.picture("slope")
+    slope = seen.scene("slope")
     seen.choose("ground", "rough:0.06")
     until(lambda: live.driver.choice.ground == "rough:0.06")
     until(lambda: live.driver.sim.time > 0.3)
@@ -192,6 +192,8 @@ def test_ground_pause_step_and_slow_motion(seen, live):
     seen.choose("speed", "real time")
     seen.choose("ground", "plane")
     until(lambda: live.driver.choice.ground == "plane" and not live.driver.paused)
+    until(lambda: live.driver.sim.time > 0.3)
+    assert moved(slope, seen.scene("plane again")) > 0.01
 
 
 def test_plots_are_drawn(seen):

@@ -53,6 +53,7 @@ class LivePage:
         look_from(server.viser.initial_camera, size_of(driver.sim.robot))
         self.world = self.scene.add_frame("/world", show_axes=False)
         self._drawn: tuple[str, str] = ("", "")
+        self._ground, self._grounds = "", 0
         self._draw()
         self._controls()
         self._keys()
@@ -216,8 +217,10 @@ class LivePage:
             self.stage = Stage(self.scene, sim.robot)
         if self._drawn[1] != choice.ground:
             if self._drawn[1]:
-                self.scene.remove_by_name("/world/ground")
-            draw_ground(self.scene, self.driver.ground)
+                self.scene.remove_by_name(self._ground)
+            self._grounds += 1  # another name every time: a browser keeps the pose of a node that had the same
+            self._ground = f"/world/ground{self._grounds}"
+            draw_ground(self.scene, self.driver.ground, root=self._ground)
         self._drawn = (choice.robot, choice.ground)
 
     def _look(self, size: float) -> None:

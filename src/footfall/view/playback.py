@@ -123,9 +123,9 @@ class PlaybackPage:
 
         with gui.add_folder("Plots"):
             if rec.robot.floating:
-                plot("trunk height [mm]", {"height": np.round(1e3 * rec.q[:, 2], 1)})
+                plot("trunk height [mm]", {"height": 1e3 * rec.q[:, 2]})
                 _, pitch, roll = np.degrees(rec.trunk_euler()).T
-                plot("trunk angle [deg]", {"roll": np.round(roll, 1), "pitch": np.round(pitch, 1)})
+                plot("trunk angle [deg]", {"roll": roll, "pitch": pitch})
                 plot("trunk position [m]", {"x": rec.q[:, 0], "y": rec.q[:, 1]})
             if "force" in rec and rec.robot.nf:
                 plot("vertical force [N]", {name: rec.force[:, k, 2] for k, name in enumerate(rec.robot.foot_names)})

@@ -9,7 +9,7 @@ import numpy as np
 from footfall.view.history import History
 
 COLORS = ("#2e75b6", "#d66e28", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
-AXES: Any = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {"size": 54})
+AXES: Any = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {"size": 62})
 _FEW = 150  # points a line
 
 
@@ -44,9 +44,9 @@ class Plots:
         rows = slice(None, None, max(1, len(columns["time"]) // _FEW))
         time = columns["time"][rows]
         lines = {
-            "height": (np.round(1e3 * columns["height"], 1),), "velocity": (columns["forward"], columns["sideways"]),
+            "height": (1e3 * columns["height"],), "velocity": (columns["forward"], columns["sideways"]),
             "force": tuple(columns["force"]), "torque": (columns["torque"],), "margin": (1e3 * columns["margin"],),
-            "power": (columns["power"],), "angle": (np.round(columns["roll"], 1), np.round(columns["pitch"], 1)),
+            "power": (columns["power"],), "angle": (columns["roll"], columns["pitch"]),
             "energy": (columns["kinetic"], columns["potential"] - columns["potential"][0]),
             "cost": (history.costs(weight),),
         }  # fmt: skip
