@@ -57,8 +57,8 @@ __all__ = [
     "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
     "TraceError", "compare", "compile", "contact", "control", "controller", "dynamics", "gait", "gradient",
-    "jacobian", "kinematics", "linearize", "load", "numeric", "program", "robot", "show", "simulate", "spatial", "sweep",
-    "trace",
+    "jacobian", "kinematics", "linearize", "load", "numeric", "program", "robot", "show", "simulate", "spatial",
+    "sweep", "trace",
 ]  # fmt: skip
 
 
