@@ -1,0 +1,40 @@
+"""Learning to walk: Gymnasium's ``footfall/Walk-v0``, and a PPO in plain NumPy that solves it.
+
+Importing this registers the environment: ``gymnasium.make("footfall/Walk-v0")``; or in one go,
+``gymnasium.make("footfall.learn:footfall/Walk-v0")``. The environments need the extra ``learn``; a learned ``Policy`` is
+a controller as any other and needs nothing.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from footfall.control.policy import Drive, Policy
+
+ID = "footfall/Walk-v0"
+_NAMES = {
+    "WalkEnv": "walk", "WalkVectorEnv": "walk", "WalkTask": "task", "Randomisation": "randomise", "PPO": "ppo",
+}  # fmt: skip
+
+__all__ = ["ID", "PPO", "Drive", "Policy", "Randomisation", "WalkEnv", "WalkTask", "WalkVectorEnv", "register"]
+
+
+def register() -> None:
+    """Tell Gymnasium about the environment; without Gymnasium, do nothing."""
+    if find_spec("gymnasium") is None:
+        return
+    import gymnasium
+
+    if ID not in gymnasium.registry:
+        gymnasium.register(
+            ID, entry_point="footfall.learn.walk:WalkEnv", vector_entry_point="footfall.learn.walk:WalkVectorEnv"
+        )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(import_module(f"footfall.learn.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'footfall.learn' has no attribute {name!r}")
+
+
+register()

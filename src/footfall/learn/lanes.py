@@ -1,0 +1,147 @@
+"""Robots that walk under actions from outside: what the single and the vector environment share.
+
+Every lane draws from a generator of its own, so that what it does depends on its seed and its actions alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.typing import DTypeLike
+
+from footfall import compiling
+from footfall.batch.batch import Batch
+from footfall.control.interface import Command
+from footfall.errors import InputError, unknown
+from footfall.learn.randomise import Randomisation, checked_range
+from footfall.learn.task import Driven, Judged, WalkTask, judge
+from footfall.trace import tree
+
+COMMANDS = ("forward", "sideways", "turn")
+RANGES: Mapping[str, tuple[float, float]] = {"forward": (0.0, 0.6), "sideways": (-0.2, 0.2), "turn": (-0.4, 0.4)}
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """What came of a tick, an entry a lane."""
+
+    judged: Judged  # before any reset
+    fallen: ndarray
+    late: ndarray  # the time limit is reached
+
+
+class WalkLanes:
+    """n robots of a task. command: ranges of forward, sideways [m/s] and turn [rad/s], drawn once an episode."""
+
+    def __init__(
+        self,
+        task: WalkTask,
+        n: int,
+        *,
+        command: Mapping[str, Any] | None = None,
+        randomise: Any = True,
+        seconds: float = 20.0,
+        dtype: DTypeLike = np.float32,
+        threads: int | None = None,
+    ) -> None:
+        self.task, self.robot, self.n = task, task.robot, n
+        self.randomisation = Randomisation.from_option(randomise)
+        self.ranges = dict(RANGES)
+        for key, value in (command or {}).items():
+            if key not in COMMANDS:
+                raise unknown("command", key, COMMANDS)
+            self.ranges[key] = checked_range(value, f"the command {key}")
+        if not np.isfinite(seconds) or seconds * task.drive.rate < 1:
+            raise InputError(f"an episode must last at least one tick, got {seconds} s")
+        self.limit = round(seconds * task.drive.rate)
+        self.batch = Batch(
+            self.robot, n, Driven(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype, feels=True,
+            threads=threads, dt=task.dt,
+        )  # fmt: skip
+        self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
+        self.age = np.zeros(n, dtype=int)  # ticks of the present episode
+        self.next_push = np.zeros(n, dtype=int)
+        self.generators: list[np.random.Generator] = []
+        mass = float(self.robot.links[0].mass)
+        self._nominal = {f"{self.robot.links[0].name}.mass": mass}
+
+    # -- episodes ----------------------------------------------------------------------------------------------------
+    def begin(self, which: Sequence[int] | ndarray) -> None:
+        """New episodes on some lanes: command, parameters, offsets of the joints, phase of the clock."""
+        lanes = np.asarray(which, dtype=int)
+        ranges = self.randomisation
+        nj, extra = self.robot.nj, list(ranges.factors)
+        chance = np.array([self.generators[k].random(9 + nj + len(extra)) for k in lanes])
+        batch = self.batch
+        batch.reset(lanes)
+        for k, key in enumerate(COMMANDS):
+            batch.command[key][lanes] = within(self.ranges[key], chance[:, k])
+        trunk = self.robot.links[0].name
+        batch.set({"ground.friction": within(ranges.friction, chance[:, 3])}, lanes)
+        batch.set({f"{trunk}.mass": self._nominal[f"{trunk}.mass"] * within(ranges.mass, chance[:, 4])}, lanes)
+        for k, path in enumerate(extra):
+            nominal = np.asarray(batch.simulation.rig.parameter(path), float)
+            factor = within(ranges.factors[path], chance[:, 9 + nj + k])
+            batch.set({path: factor.reshape(-1, *([1] * nominal.ndim)) * nominal}, lanes)
+        gains = [within(ranges.stiffness, chance[:, 5]), within(ranges.damping, chance[:, 6])]
+        batch.state.memory["gains"][lanes] = np.stack(gains, axis=1)
+        cycle = round(self.task.drive.gait.period * self.task.drive.rate)
+        batch.state.tick[lanes] = np.floor(chance[:, 7] * cycle)
+        offsets = within(ranges.joints, chance[:, 9 : 9 + nj])
+        batch.state.q[lanes, self.robot.nq - nj :] += offsets
+        batch.state.q[lanes, 2] += 0.15 * np.abs(offsets).max(axis=1)  # clear of the ground
+        batch.push[lanes] = 0.0
+        self.age[lanes] = 0
+        self.next_push[lanes] = np.floor(chance[:, 8] * ranges.push_every * self.task.drive.rate)
+
+    def _pushed(self) -> None:
+        """Pushes of the tick to come: an impulse is a force for one tick."""
+        ranges, rate = self.randomisation, self.task.drive.rate
+        if ranges.push[1] == 0.0:
+            return
+        self.batch.push[:] = 0.0
+        for lane in np.flatnonzero(self.age == self.next_push):
+            strength, direction = self.generators[lane].random(2)
+            force, angle = rate * within(ranges.push, strength), 2.0 * np.pi * direction
+            self.batch.push[lane, 3:5] = force * np.cos(angle), force * np.sin(angle)
+            self.next_push[lane] += max(1, round(ranges.push_every * rate))
+
+    # -- ticks -------------------------------------------------------------------------------------------------------
+    def tick(self, actions: ndarray) -> Ticked:
+        """Act for one tick of the drive."""
+        actions = np.asarray(actions)
+        if actions.shape != (self.n, self.robot.nj) or not np.isfinite(actions).all():
+            raise InputError(f"actions must be finite, of shape {(self.n, self.robot.nj)}, got {actions.shape}")
+        memory = self.batch.state.memory
+        memory["last"][:] = memory["action"]
+        memory["action"][:] = np.clip(actions, -1.0, 1.0)
+        self._pushed()
+        self.batch.run(1)
+        self.age += 1
+        judged = self.look(slice(None))
+        return Ticked(judged, judged.fallen > 0.5, self.age >= self.limit)
+
+    def look(self, which: Any) -> Judged:
+        """Judge some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
+        leaves, rebuild = tree.flatten(self.batch.state)
+        command: Any = {key: values[which] for key, values in self.batch.command.items()}
+        seen = self._judge(rebuild([x[which] for x in leaves]), Command(**command))
+        found, back = tree.flatten(seen)
+        return back([np.nan_to_num(x, copy=False, nan=0.0, posinf=0.0, neginf=0.0) for x in found])
+
+    def episode(self, which: Any) -> dict[str, ndarray]:
+        """What was drawn for the episodes of some lanes."""
+        command = np.stack([self.batch.command[key][which] for key in COMMANDS], axis=-1)
+        parameters = self.batch.parameters
+        gains = self.batch.state.memory["gains"][which].astype(float)
+        drawn = {path: np.array(parameters[path][which]) for path in parameters}
+        return {"command": command, **drawn, "gains": gains}
+
+
+def within(limits: tuple[float, float], chance: Any) -> Any:
+    """A uniform draw in [0, 1) as one within limits."""
+    return limits[0] + (limits[1] - limits[0]) * chance

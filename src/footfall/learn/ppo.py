@@ -1,0 +1,215 @@
+"""Proximal policy optimisation in plain NumPy: Schulman et al. 2017, with the step size of Rudin et al. 2022.
+
+Actor and critic are separate networks, and are updated in two threads. The step size follows the Kullback-Leibler
+divergence between the policies before and after. Works on any Gymnasium vector environment of boxes that resets in the
+same step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.policy import layers_of
+from footfall.errors import InputError
+from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of a training."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    steps: int = 24  # of every robot between updates
+    epochs: int = 5
+    rows: int = 8192  # of a minibatch, about
+    discount: float = 0.99
+    trace: float = 0.95  # λ of the advantages
+    clip: float = 0.2
+    entropy: float = 0.004
+    divergence: float = 0.01  # that an update aims at
+    first_rate: float = 1e-3  # step sizes of Adam
+    critic_rate: float = 1e-3
+    noise: float = 0.4  # standard deviation of the first actions
+
+    def __post_init__(self) -> None:
+        for key in ("steps", "epochs", "rows", "first_rate", "critic_rate", "noise", "divergence", "clip"):
+            if not getattr(self, key) > 0:
+                raise InputError(f"{key} of a training must be positive, got {getattr(self, key)}")
+        if not (0 < self.discount < 1 and 0 <= self.trace <= 1 and self.entropy >= 0):
+            raise InputError("discount must lie in (0, 1), trace in [0, 1], and entropy be 0 or more")
+
+
+@dataclass
+class Rollout:
+    """What happened between updates, (step, robot, ...)."""
+
+    seen: ndarray  # normalised observations
+    action: ndarray
+    likelihood: ndarray  # log of it
+    center: ndarray  # means of the actions' distributions
+    reward: ndarray
+    value: ndarray
+    done: ndarray
+
+
+class PPO:
+    """A training in the making: ``iterate`` until content."""
+
+    def __init__(self, env: Any, settings: Settings | None = None, seed: int = 0) -> None:
+        from gymnasium.vector import AutoresetMode
+
+        if env.metadata.get("autoreset_mode") is not AutoresetMode.SAME_STEP:
+            raise InputError("PPO needs a vector environment that resets in the same step")
+        self.env, self.settings, self.rng = env, settings or Settings(), np.random.default_rng(seed)
+        seen, acts = env.single_observation_space.shape[0], env.single_action_space.shape[0]
+        hidden = self.settings.hidden
+        self.actor = orthogonal((seen, *hidden, acts), self.rng, 0.01)
+        self.critic = orthogonal((seen, *hidden, 1), self.rng, 1.0)
+        self.log_noise = np.full(acts, np.log(self.settings.noise), np.float32)
+        self.normaliser = Normaliser(seen)
+        self.rate = self.settings.first_rate
+        self._actor_step = Adam([*_flat(self.actor), self.log_noise])
+        self._critic_step = Adam(_flat(self.critic))
+        self._pool = ThreadPoolExecutor(1)
+        self.observation, _ = env.reset(seed=seed)
+        self.normaliser.update(self.observation)
+        self.iteration, self.samples, self.began = 0, 0, time.process_time()
+
+    # -- one iteration -----------------------------------------------------------------------------------------------
+    def iterate(self, watch: Callable[..., None] | None = None) -> dict[str, float]:
+        """Act, then learn from it. ``watch`` is called after every step with what the environment gave."""
+        rollout = self._act(watch)
+        last = self._value(self.normaliser(self.observation))
+        advantage = advantages(rollout, last, self.settings.discount, self.settings.trace)
+        divergence = self._learn(rollout, advantage)
+        self.iteration += 1
+        self.samples += rollout.reward.size
+        return {
+            "iteration": self.iteration, "samples": self.samples, "cpu_seconds": time.process_time() - self.began,
+            "reward": float(rollout.reward.mean()), "noise": float(np.exp(self.log_noise).mean()),
+            "rate": self.rate, "divergence": divergence,
+        }  # fmt: skip
+
+    def _value(self, seen: ndarray) -> ndarray:
+        return layers_of(self.critic, seen)[-1][:, 0]
+
+    def _act(self, watch: Callable[..., None] | None) -> Rollout:
+        rows: list[tuple[ndarray, ...]] = []
+        raw = []
+        for _ in range(self.settings.steps):
+            seen, deviation = self.normaliser(self.observation), np.exp(self.log_noise)
+            raw.append(self.observation)
+            center = layers_of(self.actor, seen)[-1]
+            action = center + deviation * self.rng.standard_normal(center.shape, dtype=np.float32)
+            value = self._value(seen)
+            self.observation, reward, terminated, truncated, infos = self.env.step(action)
+            if watch is not None:
+                watch(reward, terminated, truncated, infos)
+            reward = reward.astype(np.float32)
+            late = np.flatnonzero(truncated)
+            if len(late):  # the world goes on after a time limit: what was still to come is estimated
+                ends = self.normaliser(np.stack([infos["final_obs"][k] for k in late]))
+                reward[late] += self.settings.discount * self._value(ends)
+            likelihood = log_likelihood(action, center, self.log_noise)
+            rows.append((seen, action, likelihood, center, reward, value, terminated | truncated))
+        self.normaliser.update(np.stack(raw))
+        return Rollout(*(np.stack(column) for column in zip(*rows)))
+
+    def _learn(self, rollout: Rollout, advantage: ndarray) -> float:
+        count = rollout.reward.size
+        flat = {key: getattr(rollout, key).reshape(count, *getattr(rollout, key).shape[2:]) for key in vars(rollout)}
+        target = (advantage + rollout.value).reshape(count, 1)
+        merit = advantage.reshape(count)
+        merit = (merit - merit.mean()) / (merit.std() + 1e-8)
+        orders = [self.rng.permutation(count) for _ in range(self.settings.epochs)]
+        parts = max(1, round(count / self.settings.rows))
+        critic = self._pool.submit(self._learn_values, flat["seen"], target, orders, parts)
+        divergence = self._learn_actions(flat, merit, orders, parts)
+        critic.result()
+        return divergence
+
+    def _learn_values(self, seen: ndarray, target: ndarray, orders: list[ndarray], parts: int) -> None:
+        for order in orders:
+            for rows in np.array_split(order, parts):
+                _, gradients = value_loss(self.critic, seen[rows], target[rows])
+                self._critic_step.step(gradients, self.settings.critic_rate)
+
+    def _learn_actions(self, flat: dict[str, ndarray], merit: ndarray, orders: list[ndarray], parts: int) -> float:
+        settings, before = self.settings, self.log_noise.copy()
+        found = []
+        for order in orders:
+            for rows in np.array_split(order, parts):
+                _, gradients, center = policy_loss(
+                    self.actor, self.log_noise, flat["seen"][rows], flat["action"][rows], flat["likelihood"][rows],
+                    merit[rows], settings.clip, settings.entropy,
+                )  # fmt: skip
+                apart = divergence(flat["center"][rows], before, center, self.log_noise)
+                if apart > 2.0 * settings.divergence:
+                    self.rate = max(1e-5, self.rate / 1.5)
+                elif apart < 0.5 * settings.divergence:
+                    self.rate = min(1e-2, self.rate * 1.5)
+                self._actor_step.step(gradients, self.rate)
+                found.append(apart)
+        return float(np.mean(found[-parts:]))
+
+
+# -- the mathematics ---------------------------------------------------------------------------------------------------
+def log_likelihood(action: ndarray, center: ndarray, log_noise: ndarray) -> ndarray:
+    """log of the density of independent normal distributions, a row each."""
+    off = (action - center) * np.exp(-log_noise)
+    return -0.5 * np.sum(off * off, axis=-1) - np.sum(log_noise) - 0.5 * len(log_noise) * np.float32(np.log(2 * np.pi))
+
+
+def divergence(center: ndarray, log_noise: ndarray, other: ndarray, other_log_noise: ndarray) -> float:
+    """Mean Kullback-Leibler divergence of normal distributions from others."""
+    variance, wider = np.exp(2.0 * log_noise), np.exp(2.0 * other_log_noise)
+    apart = (center - other) ** 2
+    each = other_log_noise - log_noise + (variance + apart) / (2.0 * wider) - 0.5
+    return float(np.mean(np.sum(each, axis=-1)))
+
+
+def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -> Float[ndarray, "steps robots"]:
+    """Generalised advantage estimates (Schulman et al. 2016); nothing is passed on over the end of an episode."""
+    out, ahead, beyond = np.zeros_like(rollout.reward), np.zeros_like(last), last
+    for k in range(len(out) - 1, -1, -1):
+        goes_on = (~rollout.done[k]).astype(out.dtype)
+        surprise = rollout.reward[k] + discount * goes_on * beyond - rollout.value[k]
+        ahead = surprise + discount * trace * goes_on * ahead
+        out[k], beyond = ahead, rollout.value[k]
+    return out
+
+
+def policy_loss(
+    actor: Weights, log_noise: ndarray, seen: ndarray, action: ndarray, before: ndarray, merit: ndarray, clip: float,
+    entropy: float,
+) -> tuple[float, list[ndarray], ndarray]:  # fmt: skip
+    """(clipped objective with an entropy bonus, negated; gradients of weights and noise; means of the actions)."""
+    given = layers_of(actor, seen)
+    center = given[-1]
+    ratio = np.exp(log_likelihood(action, center, log_noise) - before)
+    free, cut = ratio * merit, np.clip(ratio, 1.0 - clip, 1.0 + clip) * merit
+    loss = -float(np.mean(np.minimum(free, cut))) - entropy * float(np.sum(log_noise))
+    pull = np.where(free <= cut, -free / len(free), 0.0).astype(center.dtype)[:, None]  # by the log-likelihood
+    inverse = np.exp(-2.0 * log_noise)
+    off = action - center
+    by_noise = np.sum(pull * (off * off * inverse - 1.0), axis=0) - entropy
+    return loss, [*backward(actor, given, pull * off * inverse), by_noise.astype(center.dtype)], center
+
+
+def value_loss(critic: Weights, seen: ndarray, target: ndarray) -> tuple[float, list[ndarray]]:
+    """(half the mean squared error, gradients)."""
+    given = layers_of(critic, seen)
+    off = given[-1] - target
+    return 0.5 * float(np.mean(off * off)), backward(critic, given, off / np.asarray(len(off), off.dtype))
+
+
+def _flat(weights: Weights) -> list[ndarray]:
+    return [x for layer in weights for x in layer]

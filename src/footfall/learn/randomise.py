@@ -1,0 +1,82 @@
+"""Domain randomisation: how robots differ from each other, drawn anew for every episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import InputError, unknown
+from footfall.robot.description import Robot
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Randomisation:
+    """Ranges to draw from, each (least, most); ``Randomisation.none()`` draws nothing but the command.
+
+    friction: of the ground. mass, stiffness, damping: factors of the trunk's mass and of the gains. push: impulses
+    [N s] on the trunk in a level direction of chance, one in every ``push_every`` seconds. joints: offsets at the start
+    [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
+    """
+
+    friction: Range = (0.5, 1.1)
+    mass: Range = (0.85, 1.3)
+    stiffness: Range = (0.9, 1.1)
+    damping: Range = (0.9, 1.1)
+    push: Range = (0.0, 3.0)
+    push_every: float = 4.0
+    joints: Range = (-0.1, 0.1)
+    factors: Mapping[str, Range] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in RANGES:
+            object.__setattr__(self, key, checked_range(getattr(self, key), key))
+        for key in ("friction", "mass", "stiffness", "damping"):
+            if getattr(self, key)[0] <= 0:
+                raise InputError(f"{key} must be drawn above 0, got {getattr(self, key)}")
+        if self.push[0] < 0 or not self.push_every > 0:
+            raise InputError("pushes must be 0 or more, and come every so many seconds")
+        object.__setattr__(self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()})
+
+    @staticmethod
+    def none() -> Randomisation:
+        one = (1.0, 1.0)
+        return Randomisation((0.8, 0.8), one, one, one, (0.0, 0.0), joints=(0.0, 0.0))
+
+    @staticmethod
+    def from_option(option: Any) -> Randomisation:
+        """True: as it is; False or None: none; a mapping: changed ranges, the rest as it is."""
+        if isinstance(option, Randomisation):
+            return option
+        if isinstance(option, Mapping):
+            known = [f.name for f in fields(Randomisation)]
+            for key in option:
+                if key not in known:
+                    raise unknown("randomisation", key, known)
+            return Randomisation(**option)
+        if option is None or isinstance(option, (bool, np.bool_)):
+            return Randomisation() if option else Randomisation.none()
+        raise InputError(f"randomise must be True, False, or ranges by name, got {option!r}")
+
+    def paths(self, robot: Robot) -> tuple[str, ...]:
+        """The parameters that differ between robots."""
+        return ("ground.friction", f"{robot.links[0].name}.mass", *self.factors)
+
+
+RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints")
+
+
+def checked_range(value: Any, what: str) -> Range:
+    """Two finite numbers in order; one number is a range of nothing."""
+    try:
+        low, high = (value, value) if np.ndim(value) == 0 else value
+        low, high = float(low), float(high)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not (np.isfinite([low, high]).all() and low <= high):
+        raise InputError(f"{what} must be a range (least, most), got {value!r}")
+    return low, high

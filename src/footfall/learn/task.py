@@ -1,0 +1,170 @@
+"""The task of ``footfall/Walk-v0``: follow a velocity on flat ground. What is rewarded, and what counts as a fall.
+
+Written for one robot in plain NumPy, and compiled for many: a robot is judged alike alone and in any batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.batch.lean import Lean
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.policy import Drive
+from footfall.errors import InputError, unknown
+from footfall.gait import tuned
+from footfall.gait.pattern import clock_phase, stance, trot
+from footfall.identity import digest_of
+from footfall.kinematics.forward import foot_positions
+from footfall.robot.description import Robot
+from footfall.simulate.actuators import JointModel, joint_forces
+from footfall.spatial.quaternion import to_rotation
+
+# What a second of each is worth. The first three are at most 1 and are to be had, the others are to be avoided.
+WEIGHTS: Mapping[str, float] = {
+    "tracking": 1.5,  # exp(-|velocity - command|² / (0.2 m/s)²), forward and sideways
+    "turning": 0.5,  # exp(-(turn - command)² / (0.4 rad/s)²)
+    "gait": 1.0,  # part of the feet that are down and up as the clock says
+    "clearance": -2.0,  # squared lack of height of swinging feet, in parts of the swing's height
+    "upright": -2.0,  # squared sine of the trunk's lean
+    "height": -30.0,  # squared error of the trunk's height, in parts of it
+    "bounce": -1.0,  # squared vertical speed [m²/s²]
+    "rocking": -0.05,  # squared roll and pitch rate [rad²/s²]
+    "smoothness": -0.1,  # squared change of the action
+    "posture": -0.2,  # squared joint offsets from standing [rad²]
+    "energy": -2e-3,  # mechanical power of the motors [W], none given back
+    "fall": -50.0,  # the tick of a fall
+}
+_SPEED, _TURN = 0.2, 0.4  # errors that are worth 1/e [m/s], [rad/s]
+
+
+@dataclass(frozen=True)
+class Driven:
+    """PD around the action in its memory, which the environment writes between ticks.
+
+    ``last``: the action before it; ``gains``: factors of stiffness and damping.
+    """
+
+    drive: Drive
+
+    @property
+    def rate(self) -> float:
+        return self.drive.rate
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        return {"action": np.zeros(robot.nj), "last": np.zeros(robot.nj), "gains": np.ones(2)}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        return self.drive.command(robot, memory["action"], memory["gains"]), memory
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What comes of a tick."""
+
+    observation: Float[ndarray, "no"]
+    terms: dict[str, float]  # of the reward, weighted
+    reward: float
+    fallen: float  # 1 or 0
+    velocity: Float[ndarray, "3"]  # forward, sideways [m/s], turn [rad/s], in the heading's axes
+    contact: Float[ndarray, "nf"]  # 1 where a foot is down
+
+
+@dataclass(frozen=True, eq=False)
+class WalkTask:
+    """A robot, its drive, and what its walking is worth. ``weights`` change those of ``WEIGHTS``.
+
+    dt: physics step [s]. lean: more than so many degrees is a fall, as is a trunk below 0.4 of its standing height.
+    """
+
+    robot: Robot
+    drive: Drive = field(default_factory=Drive)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    dt: float = 4e-3
+    swing_height: float = 0.05  # of the feet [m]
+    lean: float = 50.0
+
+    def __post_init__(self) -> None:
+        for key, value in self.weights.items():
+            if key not in WEIGHTS:
+                raise unknown("term of the reward", key, WEIGHTS)
+            if not np.isfinite(value):
+                raise InputError(f"the weight of {key} must be finite, got {value}")
+        if "stand" not in self.robot.poses or len(self.robot.feet) != 4:
+            raise InputError(f"walking needs four feet and a pose 'stand', which robot '{self.robot.name}' has not")
+        object.__setattr__(self, "weights", {**WEIGHTS, **self.weights})
+
+    @staticmethod
+    def of(robot: Robot, **options: Any) -> WalkTask:
+        """The task with gains that are known to carry the robot, or in proportion to its weight."""
+        known = tuned.choices(robot.name, "trot")
+        gains = tuned.for_robot(robot, "trot", known[0]) if known else None
+        weight = 9.81 * robot.mass
+        kp, kd = (gains.kp, gains.kd) if gains else (0.5 * weight, 0.012 * weight)
+        return WalkTask(robot, Drive(trot(period=0.4, duty=0.55), kp, kd), **options)
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
+
+
+def judge(task: WalkTask, lean: Lean, command: Command) -> Judged:
+    """Look at a robot after a tick in which it followed a command with the action in its memory."""
+    robot, drive, memory = task.robot, task.drive, lean.memory
+    t = lean.tick / drive.rate
+    sensed = Sensed(lean.q, lean.v, lean.forces[: robot.nf])
+    R = to_rotation(lean.q[3:7])
+    velocity, height = heading_velocity(R, lean.v), lean.q[2]
+    stand = robot.poses["stand"]
+    low = 0.4 * stand.height
+    fine = (R[2, 2] > np.cos(np.radians(task.lean))) & (height > low) & np.isfinite(np.sum(lean.v))
+    contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
+    joints, rates = lean.q[robot.nq - robot.nj :], lean.v[robot.nv - robot.nj :]
+    asked = drive.command(robot, memory["action"], memory["gains"])
+    motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
+    step = memory["action"] - memory["last"]
+    aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
+    values = {
+        "tracking": np.exp(-np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
+        "turning": np.exp(-missed * missed / _TURN**2),
+        "gait": np.sum(np.where(stance(drive.gait, clock_phase(drive.gait, t)) > 0.5, contact, 1.0 - contact)) / 4.0,
+        "clearance": clearance_error(task, t, lean.q),
+        "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
+        "height": (height / stand.height - 1.0) ** 2,
+        "bounce": (R[2] @ lean.v[3:6]) ** 2,
+        "rocking": lean.v[0] * lean.v[0] + lean.v[1] * lean.v[1],
+        "smoothness": np.sum(step * step),
+        "posture": np.sum((joints - stand.joints) ** 2),
+        "energy": np.sum(np.maximum(motor * rates, 0.0)),
+        "fall": np.where(fine, 0.0, 1.0),
+    }
+    terms = {key: task.weights[key] / drive.rate * value for key, value in values.items()}
+    observation = drive.observe(robot, t, sensed, command, memory["action"])
+    return Judged(observation, terms, sum(terms.values()), np.where(fine, 0.0, 1.0), velocity, contact)
+
+
+def heading_velocity(R_WB: Float[ndarray, "3 3"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3"]:
+    """Forward and sideways speed [m/s] and turn rate [rad/s] in level axes that look where the trunk looks."""
+    length = np.sqrt(R_WB[0, 0] * R_WB[0, 0] + R_WB[1, 0] * R_WB[1, 0] + 1e-12)
+    c, s = R_WB[0, 0] / length, R_WB[1, 0] / length
+    v_W, omega_W = R_WB @ v[3:6], R_WB @ v[:3]
+    return np.stack([c * v_W[0] + s * v_W[1], c * v_W[1] - s * v_W[0], omega_W[2]])
+
+
+def clearance_error(task: WalkTask, t: float, q: Float[ndarray, "nq"]) -> Any:
+    """Mean over the feet of the squared lack of height in a swing, in parts of its height, whose path is a sine's."""
+    gait = task.drive.gait
+    phase = clock_phase(gait, t)
+    swing = np.clip((phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
+    wanted = task.swing_height * np.sin(np.pi * swing)
+    radii = np.array([foot.radius for foot in task.robot.feet])
+    lack = np.maximum(wanted - (foot_positions(task.robot, q)[:, 2] - radii), 0.0) / task.swing_height
+    return np.sum(lack * lack) / 4.0

@@ -1,0 +1,182 @@
+"""``footfall/Walk-v0``: a quadruped follows a velocity that changes from episode to episode. Gymnasium environments.
+
+    import gymnasium, footfall.learn
+    env = gymnasium.make("footfall/Walk-v0")
+    many = gymnasium.make_vec("footfall/Walk-v0", num_envs=2048)
+
+Observation (``control.policy.Drive.parts``): angular velocity, direction of gravity, command, joints from standing,
+their rates, last action, clock. Action: joint offsets around standing in [-1, 1], held by PD for a tick of 20 ms. An
+episode ends with a fall (terminated) or at its time limit (truncated). ``info`` holds every term of the reward, whose
+sum is the reward, as ``reward_NAME``, and the velocity; that of a reset, what was drawn for the episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import InputError, MissingExtraError
+from footfall.learn.lanes import WalkLanes
+from footfall.learn.task import Judged, WalkTask
+from footfall.robot.description import Robot
+from footfall.robot.loading import load
+
+try:
+    import gymnasium
+    from gymnasium.utils import seeding
+    from gymnasium.vector import AutoresetMode
+    from gymnasium.vector.utils import batch_space
+except ImportError:
+    raise MissingExtraError("a learning environment", "learn", "gymnasium") from None
+
+RATE = 50
+
+
+def _lanes(robot: Robot | str, task: WalkTask | None, n: int, options: dict[str, Any]) -> WalkLanes:
+    if int(n) != n or n < 1:
+        raise InputError(f"a vector environment needs at least one robot, got num_envs = {n}")
+    if task is None:
+        task = WalkTask.of(load(robot) if isinstance(robot, str) else robot, weights=options.pop("weights", {}))
+    elif options.pop("weights", None):
+        raise InputError("give the weights to the task")
+    return WalkLanes(task, int(n), **options)
+
+
+def _spaces(task: WalkTask) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+    """(of observations, of actions)."""
+    most = task.drive.bounds(task.robot).astype(np.float32)
+    one = np.ones(task.robot.nj, np.float32)
+    return gymnasium.spaces.Box(-most, most, dtype=np.float32), gymnasium.spaces.Box(-one, one, dtype=np.float32)
+
+
+def _told(judged: Judged) -> dict[str, ndarray]:
+    """The info of a tick, with a lane axis."""
+    terms = {f"reward_{key}": value for key, value in judged.terms.items()}
+    return {**terms, "velocity": judged.velocity, "contact": judged.contact}
+
+
+class WalkEnv(gymnasium.Env):
+    """One robot: a batch of one, so that it moves as it would among thousands.
+
+    robot: a library robot's name or a Robot. task: gains, weights, steps (``WalkTask``). Options: command, randomise,
+    seconds, dtype, threads (``WalkLanes``), weights of the reward.
+    """
+
+    metadata = {"render_modes": [], "render_fps": RATE}  # noqa: RUF012
+
+    def __init__(
+        self, robot: Robot | str = "mini_cheetah", task: WalkTask | None = None, render_mode: None = None, **options: Any
+    ) -> None:
+        if render_mode is not None:
+            raise InputError("footfall/Walk-v0 draws nothing: replay a policy with footfall.report.replay")
+        self.lanes = _lanes(robot, task, 1, {"threads": 1, **options})
+        self.observation_space, self.action_space = _spaces(self.lanes.task)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.lanes.generators = [self.np_random]
+        self.lanes.begin([0])
+        drawn = {key: _only(value) for key, value in self.lanes.episode(slice(None)).items()}
+        return _only(self.lanes.look(slice(None)).observation.astype(np.float32)), drawn
+
+    def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
+        done = self.lanes.tick(np.asarray(action)[None])
+        told = {key: _only(value) for key, value in _told(done.judged).items()}
+        observation = _only(done.judged.observation.astype(np.float32))
+        late = bool(done.late[0] and not done.fallen[0])
+        return observation, float(done.judged.reward[0]), bool(done.fallen[0]), late, told  # type: ignore[index]
+
+
+def _only(array: ndarray) -> Any:
+    """The one lane's value, in memory of its own."""
+    return array[0].copy() if array.ndim > 1 else array[0]
+
+
+class WalkVectorEnv(gymnasium.vector.VectorEnv):
+    """Thousands of robots on SIMD lanes and threads. A lane that is done is reset in the same step.
+
+    Lane k is seeded with seed + k and equals a ``WalkEnv`` with that seed bit for bit. Options as for ``WalkEnv``.
+    """
+
+    metadata = {"render_modes": [], "render_fps": RATE, "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(
+        self, num_envs: int = 1, robot: Robot | str = "mini_cheetah", task: WalkTask | None = None, **options: Any
+    ) -> None:
+        self.lanes = _lanes(robot, task, num_envs, options)
+        self.num_envs = self.lanes.n
+        self.single_observation_space, self.single_action_space = _spaces(self.lanes.task)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ndarray, dict[str, Any]]:
+        """Begin anew, with seeds seed, seed + 1, ... or one given for each; ``options["reset_mask"]``: some lanes."""
+        which = _mask((options or {}).get("reset_mask"), self.num_envs)
+        self._seed(seed, which)
+        self.lanes.begin(which)
+        infos: dict[str, Any] = {}
+        mask = np.isin(np.arange(self.num_envs), which)
+        _add(infos, self.lanes.episode(which), mask)
+        return self.lanes.look(slice(None)).observation.astype(np.float32), infos
+
+    def _seed(self, seed: int | Sequence[int | None] | None, which: ndarray) -> None:
+        if seed is None or isinstance(seed, (int, np.integer)):
+            seeds: Sequence[int | None] = [None if seed is None else int(seed) + k for k in range(self.num_envs)]
+        else:
+            seeds = seed
+        if len(seeds) != self.num_envs:
+            raise InputError(f"{self.num_envs} robots need as many seeds, got {len(seeds)}")
+        fresh = not self.lanes.generators
+        made = [None if fresh else generator for generator in (self.lanes.generators or [None] * self.num_envs)]
+        for k in range(self.num_envs) if fresh else which:
+            if made[k] is None or seeds[k] is not None:
+                made[k] = seeding.np_random(seeds[k])[0]
+        self.lanes.generators = made  # type: ignore[assignment]
+
+    def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, Any]]:
+        done = self.lanes.tick(actions)
+        terminated, truncated = done.fallen, done.late & ~done.fallen
+        over = terminated | truncated
+        observation = done.judged.observation.astype(np.float32)
+        told, infos = _told(done.judged), {}
+        if not over.all():
+            _add(infos, {key: value[~over] for key, value in told.items()}, ~over)
+        if over.any():
+            which = np.flatnonzero(over)
+            final = np.full(self.num_envs, None, dtype=object)
+            for k in which:
+                final[k] = observation[k].copy()
+            infos["final_obs"], infos["_final_obs"] = final, over.copy()
+            last: dict[str, Any] = {}
+            _add(last, {key: value[over] for key, value in told.items()}, over)
+            infos["final_info"], infos["_final_info"] = last, over.copy()
+            self.lanes.begin(which)
+            observation[which] = self.lanes.look(which).observation
+            _add(infos, self.lanes.episode(which), over)
+        reward = np.asarray(done.judged.reward, dtype=float)
+        return observation, reward, terminated, truncated, infos
+
+
+def _mask(mask: Any, n: int) -> ndarray:
+    """The lanes that a mask names; all without one."""
+    if mask is None:
+        return np.arange(n)
+    if not isinstance(mask, np.ndarray) or mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
+        raise InputError(f"reset_mask must be {n} truth values, at least one of them true")
+    return np.flatnonzero(mask)
+
+
+def _add(infos: dict[str, Any], values: Mapping[str, ndarray], mask: ndarray) -> None:
+    """Gymnasium's infos of a vector: an array over all lanes, and under ``_key`` which lanes have the value."""
+    for key, value in values.items():
+        if mask.all():
+            array = np.array(value)
+        else:
+            array = np.zeros((len(mask), *value.shape[1:]), value.dtype)
+            array[mask] = value
+        infos[key], infos[f"_{key}"] = array, mask.copy()
