@@ -18,11 +18,11 @@ from footfall.batch.batch import Batch
 from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
 from footfall.learn.randomise import Randomisation, checked_range
-from footfall.learn.task import Driven, Judged, WalkTask, judge
+from footfall.learn.task import Driven, Judged, WalkTask, judge, lowest_foot
 from footfall.trace import tree
 
 COMMANDS = ("forward", "sideways", "turn")
-RANGES: Mapping[str, tuple[float, float]] = {"forward": (0.0, 0.6), "sideways": (-0.2, 0.2), "turn": (-0.4, 0.4)}
+RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways": (-0.25, 0.25), "turn": (-0.6, 0.6)}
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class WalkLanes:
             threads=threads, dt=task.dt,
         )  # fmt: skip
         self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
+        self._lowest = compiling.compile(lowest_foot, self.robot, target="batch", dtype=dtype)
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
         self.next_push = np.zeros(n, dtype=int)
         self.generators: list[np.random.Generator] = []
@@ -93,7 +94,7 @@ class WalkLanes:
         batch.state.tick[lanes] = np.floor(chance[:, 7] * cycle)
         offsets = within(ranges.joints, chance[:, 9 : 9 + nj])
         batch.state.q[lanes, self.robot.nq - nj :] += offsets
-        batch.state.q[lanes, 2] += 0.15 * np.abs(offsets).max(axis=1)  # clear of the ground
+        batch.state.q[lanes, 2] -= self._lowest(batch.state.q[lanes])  # no foot in the ground
         batch.push[lanes] = 0.0
         self.age[lanes] = 0
         self.next_push[lanes] = np.floor(chance[:, 8] * ranges.push_every * self.task.drive.rate)

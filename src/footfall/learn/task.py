@@ -26,10 +26,11 @@ from footfall.robot.description import Robot
 from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.spatial.quaternion import to_rotation
 
-# What a second of each is worth. The first three are at most 1 and are to be had, the others are to be avoided.
+# What a second of each is worth. The first three are at most 1 and are to be had, the others are to be avoided; none of
+# those costs more than ``WORST`` a second, so that one wild robot does not drown the others.
 WEIGHTS: Mapping[str, float] = {
-    "tracking": 1.5,  # exp(-|velocity - command|² / (0.2 m/s)²), forward and sideways
-    "turning": 0.5,  # exp(-(turn - command)² / (0.4 rad/s)²)
+    "tracking": 1.5,  # 1 / (1 + e²), e the error of the forward and sideways velocity in 0.1 m/s
+    "turning": 0.5,  # 1 / (1 + e²), e the error of the turn rate in 0.2 rad/s
     "gait": 1.0,  # part of the feet that are down and up as the clock says
     "clearance": -2.0,  # squared lack of height of swinging feet, in parts of the swing's height
     "upright": -2.0,  # squared sine of the trunk's lean
@@ -41,7 +42,9 @@ WEIGHTS: Mapping[str, float] = {
     "energy": -2e-3,  # mechanical power of the motors [W], none given back
     "fall": -50.0,  # the tick of a fall
 }
-_SPEED, _TURN = 0.2, 0.4  # errors that are worth 1/e [m/s], [rad/s]
+WORST = 10.0
+_SPEED, _TURN = 0.1, 0.2  # errors that are worth a half [m/s], [rad/s]
+_WILD = 300.0  # length of a velocity that no robot has
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class WalkTask:
     robot: Robot
     drive: Drive = field(default_factory=Drive)
     weights: Mapping[str, float] = field(default_factory=dict)
-    dt: float = 4e-3
+    dt: float = 2e-3
     swing_height: float = 0.05  # of the feet [m]
     lean: float = 50.0
 
@@ -125,7 +128,7 @@ def judge(task: WalkTask, lean: Lean, command: Command) -> Judged:
     velocity, height = heading_velocity(R, lean.v), lean.q[2]
     stand = robot.poses["stand"]
     low = 0.4 * stand.height
-    fine = (R[2, 2] > np.cos(np.radians(task.lean))) & (height > low) & np.isfinite(np.sum(lean.v))
+    fine = (R[2, 2] > np.cos(np.radians(task.lean))) & (height > low) & (lean.v @ lean.v < _WILD**2)
     contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
     joints, rates = lean.q[robot.nq - robot.nj :], lean.v[robot.nv - robot.nj :]
     asked = drive.command(robot, memory["action"], memory["gains"])
@@ -133,8 +136,8 @@ def judge(task: WalkTask, lean: Lean, command: Command) -> Judged:
     step = memory["action"] - memory["last"]
     aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
     values = {
-        "tracking": np.exp(-np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
-        "turning": np.exp(-missed * missed / _TURN**2),
+        "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
+        "turning": 1.0 / (1.0 + missed * missed / _TURN**2),
         "gait": np.sum(np.where(stance(drive.gait, clock_phase(drive.gait, t)) > 0.5, contact, 1.0 - contact)) / 4.0,
         "clearance": clearance_error(task, t, lean.q),
         "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
@@ -146,9 +149,17 @@ def judge(task: WalkTask, lean: Lean, command: Command) -> Judged:
         "energy": np.sum(np.maximum(motor * rates, 0.0)),
         "fall": np.where(fine, 0.0, 1.0),
     }
-    terms = {key: task.weights[key] / drive.rate * value for key, value in values.items()}
+    worth = {key: task.weights[key] * value for key, value in values.items() if key != "fall"}
+    terms = {key: np.maximum(value, -WORST) / drive.rate for key, value in worth.items()}
+    terms["fall"] = task.weights["fall"] / drive.rate * values["fall"]
     observation = drive.observe(robot, t, sensed, command, memory["action"])
     return Judged(observation, terms, sum(terms.values()), np.where(fine, 0.0, 1.0), velocity, contact)
+
+
+def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Any:
+    """Height of the lowest foot over flat ground [m]; below zero where it is in it."""
+    heights = foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
+    return np.minimum(np.minimum(heights[0], heights[1]), np.minimum(heights[2], heights[3]))
 
 
 def heading_velocity(R_WB: Float[ndarray, "3 3"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3"]:
