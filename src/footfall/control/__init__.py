@@ -11,11 +11,12 @@ from footfall.control.locomotion import Locomotion
 from footfall.control.lqr import LqrStand, StandWeights, regulate
 from footfall.control.named import on_command
 from footfall.control.plan_follower import PlanFollower
+from footfall.control.policy import Drive, Policy
 from footfall.control.posture import standing_joints, standing_state
 
 __all__ = [
-    "ChangingPD", "Command", "ComputedTorque", "Controller", "Estimated", "Estimator", "FootImpedance",
+    "ChangingPD", "Command", "ComputedTorque", "Controller", "Drive", "Estimated", "Estimator", "FootImpedance",
     "FunctionController", "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "LqrStand",
-    "PlanFollower", "Sensed", "StandWeights", "controller", "on_command", "regulate", "standing_joints",
+    "PlanFollower", "Policy", "Sensed", "StandWeights", "controller", "on_command", "regulate", "standing_joints",
     "standing_state",
 ]  # fmt: skip

@@ -9,7 +9,8 @@ from footfall.control.foot_impedance import FootImpedance
 from footfall.control.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint_pd import JointPD
 from footfall.control.locomotion import Locomotion
-from footfall.errors import unknown
+from footfall.control.policy import Policy
+from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
 
 ON_A_GAIT: dict[str, Callable[[JointPD], Any]] = {  # follow a gait's own paths, open loop
@@ -18,7 +19,8 @@ ON_A_GAIT: dict[str, Callable[[JointPD], Any]] = {  # follow a gait's own paths,
     "computed_torque": ComputedTorque,
     "impedance": FootImpedance,
 }
-ON_COMMAND = ("balance", "mpc", "whole_body")  # follow a velocity command
+LEARNED = "learned"  # by a policy that comes with footfall
+ON_COMMAND = (LEARNED, "balance", "mpc", "whole_body")  # follow a velocity command
 NAMES = ("hold", *ON_A_GAIT, *ON_COMMAND, "lqr")
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},
@@ -34,8 +36,16 @@ def schedule(name: str) -> Gait:
     return named(name, **_SCHEDULES.get(name, {}))
 
 
-def on_command(name: str, gait: str = "trot", **options: Any) -> Locomotion:
-    """A controller that follows a velocity command: ``balance``, ``mpc`` or ``whole_body``."""
+def on_command(name: str, gait: str = "trot", robot: str = "mini_cheetah", **options: Any) -> Locomotion | Policy:
+    """A controller that follows a velocity command: ``learned``, ``balance``, ``mpc`` or ``whole_body``.
+
+    A learned one has its own rate and gait, and fits one robot; options are those of ``Locomotion``.
+    """
     if name not in ON_COMMAND:
         raise unknown("controller on command", name, ON_COMMAND)
-    return Locomotion(gait=schedule(gait), stage=name, **options)
+    if name != LEARNED:
+        return Locomotion(gait=schedule(gait), stage=name, **options)
+    policy = Policy.load(robot)
+    if gait != policy.gait.name:
+        raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")
+    return policy

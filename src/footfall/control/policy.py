@@ -110,6 +110,15 @@ class Policy:
     def rate(self) -> float:
         return self.drive.rate
 
+    @property
+    def gait(self) -> Gait:
+        """The clock that it hears."""
+        return self.drive.gait
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Joints to start from [rad]."""
+        return _stand(robot)
+
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the last action."""
         size, seen = len(self.weights[-1][1]), len(self.drive.bounds(robot))

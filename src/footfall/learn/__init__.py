@@ -1,8 +1,8 @@
 """Learning to walk: Gymnasium's ``footfall/Walk-v0``, and a PPO in plain NumPy that solves it.
 
 Importing this registers the environment: ``gymnasium.make("footfall/Walk-v0")``; or in one go,
-``gymnasium.make("footfall.learn:footfall/Walk-v0")``. The environments need the extra ``learn``; a learned ``Policy`` is
-a controller as any other and needs nothing.
+``gymnasium.make("footfall.learn:footfall/Walk-v0")``. The environments need the extra ``learn``; a learned ``Policy``
+is a controller as any other and needs nothing.
 """
 
 from importlib import import_module

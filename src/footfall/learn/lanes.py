@@ -78,6 +78,7 @@ class WalkLanes:
         nj, extra = self.robot.nj, list(ranges.factors)
         chance = np.array([self.generators[k].random(9 + nj + len(extra)) for k in lanes])
         batch = self.batch
+        state: Any = batch.state
         batch.reset(lanes)
         for k, key in enumerate(COMMANDS):
             batch.command[key][lanes] = within(self.ranges[key], chance[:, k])
@@ -89,12 +90,12 @@ class WalkLanes:
             factor = within(ranges.factors[path], chance[:, 9 + nj + k])
             batch.set({path: factor.reshape(-1, *([1] * nominal.ndim)) * nominal}, lanes)
         gains = [within(ranges.stiffness, chance[:, 5]), within(ranges.damping, chance[:, 6])]
-        batch.state.memory["gains"][lanes] = np.stack(gains, axis=1)
+        state.memory["gains"][lanes] = np.stack(gains, axis=1)
         cycle = round(self.task.drive.gait.period * self.task.drive.rate)
-        batch.state.tick[lanes] = np.floor(chance[:, 7] * cycle)
+        state.tick[lanes] = np.floor(chance[:, 7] * cycle)
         offsets = within(ranges.joints, chance[:, 9 : 9 + nj])
-        batch.state.q[lanes, self.robot.nq - nj :] += offsets
-        batch.state.q[lanes, 2] -= self._lowest(batch.state.q[lanes])  # no foot in the ground
+        state.q[lanes, self.robot.nq - nj :] += offsets
+        state.q[lanes, 2] -= self._lowest(state.q[lanes])  # no foot in the ground
         batch.push[lanes] = 0.0
         self.age[lanes] = 0
         self.next_push[lanes] = np.floor(chance[:, 8] * ranges.push_every * self.task.drive.rate)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -17,8 +18,8 @@ Weights = list[tuple[ndarray, ndarray]]  # (W, b) of every layer
 
 def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtype: type = np.float32) -> Weights:
     """Layers of given sizes with orthogonal columns of length √2, the last one's of length ``last``; no offsets."""
-    layers = []
-    for k, (a, b) in enumerate(zip(sizes, sizes[1:])):
+    layers: Weights = []
+    for k, (a, b) in enumerate(pairwise(sizes)):
         Q, R = np.linalg.qr(rng.normal(size=(max(a, b), min(a, b))))
         Q = Q * np.sign(np.diag(R))
         gain = last if k == len(sizes) - 2 else np.sqrt(2.0)

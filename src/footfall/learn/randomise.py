@@ -40,7 +40,9 @@ class Randomisation:
                 raise InputError(f"{key} must be drawn above 0, got {getattr(self, key)}")
         if self.push[0] < 0 or not self.push_every > 0:
             raise InputError("pushes must be 0 or more, and come every so many seconds")
-        object.__setattr__(self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()})
+        object.__setattr__(
+            self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()}
+        )
 
     @staticmethod
     def none() -> Randomisation:

@@ -74,9 +74,9 @@ class Judged:
     """What comes of a tick."""
 
     observation: Float[ndarray, "no"]
-    terms: dict[str, float]  # of the reward, weighted
-    reward: float
-    fallen: float  # 1 or 0
+    terms: dict[str, Any]  # of the reward, weighted
+    reward: Any
+    fallen: Any  # 1 or 0
     velocity: Float[ndarray, "3"]  # forward, sideways [m/s], turn [rad/s], in the heading's axes
     contact: Float[ndarray, "nf"]  # 1 where a foot is down
 

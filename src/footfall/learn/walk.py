@@ -68,14 +68,20 @@ class WalkEnv(gymnasium.Env):
     metadata = {"render_modes": [], "render_fps": RATE}  # noqa: RUF012
 
     def __init__(
-        self, robot: Robot | str = "mini_cheetah", task: WalkTask | None = None, render_mode: None = None, **options: Any
+        self,
+        robot: Robot | str = "mini_cheetah",
+        task: WalkTask | None = None,
+        render_mode: Any = None,
+        **options: Any,
     ) -> None:
         if render_mode is not None:
             raise InputError("footfall/Walk-v0 draws nothing: replay a policy with footfall.report.replay")
         self.lanes = _lanes(robot, task, 1, {"threads": 1, **options})
         self.observation_space, self.action_space = _spaces(self.lanes.task)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ndarray, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ndarray, dict[str, Any]]:
         super().reset(seed=seed)
         self.lanes.generators = [self.np_random]
         self.lanes.begin([0])
@@ -87,7 +93,7 @@ class WalkEnv(gymnasium.Env):
         told = {key: _only(value) for key, value in _told(done.judged).items()}
         observation = _only(done.judged.observation.astype(np.float32))
         late = bool(done.late[0] and not done.fallen[0])
-        return observation, float(done.judged.reward[0]), bool(done.fallen[0]), late, told  # type: ignore[index]
+        return observation, float(done.judged.reward[0]), bool(done.fallen[0]), late, told
 
 
 def _only(array: ndarray) -> Any:
@@ -132,18 +138,19 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         if len(seeds) != self.num_envs:
             raise InputError(f"{self.num_envs} robots need as many seeds, got {len(seeds)}")
         fresh = not self.lanes.generators
-        made = [None if fresh else generator for generator in (self.lanes.generators or [None] * self.num_envs)]
+        made: list[Any] = [None] * self.num_envs if fresh else list(self.lanes.generators)
         for k in range(self.num_envs) if fresh else which:
             if made[k] is None or seeds[k] is not None:
                 made[k] = seeding.np_random(seeds[k])[0]
-        self.lanes.generators = made  # type: ignore[assignment]
+        self.lanes.generators = made
 
     def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, Any]]:
         done = self.lanes.tick(actions)
         terminated, truncated = done.fallen, done.late & ~done.fallen
         over = terminated | truncated
         observation = done.judged.observation.astype(np.float32)
-        told, infos = _told(done.judged), {}
+        told = _told(done.judged)
+        infos: dict[str, Any] = {}
         if not over.all():
             _add(infos, {key: value[~over] for key, value in told.items()}, ~over)
         if over.any():
