@@ -17,5 +17,19 @@ def plain_bars(app, what, name, obj, options, lines):
         lines[k] = line.replace("|", "\\|")
 
 
+def replay_of_the_learned_trot(app, error):
+    """The page on learning shows the policy walking: the replay is made with the pages, not kept among the sources."""
+    if error is not None or app.builder.name != "html":
+        return
+    import footfall as ff
+    from footfall.report.replay import Replay, replay_page
+
+    walker = ff.control.Policy.load("mini_cheetah")
+    rec = ff.Simulation(ff.load("mini_cheetah"), walker, command=ff.Command(forward=0.4)).run(6.0)
+    with open(app.outdir / "learned-trot.html", "w") as file:
+        file.write(replay_page(Replay("a learned trot at 0.4 m/s", {"learned": rec})))
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("build-finished", replay_of_the_learned_trot)

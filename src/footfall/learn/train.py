@@ -17,6 +17,7 @@ from footfall.control.interface import Command
 from footfall.control.policy import Policy
 from footfall.errors import FootfallError, InputError
 from footfall.learn.evaluate import evaluate
+from footfall.learn.figures import curve_figure
 from footfall.learn.lanes import COMMANDS
 from footfall.learn.ppo import PPO, Settings
 from footfall.learn.walk import WalkVectorEnv
@@ -71,10 +72,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m footfall.learn.train", description="Learn to trot by PPO.")
     parser.add_argument("--robot", default="mini_cheetah", help="library name")
     parser.add_argument("--robots", type=int, default=1024, help="how many at once")
-    parser.add_argument("--iterations", type=int, default=300, help="of 24 ticks of every robot")
+    parser.add_argument("--iterations", type=int, default=400, help="of 24 ticks of every robot each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--speed", type=float, default=0.4, help="at which the policy is tried in the end [m/s]")
-    parser.add_argument("--out", type=Path, default=Path("trot.npz"), help="policy; the curve goes beside it as .csv")
+    parser.add_argument("--out", type=Path, default=Path("trot.npz"), help="policy; the curve goes beside it as .csv and .png")
     asked = parser.parse_args(arguments)
     try:
         return _train(asked)
@@ -98,6 +99,7 @@ def _train(asked: argparse.Namespace) -> int:
     policy = training.policy()
     policy.save(asked.out)
     training.save_curve(asked.out.with_suffix(".csv"))
+    curve_figure(training.curve).savefig(asked.out.with_suffix(".png"))
     found = evaluate(policy, training.env.lanes.robot, Command(forward=asked.speed))
     speeds = found.velocity[:, 0]
     print(f"{len(speeds)} robots at {asked.speed:g} m/s for 10 s: {speeds.mean():.3f} m/s ({speeds.min():.3f} to"
