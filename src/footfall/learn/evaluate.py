@@ -47,7 +47,7 @@ def evaluate(
     seconds: float = 10.0,
     after: float = 1.0,
     randomise: Any = True,
-    seed: int = 1000,
+    seed: int = 1_000_000,
     **options: Any,
 ) -> Evaluation:
     """Walk for some seconds under one command; what happens before ``after`` [s] does not count, falls aside."""

@@ -94,7 +94,7 @@ def _still(axis: Axes, rec: Recording, row: int) -> None:
     trunk = np.array([poses[0].point(corner) for corner in corners])
     axis.fill(trunk[:, 0] - here, trunk[:, 2], color="#5b6673", alpha=0.55, linewidth=0)
     axis.set_aspect("equal")
-    axis.set_xlim(-0.36, 0.36)
+    axis.set_xlim(-0.41, 0.34)
     axis.set_ylim(-0.03, 0.40)
     axis.set_xticks([])
     axis.set_yticks([])

@@ -100,6 +100,12 @@ class WalkLanes:
         self.age[lanes] = 0
         self.next_push[lanes] = np.floor(chance[:, 8] * ranges.push_every * self.task.drive.rate)
 
+    def stagger(self, rng: np.random.Generator) -> None:
+        """Let the present episodes be of any age: episodes that all began together would end together."""
+        passed = rng.integers(0, self.limit, self.n)
+        self.age += passed
+        self.next_push += passed
+
     def _pushed(self) -> None:
         """Pushes of the tick to come: an impulse is a force for one tick."""
         ranges, rate = self.randomisation, self.task.drive.rate

@@ -55,7 +55,7 @@ class Rollout:
     action: ndarray
     likelihood: ndarray  # log of it
     center: ndarray  # means of the actions' distributions
-    reward: ndarray
+    reward: ndarray  # with what was still to come where a time limit cut it off
     value: ndarray
     done: ndarray
 
@@ -86,7 +86,7 @@ class PPO:
     # -- one iteration -----------------------------------------------------------------------------------------------
     def iterate(self, watch: Callable[..., None] | None = None) -> dict[str, float]:
         """Act, then learn from it. ``watch`` is called after every step with what the environment gave."""
-        rollout = self._act(watch)
+        rollout, reward = self._act(watch)
         last = self._value(self.normaliser(self.observation))
         advantage = advantages(rollout, last, self.settings.discount, self.settings.trace)
         divergence = self._learn(rollout, advantage)
@@ -94,16 +94,17 @@ class PPO:
         self.samples += rollout.reward.size
         return {
             "iteration": self.iteration, "samples": self.samples, "cpu_seconds": time.process_time() - self.began,
-            "reward": float(rollout.reward.mean()), "noise": float(np.exp(self.log_noise).mean()),
+            "reward": reward, "noise": float(np.exp(self.log_noise).mean()),
             "rate": self.rate, "divergence": divergence,
         }  # fmt: skip
 
     def _value(self, seen: ndarray) -> ndarray:
         return layers_of(self.critic, seen)[-1][:, 0]
 
-    def _act(self, watch: Callable[..., None] | None) -> Rollout:
+    def _act(self, watch: Callable[..., None] | None) -> tuple[Rollout, float]:
+        """(what happened, mean reward)."""
         rows: list[tuple[ndarray, ...]] = []
-        raw = []
+        raw, earned = [], 0.0
         for _ in range(self.settings.steps):
             seen, deviation = self.normaliser(self.observation), np.exp(self.log_noise)
             raw.append(self.observation)
@@ -113,6 +114,7 @@ class PPO:
             self.observation, reward, terminated, truncated, infos = self.env.step(action)
             if watch is not None:
                 watch(reward, terminated, truncated, infos)
+            earned += float(reward.mean()) / self.settings.steps
             reward = reward.astype(np.float32)
             late = np.flatnonzero(truncated)
             if len(late):  # the world goes on after a time limit: what was still to come is estimated
@@ -121,7 +123,7 @@ class PPO:
             likelihood = log_likelihood(action, center, self.log_noise)
             rows.append((seen, action, likelihood, center, reward, value, terminated | truncated))
         self.normaliser.update(np.stack(raw))
-        return Rollout(*(np.stack(column) for column in zip(*rows)))
+        return Rollout(*(np.stack(column) for column in zip(*rows))), earned
 
     def _learn(self, rollout: Rollout, advantage: ndarray) -> float:
         count = rollout.reward.size

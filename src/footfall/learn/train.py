@@ -31,8 +31,7 @@ class Training:
     def __init__(self, robots: int = 1024, seed: int = 0, settings: Settings | None = None, **options: Any) -> None:
         self.env = WalkVectorEnv(robots, **options)
         self.ppo = PPO(self.env, settings, seed)
-        lanes = self.env.lanes  # episodes that all began together would end together
-        lanes.age[:] = np.random.default_rng(seed).integers(0, lanes.limit, robots)
+        self.env.lanes.stagger(np.random.default_rng(seed))
         self.curve: list[dict[str, float]] = []
 
     def iterate(self) -> dict[str, float]:
@@ -75,7 +74,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--iterations", type=int, default=400, help="of 24 ticks of every robot each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--speed", type=float, default=0.4, help="at which the policy is tried in the end [m/s]")
-    parser.add_argument("--out", type=Path, default=Path("trot.npz"), help="policy; the curve goes beside it as .csv and .png")
+    parser.add_argument(
+        "--out", type=Path, default=Path("trot.npz"), help="policy; the curve goes beside it as .csv and .png"
+    )
     asked = parser.parse_args(arguments)
     try:
         return _train(asked)
