@@ -7,13 +7,14 @@ import pytest
 
 import footfall as ff
 from footfall.control.interface import Command, Sensed
-from footfall.control.named import on_command
+from footfall.control.named import learned
 from footfall.control.policy import Drive, Policy, shipped
 from footfall.errors import InputError
 from footfall.gait.diagram import phases_of_recording
 from footfall.learn.evaluate import evaluate
 from footfall.learn.task import WalkTask, judge
 from footfall.learn.walk import WalkEnv
+from footfall.simulate.runfile import RunOptions, plan
 
 CHEETAH = ff.load("mini_cheetah")
 
@@ -65,12 +66,13 @@ def test_the_shipped_policy_turns_and_steps_aside(walker):
 
 
 def test_the_command_line_knows_it(walker):
-    policy = on_command("learned", robot="mini_cheetah")
-    assert isinstance(policy, Policy)
+    run = plan(CHEETAH, RunOptions("mini_cheetah", controller="learned"))
+    assert isinstance(run.simulation.controller, Policy)
+    assert run.commanded_speed == 0.4
     with pytest.raises(InputError, match="the gait 'trot' alone"):
-        on_command("learned", "walk")
+        learned("mini_cheetah", "walk")
     with pytest.raises(InputError, match="unknown policy 'xiling'"):
-        on_command("learned", robot="xiling")
+        learned("xiling")
     assert "mini_cheetah" in shipped()
 
 

@@ -19,9 +19,10 @@ ON_A_GAIT: dict[str, Callable[[JointPD], Any]] = {  # follow a gait's own paths,
     "computed_torque": ComputedTorque,
     "impedance": FootImpedance,
 }
-LEARNED = "learned"  # by a policy that comes with footfall
-ON_COMMAND = (LEARNED, "balance", "mpc", "whole_body")  # follow a velocity command
-NAMES = ("hold", *ON_A_GAIT, *ON_COMMAND, "lqr")
+ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
+LEARNED = "learned"  # a policy that comes with footfall
+FOLLOWING = (*ON_COMMAND, LEARNED)  # follow a velocity command
+NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr")
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},
     "walk": {"duty": 0.78, "period": 0.9},
@@ -36,15 +37,15 @@ def schedule(name: str) -> Gait:
     return named(name, **_SCHEDULES.get(name, {}))
 
 
-def on_command(name: str, gait: str = "trot", robot: str = "mini_cheetah", **options: Any) -> Locomotion | Policy:
-    """A controller that follows a velocity command: ``learned``, ``balance``, ``mpc`` or ``whole_body``.
-
-    A learned one has its own rate and gait, and fits one robot; options are those of ``Locomotion``.
-    """
+def on_command(name: str, gait: str = "trot", **options: Any) -> Locomotion:
+    """A controller that finds forces for a velocity command: ``balance``, ``mpc`` or ``whole_body``."""
     if name not in ON_COMMAND:
         raise unknown("controller on command", name, ON_COMMAND)
-    if name != LEARNED:
-        return Locomotion(gait=schedule(gait), stage=name, **options)
+    return Locomotion(gait=schedule(gait), stage=name, **options)
+
+
+def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
+    """The policy that comes with footfall for a robot; it has its own rate, and one gait."""
     policy = Policy.load(robot)
     if gait != policy.gait.name:
         raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")

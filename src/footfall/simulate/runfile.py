@@ -134,7 +134,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
-    if options.speed is None and options.controller in control_named.ON_COMMAND:
+    if options.speed is None and options.controller in control_named.FOLLOWING:
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
     command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
     start = standing_start(robot, controller, ground, command, options.drop)
@@ -163,10 +163,15 @@ def _controller(
             return lqr_stand(robot, rate=rate, dt=options.dt, friction=options.friction), None
         kp, kd = _gains(robot, options)
         return Hold("stand", kp, kd, rate), None
-    if options.controller in control_named.ON_COMMAND:
+    if options.controller in control_named.FOLLOWING:
         asked = [key for key in ("constants", "kp", "kd") if getattr(options, key) is not None]
         if asked:
             raise InputError(f"controller '{options.controller}' finds its own forces: it takes no {asked[0]}")
+        if options.controller == control_named.LEARNED:
+            if constants:
+                raise InputError(f"controller 'learned' has its own gait: it takes no {next(iter(constants))}")
+            policy = control_named.learned(robot.name, options.gait or "trot")
+            return policy, policy.gait
         moving = control_named.on_command(options.controller, options.gait or "trot", rate=rate)
         moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
         return moving, moving.gait

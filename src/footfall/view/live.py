@@ -12,7 +12,7 @@ import numpy as np
 
 from footfall.control.interface import Command
 from footfall.control.locomotion import LIMITS
-from footfall.control.named import ON_COMMAND
+from footfall.control.named import FOLLOWING
 from footfall.report.replay import look_from
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light
@@ -267,8 +267,8 @@ class LivePage:
         if np.isfinite(cost):
             numbers.append(f"cost of transport {cost:.2f}")
         lines = [f"**{driver.sim.robot.name}: {driver.status}**", " · ".join(numbers)]
-        if choice.controller not in ON_COMMAND:
-            lines.append(f"*{choice.controller} follows its gait alone: speeds act on {', '.join(ON_COMMAND)}.*")
+        if choice.controller not in FOLLOWING:
+            lines.append(f"*{choice.controller} follows its gait alone: speeds act on {', '.join(FOLLOWING)}.*")
         if isinstance(self.commander, Gamepad):
             lines.append("*gamepad*")
         if driver.recording is not None:
