@@ -82,6 +82,7 @@ class WalkEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ndarray, dict[str, Any]]:
+        """Begin an episode: (observation, what was drawn for it)."""
         super().reset(seed=seed)
         self.lanes.generators = [self.np_random]
         self.lanes.begin([0])
@@ -89,6 +90,7 @@ class WalkEnv(gymnasium.Env):
         return _only(self.lanes.look(slice(None)).observation.astype(np.float32)), drawn
 
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
+        """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
         done = self.lanes.tick(np.asarray(action)[None])
         told = {key: _only(value) for key, value in _told(done.judged).items()}
         observation = _only(done.judged.observation.astype(np.float32))
@@ -145,6 +147,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         self.lanes.generators = made
 
     def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, Any]]:
+        """Act for a tick on every lane; lanes that are done begin anew."""
         done = self.lanes.tick(actions)
         terminated, truncated = done.fallen, done.late & ~done.fallen
         over = terminated | truncated
