@@ -165,19 +165,6 @@ def test_bad_settings_say_what_is_wrong():
         ff.control.Locomotion().start(ff.load("mini_cheetah").replace(feet=()))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["mini_cheetah", "go2", "a1"])
-@pytest.mark.parametrize("direction", COMMANDS)
-@pytest.mark.parametrize("degrees", [0, 10])
-def test_the_matrix_of_robots_directions_and_slopes(name, direction, degrees):
-    robot = walker(name)
-    simulation, recording = walked(
-        robot, COMMANDS[direction], 10.0, ground=ff.contact.Plane.slope(degrees), start=on_slope(robot, degrees)
-    )
-    assert simulation.stopped is None
-    keeps_its_command(recording, COMMANDS[direction], after=2.0)
-
-
 @pytest.mark.parametrize("name", ["pd", "gravity", "computed_torque", "impedance"])
 def test_controllers_on_a_gait_trot_and_compile(name):
     from footfall.simulate.runfile import options_of
@@ -188,16 +175,3 @@ def test_controllers_on_a_gait_trot_and_compile(name):
     assert run.simulation.controller_is_compiled
     assert run.simulation.stopped is None
     assert recording.mean_speed(after=1.0) == pytest.approx(run.commanded_speed, rel=0.3)
-
-
-def test_gaits_are_switched_while_walking():
-    from footfall.control.named import schedule
-
-    robot, controller = walker("mini_cheetah"), ff.control.Locomotion()
-    simulation, _ = walked(robot, ff.Command(forward=0.35), 1.5, controller=controller)
-    for gait in ("walk", "bound", "trot"):
-        controller.switch(schedule(gait))
-        recording = simulation.run(2.0)
-        assert simulation.stopped is None
-        assert recording.distance > 0.2
-    np.testing.assert_allclose(simulation.carried.memory.delays, schedule("trot").delays)

@@ -13,6 +13,7 @@ import numpy as np
 
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.joint_level import Wrapped, weight_torques
+from footfall.control.joint_pd import check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
@@ -26,6 +27,10 @@ class FootImpedance(Wrapped):
     stiffness: float = 14.0  # [1/m]
     damping: float = 0.5  # [s/m]
     joint_kd: float = 0.02  # [N m s/rad] per kg
+
+    def __post_init__(self) -> None:
+        for key in ("stiffness", "damping", "joint_kd"):
+            check_gain(getattr(self, key), f"{key} of FootImpedance", ())
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint_pd import check_gain
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.mass_matrix import mass_matrix
@@ -26,7 +27,8 @@ def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
 
     Equal, not as felt: torques that follow the load would give way to a leaning trunk.
     """
-    down = np.where(sensed.forces[:, 2] > 0.02 * 9.81 * robot.mass, 1.0, 0.0)
+    load, least = sensed.forces[:, 2], 0.02 * 9.81 * robot.mass
+    down = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
     share = down / np.maximum(np.sum(down), 2.0)
     J = feet_jacobian(robot, sensed.q)[:, 5, robot.nv - robot.nj :]
     return -(share * (9.81 * robot.mass)) @ J
@@ -68,6 +70,9 @@ class ComputedTorque(Wrapped):
     """
 
     bandwidth: float = 85.0
+
+    def __post_init__(self) -> None:
+        check_gain(self.bandwidth, "bandwidth of ComputedTorque", ())
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any

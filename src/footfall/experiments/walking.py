@@ -19,11 +19,16 @@ from importlib.metadata import PackageNotFoundError, distribution
 from multiprocessing import get_context
 from pathlib import Path
 
+from numpy import ndarray
+
+from footfall.contact.ground import Ground
+from footfall.contact.heightfield import Heightfield
 from footfall.contact.terrain import named as ground_named
 from footfall.control.interface import Command
 from footfall.control.locomotion import Locomotion
 from footfall.control.named import on_command
 from footfall.errors import InputError
+from footfall.kinematics.forward import foot_positions
 from footfall.robot import library
 from footfall.robot.description import Robot
 from footfall.robot.urdf_mjcf import load_model
@@ -36,6 +41,7 @@ GROUNDS = ("plane", "slope:10", "rough:0.04")
 CONTACTS = ("compliant", "complementarity")
 SETTLED = 2.0  # [s], after which the mean is taken
 WITHIN = 0.2  # of the command
+_OFF_THE_PATCH = 2.0  # [m]
 _FILES = {"go2": "go2_description/urdf/go2.urdf", "a1": "a1_description/urdf/a1.urdf"}
 
 
@@ -92,14 +98,23 @@ def robot_of(name: str) -> Robot:
         return load_model(path, name=name)
 
 
+def _start(robot: Robot, moving: Locomotion, ground: Ground, command: Command) -> tuple[ndarray, ndarray]:
+    """Standing at rest; on rough ground beyond the level patch around the origin, so that a turn feels it too."""
+    q, v = standing_start(robot, moving, ground, command)
+    if isinstance(ground, Heightfield):
+        q[0] += _OFF_THE_PATCH
+        feet = zip(foot_positions(robot, q), robot.feet)
+        q[2] -= min(float(ground.distance(p_WF)) - foot.radius for p_WF, foot in feet)
+    return q, v
+
+
 def walk(case: Case, seconds: float = 10.0, controller: Locomotion | None = None) -> Walked:
     """Run one case."""
     robot, ground = robot_of(case.robot), ground_named(case.ground)
     moving = controller or on_command("whole_body")
     command = COMMANDS[case.command]
-    simulation = Simulation(
-        robot, moving, case.contact, ground, command=command, start=standing_start(robot, moving, ground, command)
-    )
+    start = _start(robot, moving, ground, command)
+    simulation = Simulation(robot, moving, case.contact, ground, command=command, start=start)
     recording = simulation.run(seconds)
     settled = min(SETTLED, 0.5 * recording.duration)
     stopped = simulation.stopped.message if simulation.stopped else None

@@ -64,12 +64,14 @@ class Rows:
         bad = np.flatnonzero(~good)
         return int(bad[0]) if len(bad) else len(self)
 
-    def culprit(self, row: int, joints: tuple[str, ...]) -> str:
+    def culprit(self, row: int, rig: Rig) -> str:
         """What is not finite in a row, in words."""
+        joints = rig.world.robot.joint_names
         for key in ("position", "velocity", "kp", "kd", "torque"):
             wrong = np.flatnonzero(~np.isfinite(getattr(self.command, key)[row]))
             if len(wrong):
-                return f"the controller asked for a {key} that is not finite at joint '{joints[wrong[0]]}'"
+                who = f"controller {_name(rig)} (tick {round(self.time[row] / rig.period) - 1})"
+                return f"{who} asked for a {key} that is not finite at joint '{joints[wrong[0]]}'"
         base = self.q.shape[1] - len(joints)
         for name, array, start in (("position", self.q, base), ("rate", self.v, self.v.shape[1] - len(joints))):
             wrong = np.flatnonzero(~np.isfinite(array[row]))
@@ -123,9 +125,9 @@ def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:
 
 
 def _name(rig: Rig) -> str:
-    """A user's function by its own name, whatever stands before it."""
+    """A user's function by its own name, whatever sensors and switches the simulation has put before it."""
     controller = rig.controller
-    while hasattr(controller, "inner"):
+    while type(controller).__module__.startswith("footfall.simulate.") and hasattr(controller, "inner"):
         controller = controller.inner
     return getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
 

@@ -48,9 +48,11 @@ class Recorder:
         if memory:
             self.meta["contact_misses"] = 0
         self._met, self._squares, self._rows = False, np.zeros(self.robot.nj), 0
+        self._logs = [(log, len(log)) for log in _logs(simulation.rig.controller)]
 
     def add(self, rows: Rows, stop: Stop | None) -> None:
-        """Keep rows, and say in an event why the run stopped."""
+        """Keep rows, what the controller has logged since, and say in an event why the run stopped."""
+        self._listen(np.inf if stop is None else stop.time)
         if stop is not None:
             self._new_events.append(Event(stop.time, stop.kind, stop.message))
             self.events.append(self._new_events[-1])
@@ -76,6 +78,14 @@ class Recorder:
         """Keep an event; it is written with the next rows."""
         self._new_events.append(event)
         self.events.append(event)
+
+    def _listen(self, until: float) -> None:
+        """New entries (time, words) of a controller's ``log`` become events; what is past a stop did not happen."""
+        for k, (log, heard) in enumerate(self._logs):
+            for time, words in log[heard if heard <= len(log) else 0 :]:  # a new start empties it
+                if time <= until:
+                    self.say(Event(float(time), "controller", str(words)))
+            self._logs[k] = (log, len(log))
 
     def _report_meetings(self, columns: dict[str, ndarray]) -> None:
         """Say in an event when links of the robot begin to overlap."""
@@ -152,6 +162,16 @@ def energies(
 ) -> tuple[float, float]:
     """(kinetic, potential) energy [J]."""
     return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
+
+
+def _logs(controller: Any) -> list[list[tuple[float, str]]]:
+    """Lists that a controller, or one that it wraps, logs in."""
+    found = []
+    while controller is not None:
+        if isinstance(getattr(controller, "log", None), list):
+            found.append(controller.log)
+        controller = getattr(controller, "inner", None)
+    return found
 
 
 def _meta(simulation: Simulation) -> dict[str, Any]:

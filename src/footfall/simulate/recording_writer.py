@@ -27,7 +27,7 @@ FORMAT = "1"
 CHUNK_ROWS = 256
 FLUSH_SECONDS = 1.0
 _ROS_KINDS = {"float64": "float64", "int64": "int64", "bool": "bool"}
-_LEVELS = {"fell": 4, "diverged": 4, "error": 4, "warning": 3}  # of foxglove.Log; 2 is info
+_LEVELS = {"fell": 4, "diverged": 4, "error": 4, "warning": 3, "controller": 3}  # of foxglove.Log; 2 is info
 _LOG_SCHEMA = {
     "title": "foxglove.Log",
     "type": "object",

@@ -225,7 +225,7 @@ class Simulation:
         elif good < len(rows) or (trouble is None and not _all_finite(after)):
             bad = min(good, len(rows) - 1)
             when = float(rows.time[bad]) if len(rows) else self.time
-            culprit = rows.culprit(bad, self.robot.joint_names) if len(rows) else "the state of the base"
+            culprit = rows.culprit(bad, self.rig) if len(rows) else "the state of the base"
             last = rows.state(bad - 1, before, self.rig.period) if bad > 0 else before
             culprit = _over_hole(self.rig.world, last.body.q) or culprit
             self.stopped = Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
