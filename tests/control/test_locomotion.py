@@ -175,3 +175,15 @@ def test_controllers_on_a_gait_trot_and_compile(name):
     assert run.simulation.controller_is_compiled
     assert run.simulation.stopped is None
     assert recording.mean_speed(after=1.0) == pytest.approx(run.commanded_speed, rel=0.3)
+
+
+@pytest.mark.parametrize("name", ["balance", "mpc", "whole_body"])
+def test_controllers_on_command_go_sideways_and_turn_by_name(name):
+    from footfall.simulate.runfile import options_of
+    from footfall.simulate.runfile import plan as planned
+
+    asked = {"robot": "mini_cheetah", "controller": name, "speed": 0.3, "sideways": 0.1, "turn": 0.3}
+    run = planned(walker("mini_cheetah"), options_of(asked))
+    recording = run.simulation.run(2.5)
+    assert run.simulation.stopped is None
+    np.testing.assert_allclose(recording.mean_velocity(after=1.2), [0.3, 0.1, 0.3], atol=0.04)
