@@ -1,5 +1,6 @@
 """``footfall view`` from the outside: its first line, its end, and its sentences for bad input."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -94,3 +95,42 @@ def test_a_replay_is_one_page_that_fetches_nothing(recording):
     assert 'href="http' not in page
     inside = embedded(page, 'a "stand" & more')
     assert inside.startswith('<iframe title="a &quot;stand&quot; &amp; more"')
+
+
+def test_a_recording_becomes_a_video(recording, tmp_path, capsys):
+    from footfall.cli import run as command
+
+    out = tmp_path / "a.gif"
+    assert command(["video", str(recording), "--out", str(out), "--width", "96", "--fps", "10", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"video": str(out), "bytes": out.stat().st_size}
+    assert command(["video", str(recording), "--out", str(tmp_path / "a.mov")]) == 2
+    assert "choose a name that ends in .gif, .mp4" in capsys.readouterr().err
+    assert command(["video", str(tmp_path / "none.mcap")]) == 2
+    assert command(["video", str(recording), "--out", str(out), "--model", "none.urdf"]) == 2
+    assert command(["view", "mini_cheetah", "--model", "x.urdf"]) == 2
+    assert "--model is for recordings" in capsys.readouterr().err
+
+
+def test_a_model_without_its_meshes_is_shown_and_said_once(tmp_path):
+    from footfall.robot.urdf_mjcf import load_model
+    from footfall.view.show import show
+
+    solid = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+    shape = '<visual><geometry><mesh filename="gone.stl"/></geometry></visual>'
+    joint = '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>'
+    file = tmp_path / "arm.urdf"
+    file.write_text(
+        f'<robot name="arm"><link name="a">{solid}{shape}</link><link name="b">{solid}</link>{joint}</robot>'
+    )
+    with pytest.warns(UserWarning, match="was not found"):
+        robot = load_model(file, feet=[])
+    shown = show(robot, browse=False, block=False)
+    try:
+        assert shown.note.count("not in its package folder") == 1
+        assert "drawn from its links" in shown.note
+        assert "held still" in shown.note
+        time.sleep(0.3)
+        assert shown.page.sim.stopped is None
+        assert shown.page.message == ""
+    finally:
+        shown.stop()

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from footfall.control.interface import Command
+from footfall.kinematics.forward import foot_positions
 from footfall.robot import library
 from footfall.simulate.recording import Recording
-from footfall.view.driver import Choice, Driver, clipped, fitting_controller
+from footfall.view.driver import Choice, Driver, clipped, fitting_controller, with_stand
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,14 @@ def test_what_cannot_be_made_is_said_and_the_old_goes_on(driver):
     driver.choose("controller", "whole_body")
     until(lambda: driver.choice.controller == "whole_body")
     assert isinstance(driver.choice, Choice)
+
+
+def test_a_robot_without_a_pose_gets_one_to_stand_in():
+    robot = library.load("mini_cheetah").replace(poses={})
+    stood = with_stand(robot)
+    feet = foot_positions(stood, stood.state("stand")[0])[:, 2] - [foot.radius for foot in stood.feet]
+    np.testing.assert_allclose(feet, 0.0, atol=1e-9)
+    assert with_stand(stood) is stood
 
 
 @pytest.mark.parametrize("name", library.names())

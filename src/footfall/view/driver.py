@@ -20,13 +20,16 @@ from typing import Any
 import numpy as np
 
 from footfall.contact.model import MODELS
+from footfall.contact.model import named as contact_named
 from footfall.control.interface import Command
+from footfall.control.joint_pd import Hold
 from footfall.control.locomotion import LIMITS
 from footfall.control.named import NAMES, ON_COMMAND
-from footfall.errors import FootfallError
+from footfall.control.posture import standing_state
+from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
 from footfall.robot import library
-from footfall.robot.description import Robot
+from footfall.robot.description import Pose, Robot
 from footfall.simulate.pushes import Push
 from footfall.simulate.recorder import Recorder
 from footfall.simulate.recording_writer import Event
@@ -48,6 +51,25 @@ def fitting_controller(robot: Robot) -> str:
     if not robot.floating or not set(pattern.LEGS) <= set(robot.foot_names):
         return "hold"
     return _FITTING.get(robot.name, ON_COMMAND[-1])
+
+
+def with_stand(robot: Robot) -> Robot:
+    """A robot that knows how to stand: its own pose, else feet under the hips, else all joints at zero.
+
+    One without feet has its base held in the air.
+    """
+    if not robot.nj and not robot.nf:
+        raise InputError(f"robot '{robot.name}' has neither joints nor feet: there is nothing to move")
+    if robot.floating and not robot.nf:
+        robot = robot.replace(floating=False)
+    if "stand" in robot.poses:
+        return robot
+    try:
+        q, _ = standing_state(robot)
+    except (InputError, ValueError):
+        q, _ = robot.state()
+    pose = Pose(q[robot.nq - robot.nj :], float(q[2]) if robot.floating else 0.0)
+    return robot.replace(poses={**robot.poses, "stand": pose})
 
 
 @dataclass(frozen=True)
@@ -92,6 +114,7 @@ class Driver:
     on_change: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
+        self.own = with_stand(self.own) if self.own is not None else None
         self.command = Command()
         self.paused, self.pace = False, 1.0
         self.message = ""  # what last went wrong, in one sentence
@@ -230,7 +253,12 @@ class Driver:
             robot=choice.robot, gait=None if still else choice.gait, controller=choice.controller,
             contact=choice.contact, ground=choice.ground,
         )  # fmt: skip
-        sim = plan(robot, options).simulation
+        if robot.floating:
+            sim = plan(robot, options).simulation
+        else:
+            kp = 5.0 * robot.mass
+            hold = Hold("stand", kp, 0.1 * kp)
+            sim = Simulation(robot, hold, contact_named(choice.contact), start=robot.state("stand"))
         _ = sim.engine  # compiled now: what is wrong shows here
         sim.command = Command()
         return sim

@@ -10,6 +10,7 @@ from footfall.view.history import History
 
 COLORS = ("#2e75b6", "#d66e28", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
 AXES: Any = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {"size": 62})
+_NO_FEET = ("no feet",)
 _FEW = 150  # points a line
 
 
@@ -17,6 +18,7 @@ class Plots:
     """Trunk, vertical forces, torque, margin, energy, power and cost of transport over the last seconds."""
 
     def __init__(self, gui: Any, feet: tuple[str, ...]) -> None:
+        feet = feet or _NO_FEET
         self.made = {
             "height": self._plot(gui, "trunk height [mm]", ("height",)),
             "angle": self._plot(gui, "trunk angle [deg]", ("roll", "pitch")),
@@ -32,6 +34,7 @@ class Plots:
 
     def feet(self, names: tuple[str, ...]) -> None:
         """Another robot."""
+        names = names or _NO_FEET
         if names != self.names:
             self.made["force"].series = _series(names)
             self.names = names
@@ -45,7 +48,8 @@ class Plots:
         time = columns["time"][rows]
         lines = {
             "height": (1e3 * columns["height"],), "velocity": (columns["forward"], columns["sideways"]),
-            "force": tuple(columns["force"]), "torque": (columns["torque"],), "margin": (1e3 * columns["margin"],),
+            "force": tuple(columns["force"]) or (np.zeros(len(columns["time"])),),
+            "torque": (columns["torque"],), "margin": (1e3 * columns["margin"],),
             "power": (columns["power"],), "angle": (columns["roll"], columns["pitch"]),
             "energy": (columns["kinetic"], columns["potential"] - columns["potential"][0]),
             "cost": (history.costs(weight),),
