@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from footfall.view.show import show
 
 _MODULES = (
-    "compare", "contact", "control", "dynamics", "gait", "kinematics", "numeric", "robot", "simulate", "spatial",
-    "sweep", "trace",
+    "compare", "contact", "control", "dynamics", "gait", "kinematics", "learn", "numeric", "robot", "simulate",
+    "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.robot.loading",
@@ -57,8 +57,8 @@ __all__ = [
     "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
     "TraceError", "compare", "compile", "contact", "control", "controller", "dynamics", "gait", "gradient",
-    "jacobian", "kinematics", "linearize", "load", "numeric", "program", "robot", "show", "simulate", "spatial",
-    "sweep", "trace",
+    "jacobian", "kinematics", "learn", "linearize", "load", "numeric", "program", "robot", "show", "simulate",
+    "spatial", "sweep", "trace",
 ]  # fmt: skip
 
 

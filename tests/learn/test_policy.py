@@ -12,6 +12,7 @@ from footfall.control.policy import Drive, Policy, shipped
 from footfall.errors import InputError
 from footfall.gait.diagram import phases_of_recording
 from footfall.learn.evaluate import evaluate
+from footfall.learn.figures import stills_figure
 from footfall.learn.task import WalkTask, judge
 from footfall.learn.walk import WalkEnv
 from footfall.simulate.runfile import RunOptions, plan
@@ -50,6 +51,9 @@ def test_the_shipped_policy_walks_in_a_simulation_with_another_step(walker):
     assert forward == pytest.approx(0.4, rel=0.15)
     assert abs(sideways) < 0.05
     assert abs(turn) < 0.1
+    assert len(stills_figure(rec, walker.gait, after=4.0).axes) == 8
+    with pytest.raises(InputError, match="ends before"):
+        stills_figure(rec, walker.gait, after=5.0)
     phases = phases_of_recording(rec.between(1.0, 5.0))
     away = {leg: (phases[leg] - phases["LF"] + 0.5) % 1.0 - 0.5 for leg in phases}
     assert abs(away["RH"]) < 0.1

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from footfall.control.policy import layers_of
 from footfall.errors import InputError
 from footfall.learn import ppo
-from footfall.learn.figures import read_curve
+from footfall.learn.evaluate import evaluate
+from footfall.learn.figures import curve_figure, read_curve
 from footfall.learn.network import Adam, Normaliser, orthogonal
 from footfall.learn.ppo import PPO, Rollout, Settings
 from footfall.learn.train import Training, main
@@ -169,6 +170,17 @@ def test_the_command_trains_tries_and_saves(tmp_path, capsys):
     assert main(["--robots", "0", "--out", str(out)]) == 2
 
 
+def test_bad_curves_are_one_sentence(tmp_path):
+    path = tmp_path / "curve.csv"
+    with pytest.raises(InputError, match="cannot read the curve"):
+        read_curve(path)
+    path.write_text("reward\nmuch\n")
+    with pytest.raises(InputError, match="not a learning curve"):
+        read_curve(path)
+    with pytest.raises(InputError, match="a row or more"):
+        curve_figure([])
+
+
 def test_bad_settings_are_one_sentence():
     with pytest.raises(InputError, match="steps of a training"):
         Settings(steps=0)
@@ -178,3 +190,16 @@ def test_bad_settings_are_one_sentence():
     wrong.metadata = {}
     with pytest.raises(InputError, match="same step"):
         PPO(wrong)
+
+
+@pytest.mark.slow
+def test_it_learns_to_trot_within_half_an_hour_of_processor_time():
+    """The whole training of the page on learning, with another seed."""
+    training = Training(1024, seed=1)
+    rows = [training.iterate() for _ in range(400)]
+    assert rows[-1]["cpu_seconds"] < 1800
+    assert rows[-1]["falls"] < 0.01
+    found = evaluate(training.policy(), training.env.lanes.robot)
+    assert not found.fallen.any()
+    assert found.within(0.4) >= 0.95
+    assert found.trots().mean() >= 0.95
