@@ -67,7 +67,7 @@ def measure(host: machine.Host, dtype: np.dtype, options: tuple[int, ...]) -> di
     runs = {}
     for lanes in options:
         ir = llvm.module(sample, layout, dtype, lanes, fused=host.fused, arch=host.arch)
-        library = machine.Library(machine.object_code(ir, host))
+        library = machine.Library(machine.object_code(ir, host, machine.code_model()))
         code = Code(library, layout, _STATE, llvm.workspace(sample, layout, lanes), dtype, lanes)
         runs[lanes] = blocks = Blocks(code, max(1, 64 // lanes))
         blocks.areas["state"][:] = 0.5

@@ -1,0 +1,45 @@
+"""Machine code loads wherever memory is left: other libraries reserve so much that the next free places lie far apart."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import ctypes, mmap
+import numpy as np
+import footfall as ff
+
+robot = ff.load("mini_cheetah")
+q, v = robot.state("stand")
+ff.compile(ff.dynamics.gravity_terms, robot, cache=False)  # all libraries are loaded now
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000 | 0x100000  # without reserve, at this place
+
+
+def reserve(start, end):
+    libc.mmap(start, end - start, 0, FLAGS, -1, 0)
+
+
+spans = [tuple(int(x, 16) for x in line.split()[0].split("-")) for line in open("/proc/self/maps")]
+high = [span for span in spans if 0x700000000000 <= span[0] < 0x7ffff0000000]
+for (_, low), (above, _) in zip(high, high[1:]):
+    if above - low > 0x8000:
+        reserve(low, above - 0x2000)  # every gap shrinks to two pages: room for constants, none for code
+reserve(high[0][0] - (12 << 30), high[0][0])
+fd = ff.compile(ff.dynamics.forward_dynamics, robot, cache=False)
+difference = fd(q, v, np.zeros(robot.nj)) - ff.dynamics.forward_dynamics(robot, q, v, np.zeros(robot.nj))
+print(float(np.abs(difference).max()) < 1e-8)
+"""
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or platform.machine() != "x86_64",
+    reason="reserves memory as Linux on x86 does",
+)
+def test_code_and_its_constants_are_loaded_together_in_a_scattered_address_space():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
