@@ -1,4 +1,4 @@
-"""Machine code loads wherever memory is left, also where libraries have taken so much that free places lie far apart."""
+"""Machine code loads wherever memory is left, also where libraries took so much that free places lie far apart."""
 
 import platform
 import subprocess
@@ -15,6 +15,8 @@ from footfall.trace import machine
 robot = ff.load("mini_cheetah")
 q, v = robot.state("stand")
 ff.compile(ff.dynamics.gravity_terms, robot, cache=False)  # all libraries are loaded now
+before = machine.code_model()
+near = ff.compile(ff.dynamics.forward_dynamics, robot, cache=False)
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -30,8 +32,6 @@ high = [span for span in spans if 0x700000000000 <= span[0] < 0x7ffff0000000]
 for (_, low), (above, _) in zip(high, high[1:]):
     if above - low > 0x8000:
         reserve(low, above - 0x2000)  # every gap shrinks to two pages: room for constants, none for code
-before = machine.code_model()
-near = ff.compile(ff.dynamics.forward_dynamics, robot, cache=False)
 reserve(high[0][0] - (12 << 30), high[0][0])
 fd = ff.compile(ff.dynamics.forward_dynamics, robot, cache=False)
 same = np.array_equal(fd(q, v, np.zeros(robot.nj)), near(q, v, np.zeros(robot.nj)))
