@@ -74,7 +74,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 def flight(robot: Robot) -> Recording:
     """Legs that swing back without weight or ground: they move the base, and not the centre of mass."""
-    q, v = robot.state("stand", height=0.6)
+    q, v = robot.state("stand", height=0.42)
     q[7:] += np.tile([0.0, 1.2, 0.0], 4)  # all four forwards, knees bent as before
     controller = Hold("stand", kp=8.0, kd=0.3)
     sim = Simulation(

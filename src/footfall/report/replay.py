@@ -70,9 +70,10 @@ def replay_page(replay: Replay, frames: float = FRAMES) -> str:
 
 
 def look_from(camera: Any, size: float, robots: int = 1) -> None:
-    """A first view from the right and ahead, near enough to fill the page."""
+    """A first view from ahead, and from the right of a single robot, near enough to fill the page."""
     far = (1.0 + 0.4 * (robots - 1)) * size
-    camera.position = (1.0 * far, -1.5 * far, 0.8 * far)
+    # several stand beside each other: seen from ahead they do not hide each other
+    camera.position = (1.0 * far, -1.5 * far, 0.8 * far) if robots == 1 else (1.4 * far, -0.2 * far, 0.75 * far)
     camera.look_at = (0.0, 0.0, 0.25 * size)
     if hasattr(camera, "up"):  # a camera of a page that is open has another word for it, and has it already
         camera.up = (0.0, 0.0, 1.0)
