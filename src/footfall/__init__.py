@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from footfall.robot.description import Actuator, Foot, Joint, Link, Robot, Rotor
     from footfall.robot.loading import load
     from footfall.simulate.linearize import linearize
+    from footfall.simulate.margins import margins
     from footfall.simulate.recording import Recording
     from footfall.simulate.simulation import Push, Simulation
     from footfall.view.show import show
@@ -50,6 +51,7 @@ _NAMES = {
     "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
     "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.simulation",
     "Recording": "footfall.simulate.recording", "linearize": "footfall.simulate.linearize",
+    "margins": "footfall.simulate.margins",
     "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu", "show": "footfall.view.show",
 }  # fmt: skip
 
@@ -57,8 +59,8 @@ __all__ = [
     "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
     "TraceError", "compare", "compile", "contact", "control", "controller", "dynamics", "gait", "gradient",
-    "jacobian", "kinematics", "learn", "linearize", "load", "numeric", "program", "robot", "show", "simulate",
-    "spatial", "sweep", "trace",
+    "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric", "program", "robot", "show",
+    "simulate", "spatial", "sweep", "trace",
 ]  # fmt: skip
 
 
