@@ -135,7 +135,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     yaw, pitch, roll = to_euler(R, "zyx")
     moving_at = R @ v[3:6]
     feet_W = foot_positions(robot, q)[:4]
-    J = feet_jacobian(robot, q)[:4, 3:]
+    J_turn, J = feet_jacobian(robot, q)[:4, :3], feet_jacobian(robot, q)[:4, 3:]
     rate_J = feet_bias_acceleration(robot, q, v)[:4, 3:]
     radii = np.array([foot.radius for foot in robot.feet[:4]])
 
@@ -226,10 +226,12 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     slope, normal = ground_slope(last_down - soles)
     slope, normal = responses.level_ground(has("slope"), slope, normal, q[:2])
     foot_velocities = np.stack([J[k] @ v for k in range(4)])
+    turning_at = np.stack([J_turn[k] @ v for k in range(4)])
+    soles_at = slip.of_the_soles(foot_velocities, turning_at, radii, normal)
     slides, measured, slid = slip.sliding(
-        has("slip"), memory.down * down, foot_velocities, forces, normal, weight, reflex.slid, dt
+        has("slip"), memory.down * down, soles_at, forces, normal, weight, reflex.slid, dt
     )
-    friction = slip.trusted(reflex.friction, walker.friction, slides, measured, dt)
+    friction = slip.trusted(reflex.friction, walker.friction, normal, slides, measured, dt)
 
     def ground(x: Any, y: Any) -> Any:
         return slope[2] + slope[0] * x + slope[1] * y

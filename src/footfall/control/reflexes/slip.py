@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.numeric import norm
+from footfall.spatial import cross
 
 SLIDING = 0.2  # [m/s]
 LOADED = 0.08  # of the weight
@@ -21,6 +22,7 @@ LASTING = 0.01  # before this it is a foot that lands [s]
 CAUTION = 0.85  # of the friction measured is trusted
 LEARN, FORGET = 0.015, 4.0  # time constants [s]
 LEAST = 0.06  # friction that is always trusted
+UPHILL = 1.5  # times the slope: pyramids lie within the cone, and walking takes more than standing
 
 
 def sliding(
@@ -38,10 +40,26 @@ def sliding(
     return slid > LASTING, np.stack(measured), slid
 
 
-def trusted(trust: Any, usual: float, slides: Float[ndarray, "4"], measured: Float[ndarray, "4"], dt: float) -> Any:
-    """The friction to count on after this tick."""
+def of_the_soles(
+    velocities: Float[ndarray, "4 3"], turning: Float[ndarray, "4 3"], radii: Float[ndarray, "4"],
+    normal: Float[ndarray, "3"],
+) -> Float[ndarray, "4 3"]:  # fmt: skip
+    """Velocities where the feet touch: a foot that rolls moves, and does not slide."""
+    return np.stack([velocities[k] - cross(turning[k], radii[k] * normal) for k in range(4)])
+
+
+def trusted(
+    trust: Any,
+    usual: float,
+    normal: Float[ndarray, "3"],
+    slides: Float[ndarray, "4"],
+    measured: Float[ndarray, "4"],
+    dt: float,
+) -> Any:
+    """The friction to count on after this tick: on a slope at least what standing there takes."""
+    floor = np.maximum(LEAST, UPHILL * np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]) / normal[2])
     least = trust
     for k in range(4):
-        least = np.where(slides[k], np.minimum(least, np.maximum(CAUTION * measured[k], LEAST)), least)
+        least = np.where(slides[k], np.minimum(least, np.maximum(CAUTION * measured[k], floor)), least)
     slipped = np.max(np.where(slides, 1.0, 0.0)) > 0.5
     return trust + np.where(slipped, dt / LEARN * (least - trust), dt / FORGET * (usual - trust))
