@@ -164,7 +164,8 @@ class _Trials:
     ) -> None:  # fmt: skip
         self.robot, self.controller, self.command, self.start = robot, controller, command, start
         self.duration, self.settle, self.sensors, self.seed, self.count = duration, settle, sensors, seed, 0
-        self.ground, self.physics, self.speed = Plane(friction), None, np.nan
+        self.ground, self.speed = Plane(friction), np.nan
+        self.physics: Any = None
         self.base = f"{robot.links[0].name}.mass"
         self.usual = {"ground.friction": friction, self.base: robot.parameter(self.base)}
         if hasattr(controller, "prepare"):
