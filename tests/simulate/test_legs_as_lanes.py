@@ -18,7 +18,7 @@ from footfall.simulate.world import World
 from footfall.trace import interpret, packed
 
 ROBOTS = [*library.names(), "go2"]
-FOUR_LIKE_LEGS = {"mini_cheetah", "xiling", "dynakat", "go2"}  # the spine of the other sets its fore legs apart
+FOUR_LIKE_LEGS = {"mini_cheetah", "xiling", "dynakat", "go2"}
 STEPS = 40
 IMPLICIT, EXPLICIT = Compliant(damping=1e4, implicit=True), Compliant(damping=10.0)
 
@@ -61,10 +61,12 @@ def test_one_robot_steps_as_in_a_batch_bit_for_bit(name):
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_packed_step_is_the_step(name, contact):
     code = step_program(name, contact)
-    made = packed.packed(code, worth=1e9)
     state, targets = start(robot(name))
     x = np.concatenate([state.q, state.v, targets])[:, None] * np.linspace(0.98, 1.0, 5)
-    np.testing.assert_array_equal(interpret.evaluate(made, x), interpret.evaluate(code, x))
+    expected = interpret.evaluate(code, x)
+    for lanes in (4, 2):
+        made = packed.packed(code, worth=1e9, lanes=(lanes,))
+        np.testing.assert_array_equal(interpret.evaluate(made, x), expected)
 
 
 @pytest.mark.parametrize("contact", [IMPLICIT, EXPLICIT], ids=["implicit", "explicit"])
@@ -74,8 +76,17 @@ def test_four_like_legs_need_less_than_half_of_the_operations(name, contact):
     made = packed.packed(code)
     assert made is not None
     counts = made.operations()
+    assert made.lanes == 4
     assert counts.total() - counts["lane"] < 0.45 * code.size
     assert counts["join"] < 10
+
+
+def test_legs_that_a_spine_sets_apart_go_in_pairs():
+    code = step_program("spined", EXPLICIT)
+    made = packed.packed(code)
+    assert made.lanes == 2
+    counts = made.operations()
+    assert counts.total() - counts["lane"] < 0.8 * code.size
 
 
 def test_feet_look_up_rough_ground_in_lanes():

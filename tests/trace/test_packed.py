@@ -100,15 +100,15 @@ def compiled(code, dtype, host=None):
 numbers = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).normal(size=18))
 
 
-def both(steps, function):
+def both(steps, function, lanes=(4,)):
     code = program(lambda x, rest: function(steps, x, rest), np.ones(14), np.ones(4))
-    return code, packed.packed(code, worth=ANY)
+    return code, packed.packed(code, worth=ANY, lanes=lanes)
 
 
 @settings(max_examples=80, deadline=None)
-@given(limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]))
-def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function):
-    code, made = both(steps, function)
+@given(limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]), st.sampled_from([4, 2]))
+def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function, lanes):
+    code, made = both(steps, function, [lanes])
     if made is None:  # too small to be worth a search, or one leg is too unlike the others
         assert code.size < packed.SMALLEST or function is captured
         return
@@ -116,9 +116,12 @@ def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function):
 
 
 @settings(max_examples=20, deadline=None)
-@given(limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]), st.sampled_from([np.float64, np.float32]))
-def test_a_packed_random_program_gives_the_same_bits_as_machine_code(steps, x, function, dtype):
-    code, made = both(steps, function)
+@given(
+    limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]), st.sampled_from([4, 2]),
+    st.sampled_from([np.float64, np.float32]),
+)  # fmt: skip
+def test_a_packed_random_program_gives_the_same_bits_as_machine_code(steps, x, function, lanes, dtype):
+    code, made = both(steps, function, [lanes])
     if made is None:
         return
     np.testing.assert_array_equal(compiled(made, dtype)(x), compiled(code, dtype)(x))

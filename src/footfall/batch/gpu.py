@@ -69,7 +69,7 @@ class TickSource:
         self.program = compiling.program(lean_tick, self.simulation.rig, self.first, self.inputs)
         sizes = [_size(self.first), _size(self.inputs)]
         self.layout = emit.first_is_state(sizes)
-        lanes = packed(self.program) if threads == 4 else None
+        lanes = packed(self.program, lanes=(4,)) if threads == 4 else None
         self.threads = 1 if lanes is None else 4
         self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, block)
 

@@ -16,9 +16,9 @@ from footfall.errors import InputError
 from .c_emitter import Body, Emitter
 from .emit import Layout, tape_size
 from .graph import BOOLEAN_OPS
-from .limbs import LANES
 from .program import Operation, Program, walk, without_dead_code
 
+LANES = 4  # threads a robot
 PRELUDE = """#define WARP 0xffffffffu
 #define LIMB(k, a, b, c, d) ((k) < 2 ? ((k) < 1 ? (a) : (b)) : ((k) < 3 ? (c) : (d)))
 """
@@ -32,6 +32,8 @@ class Split:
 
     def __init__(self, program: Program, layout: Layout) -> None:
         places = layout.places()
+        if program.lanes != LANES:
+            raise InputError(f"a robot takes {LANES} threads on a GPU, not {program.lanes}")
         if any(s.op == "lookup_input" and places[s.detail[0]][0] == "state" for s in walk(program.body)):
             raise InputError("a table that is part of the state cannot be split among the threads of a robot")
         self.fours: list[tuple[int, ...]] = []

@@ -1,13 +1,14 @@
-"""Find limbs that are alike: groups of operations that compute one thing for each of four legs.
+"""Find limbs that are alike: groups of operations that compute one thing for each of four legs, or of two.
 
 A traced step unrolls its loops over the legs, so a program of a quadruped holds four subgraphs that differ in their
-inputs and constants alone. A *quad* is four values, one for each leg, made by the same operation from quads, from
-constants, and from values of the base that all four share; four scalar operations can then run as one.
+inputs and constants alone. A *team* is four values, one for each leg, made by the same operation from teams, from
+constants, and from values of the base that all four share; four scalar operations can then run as one. Where only the
+legs of a pair are alike (a spine sets the fore legs apart) teams have two members.
 
 The search works on one body of statements at a time. It guesses which leaves (inputs, carried values of a loop) lie
 side by side in the legs, and follows their readers level by level; a level is the longest way from a leaf. Operations
-of one level never need each other, so whatever is grouped can be scheduled. A wrong guess finds few quads: it costs
-speed, never a number. Sums over the legs are in no quad.
+of one level never need each other, so whatever is grouped can be scheduled. A wrong guess finds few teams: it costs
+speed, never a number. Sums over the legs are in no team.
 """
 
 from __future__ import annotations
@@ -17,72 +18,69 @@ from collections.abc import Container, Iterator, Sequence
 
 from .program import Loop, Operation, Statement, all_loops, walk
 
-LANES = 4
-Quad = tuple[int, ...]
+Team = tuple[int, ...]
+LEGS = 4
 
 _UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: which NaN comes out depends on the order
 _PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
-_GUESSES = 4  # at most so many are tried
-_ENOUGH = 0.65  # a guess that puts this share of the operations into quads is taken at once
+_GUESSES = 5  # at most so many are tried
+_ENOUGH = 0.65  # a guess that puts this share of the operations into teams is taken at once
 _LEAF_OPS = frozenset({"input", "item", "saved"})
 
 
-class Quads:
-    """Groups of four values; ``of[value]`` is (number of the quad, lane), ``level[value]`` the way from the leaves."""
+class Teams:
+    """Values side by side; ``of[value]`` is (number of the team, lane), ``level[value]`` the way from the leaves."""
 
-    def __init__(self, level: dict[int, int]) -> None:
-        self.groups: list[Quad] = []
+    def __init__(self, lanes: int, level: dict[int, int]) -> None:
+        self.lanes = lanes
+        self.all: list[Team] = []
         self.of: dict[int, tuple[int, int]] = {}
         self.level = level
 
-    def add(self, group: Quad) -> None:
+    def add(self, group: Team) -> None:
         for lane, value in enumerate(group):
-            self.of[value] = (len(self.groups), lane)
-        self.groups.append(group)
+            self.of[value] = (len(self.all), lane)
+        self.all.append(group)
 
     def fits(self, group: Sequence[int]) -> bool:
-        """Whether four values can become a quad: all different and none in one yet."""
-        return len(set(group)) == LANES and not any(v in self.of for v in group)
-
-    def holds(self, group: Sequence[int]) -> bool:
-        """Whether four values are a quad, lane by lane."""
-        places = [self.of.get(v) for v in group]
-        return places[0] is not None and places == [(places[0][0], lane) for lane in range(LANES)]
+        """Whether values can become a team: all different and none in one yet."""
+        return len(set(group)) == self.lanes and not any(v in self.of for v in group)
 
 
-def find(body: Sequence[Statement], constants: frozenset[int]) -> dict[int | None, Quads]:
-    """The quads of a program, by loop (its node; None: outside of loops)."""
-    found: dict[int | None, Quads] = {}
-    _search(body, None, constants, found)
+def find(body: Sequence[Statement], constants: frozenset[int], lanes: int) -> dict[int | None, Teams]:
+    """The teams of a program, by loop (its node; None: outside of loops); they have 4 or 2 members."""
+    found: dict[int | None, Teams] = {}
+    _search(body, None, constants, lanes, found)
     return found
 
 
 def _search(
-    body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], found: dict[int | None, Quads]
-) -> None:
+    body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int,
+    found: dict[int | None, Teams],
+) -> None:  # fmt: skip
     """The loops of a body first: what they carry side by side is a hint for the statements around them."""
-    hints: list[Quad] = []
+    hints: list[Team] = []
     items: dict[tuple[int, int], int] = {
         (s.operands[0], s.detail[0]): s.result for s in body if isinstance(s, Operation) and s.op == "item"
     }
     for s in body:
         if isinstance(s, Loop):
-            _search(s.body, s, constants, found)
+            _search(s.body, s, constants, lanes, found)
             place = {p: k for k, p in enumerate(s.params)}
-            for group in found[s.node].groups:
+            for group in found[s.node].all:
                 if all(p in place for p in group):
                     slots = [place[p] for p in group]
                     hints.append(tuple(s.initial[k] for k in slots))
                     hints.append(tuple(items.get((s.node, k), -1) for k in slots))
-    scope = _Scope(body, loop, constants)
+    scope = _Scope(body, loop, constants, lanes)
     found[loop.node if loop else None] = scope.best(hints)
 
 
 class _Scope:
     """One body of statements: who makes a value, who reads it, and how far it is from the leaves."""
 
-    def __init__(self, body: Sequence[Statement], loop: Loop | None, constants: frozenset[int]) -> None:
-        self.constants = constants
+    def __init__(self, body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int) -> None:
+        self.constants, self.lanes = constants, lanes
         self.made: dict[int, Operation] = {}
         self.levels: dict[int, list[int]] = defaultdict(list)
         self.level: dict[int, int] = {}
@@ -108,44 +106,52 @@ class _Scope:
         self.leaves = sorted(x for x in self.readers if x not in self.made and x not in barred)
         self.leaf_set = set(self.leaves)
 
-    def best(self, hints: Sequence[Quad]) -> Quads:
-        """The quads of the guess that finds most of them."""
-        best = Quads(self.level)
+    def best(self, hints: Sequence[Team]) -> Teams:
+        """The teams of the guess that finds most of them."""
+        best = Teams(self.lanes, self.level)
         for guess in [list(hints), *([] if self._known(hints) else self._guesses())]:
-            quads = self._grown(guess)
-            if len(quads.groups) > len(best.groups):
-                best = quads
-            if len(best.groups) * LANES > _ENOUGH * len(self.made):
+            teams = self._grown(guess)
+            if len(teams.all) > len(best.all):
+                best = teams
+            if len(best.all) * self.lanes > _ENOUGH * len(self.made):
                 break
         return best
 
-    def _known(self, hints: Sequence[Quad]) -> bool:
-        """Whether there is nothing of substance here beside a loop whose quads are known."""
+    def _known(self, hints: Sequence[Team]) -> bool:
+        """Whether there is nothing of substance here beside a loop whose teams are known."""
         return bool(hints) and len(self.made) < 16 * len(hints)
 
-    def _guesses(self) -> list[list[Quad]]:
-        """Leaves that are read for the same operations, in four parts of equal size: leg after leg."""
+    def _guesses(self) -> list[list[Team]]:
+        """Leaves that are read for the same operations, in parts of equal size: leg after leg."""
         classes: dict[tuple, list[int]] = defaultdict(list)
         for x in self.leaves:
             classes[tuple(sorted(self.readers[x]))].append(x)
             for op in ("sin", "cos"):  # joint angles, whatever else is done with them
                 if op in self.readers[x]:
                     classes[(op, "alone")].append(x)
-        guesses = []
+        guesses: list[tuple[int, tuple[Team, ...]]] = []
         for uses, members in classes.items():
-            for first in {len(members) % LANES, 0}:  # a joint that is in no leg comes first, if anywhere
-                part = (len(members) - first) // LANES
-                if part and (first == 0 or uses[-1] == "alone"):
-                    guesses.append((len(uses) * part, part, members[first:]))
+            odd = len(members) % LEGS  # joints that are in no leg come first or last
+            for part in (members[odd:], members[: len(members) - odd]):
+                guesses += [(len(uses) * len(part), teams) for teams in self._split(part)]
         guesses.sort(key=lambda g: g[0], reverse=True)
-        split = [tuple(tuple(m[k + n * part] for n in range(LANES)) for k in range(part)) for _, part, m in guesses]
-        return [list(guess) for guess in dict.fromkeys(split)][:_GUESSES]
+        return [list(teams) for teams in dict.fromkeys(teams for _, teams in guesses)][:_GUESSES]
 
-    def _grown(self, seeds: Sequence[Quad]) -> Quads:
+    def _split(self, members: Sequence[int]) -> Iterator[tuple[Team, ...]]:
+        """Members in four parts, one a leg; for pairs, neighbours go together or every other one."""
+        size = len(members) // LEGS
+        legs = [members[k * size : (k + 1) * size] for k in range(LEGS)]
+        if size and self.lanes == LEGS:
+            yield tuple(zip(*legs))
+        elif size:
+            yield (*zip(legs[0], legs[1]), *zip(legs[2], legs[3]))
+            yield (*zip(legs[0], legs[2]), *zip(legs[1], legs[3]))
+
+    def _grown(self, seeds: Sequence[Team]) -> Teams:
         """Follow the seeds; leaves that are met side by side become seeds in their turn."""
         seeds = [g for g in seeds if self._side_by_side(g)]
         while True:
-            start = Quads(self.level)
+            start = Teams(self.lanes, self.level)
             for group in seeds:
                 if start.fits(group):
                     start.add(group)
@@ -154,52 +160,55 @@ class _Scope:
                 return start
             seeds = [*seeds, *met]
 
-    def _side_by_side(self, group: Quad) -> bool:
-        """Whether four values are leaves that come into being together."""
+    def _empty(self) -> list[list[int]]:
+        return [[] for _ in range(self.lanes)]
+
+    def _side_by_side(self, group: Team) -> bool:
+        """Whether values are leaves that come into being together."""
         kinds = {(self.leaf_kinds.get(v, "outside"), self.level.get(v, 0)) for v in group}
         return len(kinds) == 1 and all(v in self.leaf_set for v in group)
 
-    def _follow(self, quads: Quads) -> list[Quad]:
-        """Put operations into quads, level by level; returns leaves that were met side by side."""
-        met: list[Quad] = []
-        seen: set[Quad] = set()
+    def _follow(self, teams: Teams) -> list[Team]:
+        """Put operations into teams, level by level; returns leaves that were met side by side."""
+        met: list[Team] = []
+        seen: set[Team] = set()
         for level in sorted(self.levels):
-            strict: dict[tuple, list[list[int]]] = defaultdict(_lanes)
+            strict: dict[tuple, list[list[int]]] = defaultdict(self._empty)
             for value in self.levels[level]:
-                place = self._signature(value, quads)
+                place = self._signature(value, teams)
                 if place is not None:
                     strict[place[0]][place[1]].append(value)
-            loose: dict[tuple, list[list[int]]] = defaultdict(_lanes)
+            loose: dict[tuple, list[list[int]]] = defaultdict(self._empty)
             for signature, members in strict.items():
                 if _even(members):
                     for group in zip(*members):
-                        quads.add(group)
+                        teams.add(group)
                 else:  # perhaps a value of the base that differs from leg to leg
                     op, detail, *described = signature
                     key = (op, detail, *(d[:1] if d[0] == "value" else d for d in described))
-                    for lane in range(LANES):
+                    for lane in range(self.lanes):
                         loose[key][lane] += members[lane]
             for members in loose.values():
                 if _even(members):
                     for group in zip(*members):
-                        quads.add(group)
-                        met += self._behind(group, quads, seen)
+                        teams.add(group)
+                        met += self._behind(group, teams, seen)
         return met
 
-    def _behind(self, group: Quad, quads: Quads, seen: set[Quad]) -> Iterator[Quad]:
-        """Leaves that four like operations are made from, side by side."""
-        for side in zip(*(ordered(self.made[v], quads.of, self.constants) for v in group)):
-            if side in seen or not quads.fits(side):
+    def _behind(self, group: Team, teams: Teams, seen: set[Team]) -> Iterator[Team]:
+        """Leaves that like operations are made from, side by side."""
+        for side in zip(*(ordered(self.made[v], teams.of, self.constants) for v in group)):
+            if side in seen or not teams.fits(side):
                 continue
             seen.add(side)
             if self._side_by_side(side):
                 yield side
             elif all(v in self.made for v in side) and len({self.made[v].op for v in side}) == 1:
-                yield from self._behind(side, quads, seen)
+                yield from self._behind(side, teams, seen)
 
-    def _signature(self, value: int, quads: Quads) -> tuple[tuple, int] | None:
-        """(what is done to which quads and values, in which lane), or None for what belongs to no leg."""
-        s, of, lane = self.made[value], quads.of, None
+    def _signature(self, value: int, teams: Teams) -> tuple[tuple, int] | None:
+        """(what is done to which teams and values, in which lane), or None for what belongs to no leg."""
+        s, of, lane = self.made[value], teams.of, None
         described: list[tuple] = []
         for x in s.operands:
             place = of.get(x)
@@ -207,7 +216,7 @@ class _Scope:
                 if lane is not None and place[1] != lane:
                     return None  # a sum over legs
                 lane = place[1]
-                described.append(("quad", place[0]))
+                described.append(("team", place[0]))
             elif x in self.constants:
                 described.append(("constant",))
             else:
@@ -222,7 +231,7 @@ class _Scope:
 
 
 def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[int]) -> list[int]:
-    """Operands in an order that is the same for all four members of a quad."""
+    """Operands in an order that is the same for all members of a team."""
 
     def rank(x: int) -> tuple:
         return (2, of[x][0]) if x in of else (0, 0) if x in constants else (1, x)
@@ -244,10 +253,6 @@ def reads(loop: Loop) -> Iterator[int]:
         yield from (x for x in o.operands if x not in inside)
     for s in [loop, *all_loops(loop.body)]:
         yield from (x for x in (*s.initial, *s.results, *s.saves) if x not in inside)
-
-
-def _lanes() -> list[list[int]]:
-    return [[] for _ in range(LANES)]
 
 
 def _even(members: list[list[int]]) -> bool:

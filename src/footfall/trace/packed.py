@@ -1,9 +1,9 @@
-"""Rewrite a program so that four like limbs share their operations: one leg's program in four lanes.
+"""Rewrite a program so that like limbs share their operations: one leg's program in four lanes, or in two.
 
-What ``limbs`` found in groups of four becomes *wide*: a value that holds four numbers. The rest stays as it is.
-Between the two: ``spread`` (one number into four lanes), ``join`` (four numbers into one wide value) and ``lane`` (one
-number out of it). A wide constant has four numbers as its detail, a wide input four positions. Every number is made by
-the same operation from the same numbers as before, so that a packed program gives the same bits.
+What ``limbs`` found side by side becomes *wide*: a value that holds one number a limb. The rest stays as it is.
+Between the two: ``spread`` (one number into all lanes), ``join`` (a wide value from its numbers) and ``lane`` (one
+number out of it). A wide constant has several numbers as its detail, a wide input several positions. Every number is
+made by the same operation from the same numbers as before, so that a packed program gives the same bits.
 """
 
 from __future__ import annotations
@@ -11,32 +11,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .limbs import LANES, Quad, Quads, find, ordered, reads
+from .limbs import Team, Teams, find, ordered, reads
 from .program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
 
 SMALLEST = 64  # operations; packing less is not worth the search
-WORTH = 0.8  # of the work must be left at most
+WORTH = 0.9  # of the work may be left at most
+ENOUGH = 0.6  # where no more than this is left, no other number of lanes is tried
 _COSTS = {"sin": 25, "cos": 25, "exp": 25, "log": 30, "pow": 60, "atan2": 40, "inv": 4, "sqrt": 4, "join": 3}
 _FREE = frozenset({"const", "input", "item"})
 _PULLED = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})
-_DEEPEST = 3  # so many operations of the base are done again in four lanes rather than joined from four numbers
+_DEEPEST = 3  # so many operations of the base are done again in four lanes rather than joined from their numbers
 
 
-def packed(program: Program, worth: float = WORTH) -> Program | None:
-    """The same program with wide values, or None where more than ``worth`` of the work would be left."""
+def packed(program: Program, worth: float = WORTH, lanes: Sequence[int] = (4, 2)) -> Program | None:
+    """The same program with wide values, or None where more than ``worth`` of the work would be left.
+
+    lanes: how many limbs may go together; what leaves least work is taken.
+    """
     if program.size < SMALLEST or program.wide:
         return None
+    before = _cost(program.body)
+    best, least = None, worth * before
+    for count in lanes:
+        made = _packed(program, count)
+        cost = before if made is None else _cost(made.body)
+        if made is not None and cost <= least:
+            best, least = made, cost
+        if cost < ENOUGH * before:
+            break
+    return best
+
+
+def _packed(program: Program, lanes: int) -> Program | None:
     constants = {o.result: o.detail[0] for o in walk(program.body) if o.op == "const"}
-    found = find(program.body, frozenset(constants))
-    if not any(quads.groups for quads in found.values()):
+    found = find(program.body, frozenset(constants), lanes)
+    if not any(teams.all for teams in found.values()):
         return None
     shared = _Shared(constants, found, 1 + max(_values(program.body), default=0))
     scope = _Scope(shared, program.body, None, None)
     scope.rewrite()
     outputs = [scope.scalar(x) for x in program.outputs]
     body = without_dead_code([*shared.wide_constants, *scope.out], outputs)
-    made = Program(body, outputs, program.input_size, program.tables, program.input_names, frozenset(shared.wide))
-    return made if _cost(made.body) <= worth * _cost(program.body) else None
+    wide = frozenset(shared.wide)
+    return Program(body, outputs, program.input_size, program.tables, program.input_names, wide, lanes)
 
 
 def _values(body: Sequence[Statement]) -> list[int]:
@@ -56,7 +73,7 @@ class _Shared:
     """What all bodies of a program have in common."""
 
     constants: dict[int, float]
-    found: dict[int | None, Quads]
+    found: dict[int | None, Teams]
     fresh: int
     wide: set[int] = field(default_factory=set)
     wide_constants: list[Statement] = field(default_factory=list)
@@ -73,12 +90,12 @@ class _Scope:
 
     def __init__(self, shared: _Shared, body: Sequence[Statement], loop: Loop | None, outer: _Scope | None) -> None:
         self.shared, self.body, self.loop, self.outer = shared, body, loop, outer
-        self.quads = shared.found[loop.node if loop else None]
+        self.teams = shared.found[loop.node if loop else None]
         self.made = {s.result: s for s in body if isinstance(s, Operation)}
         self.own = {*self.made, *(() if loop is None else (*loop.params, loop.counter))}
         self.out: list[Statement] = []
         self.numbers: dict[tuple, int] = {}  # (wide value, lane): its number
-        self.wides: dict[Quad, int] = {}
+        self.wides: dict[Team, int] = {}
         self.slots: dict[tuple[int, int], tuple[int, int | None]] = {}  # (loop, slot): (new slot, lane)
 
     # -- the order ----------------------------------------------------------------------------------------------------
@@ -92,18 +109,18 @@ class _Scope:
             else:
                 self._wide_statement(unit)
 
-    def _units(self) -> list[tuple[int, int, int, Statement | Quad]]:
+    def _units(self) -> list[tuple[int, int, int, Statement | Team]]:
         """(when, level, place, what) of everything that is to be written."""
         place = {(s.node if isinstance(s, Loop) else s.result): k for k, s in enumerate(self.body)}
-        level, of = self.quads.level, self.quads.of
-        units: list[tuple[int, Statement | Quad]] = []
+        level, of = self.teams.level, self.teams.of
+        units: list[tuple[int, Statement | Team]] = []
         for s in self.body:
             if isinstance(s, Loop) or s.op in ("const", "input"):
                 units.append((level.get(s.node, 0) if isinstance(s, Loop) else 0, s))
             elif s.result not in of:
                 units.append((level.get(s.result, 0), s))
             elif of[s.result][1] == 0:
-                units.append((level.get(s.result, 0), self.quads.groups[of[s.result][0]]))
+                units.append((level.get(s.result, 0), self.teams.all[of[s.result][0]]))
         units.sort(key=lambda u: (u[0], not isinstance(u[1], Loop)))  # items are on the level of their loop
         when: dict[int, int] = {}
         out = []
@@ -132,22 +149,22 @@ class _Scope:
         else:
             self.out.append(Operation(s.op, s.result, tuple(map(self.scalar, s.operands)), s.detail))
 
-    def _wide_statement(self, group: Quad) -> None:
+    def _wide_statement(self, group: Team) -> None:
         first = self.made[group[0]]
         if first.op in ("input", "item", "saved"):
             if first.op != "input":  # a wide input is read where it is needed
                 self.wides[group] = self._carried(group)
             return
         constants = self.shared.constants
-        sides = zip(*(ordered(self.made[v], self.quads.of, constants) for v in group))
+        sides = zip(*(ordered(self.made[v], self.teams.of, constants) for v in group))
         self.wides[group] = self._emit(first.op, tuple(self.wide(side) for side in sides), first.detail)
 
-    def _carried(self, group: Quad) -> int:
+    def _carried(self, group: Team) -> int:
         """Items side by side: together if the loop carries them so."""
         makers = [self.made[v] for v in group]
         if all(m.op == "item" and m.operands == makers[0].operands for m in makers):
             slots = [self.slots[m.operands[0], m.detail[0]] for m in makers]
-            if [lane for _, lane in slots] == list(range(LANES)) and len({slot for slot, _ in slots}) == 1:
+            if [lane for _, lane in slots] == list(range(self.teams.lanes)) and len({slot for slot, _ in slots}) == 1:
                 return self._item(makers[0].operands[0], slots[0][0])
         numbers = []
         for m in makers:
@@ -165,7 +182,7 @@ class _Scope:
         """Carried values side by side in the body are carried as one."""
         inner = _Scope(self.shared, loop.body, loop, self)
         place = {p: k for k, p in enumerate(loop.params)}
-        groups = [g for g in inner.quads.groups if all(p in place for p in g)]
+        groups = [g for g in inner.teams.all if all(p in place for p in g)]
         together = {p for g in groups for p in g}
         single = [p for p in loop.params if p not in together]
         for slot, p in enumerate(single):
@@ -196,22 +213,22 @@ class _Scope:
         if value not in self.own:
             assert self.outer is not None
             return self.outer.scalar(value)
-        place = self.quads.of.get(value)
+        place = self.teams.of.get(value)
         if place is None or (value in self.made and self.made[value].op == "input"):
             return value
-        whole, lane = self.wides[self.quads.groups[place[0]]], place[1]
+        whole, lane = self.wides[self.teams.all[place[0]]], place[1]
         if (whole, lane) not in self.numbers:
             self.numbers[whole, lane] = self._emit("lane", (whole,), (lane,), wide=False)
         return self.numbers[whole, lane]
 
-    def wide(self, group: Quad) -> int:
-        """Four values of the old program, lane by lane."""
+    def wide(self, group: Team) -> int:
+        """Values of the old program, lane by lane."""
         found = self.wides.get(group)
         if found is None:
             found = self.wides[group] = self._made_wide(group)
         return found
 
-    def _made_wide(self, group: Quad) -> int:
+    def _made_wide(self, group: Team) -> int:
         constants = self.shared.constants
         if all(v in constants for v in group):
             if self.outer is not None:
@@ -230,10 +247,10 @@ class _Scope:
             return self._emit(self.made[group[0]].op, tuple(self.wide(side) for side in sides))
         return self._emit("join", tuple(map(self.scalar, group)))
 
-    def _pulled(self, group: Quad, depth: int) -> list[Quad] | None:
-        """Operands of four operations of the base that are alike down to constants and shared values."""
+    def _pulled(self, group: Team, depth: int) -> list[Team] | None:
+        """Operands of operations of the base that are alike down to constants and shared values."""
         makers = [self.made.get(v) for v in group]
-        of, constants = self.quads.of, self.shared.constants
+        of, constants = self.teams.of, self.shared.constants
         if not depth or any(m is None or m.op not in _PULLED or m.result in of for m in makers):
             return None
         known = [m for m in makers if m is not None]
