@@ -13,10 +13,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"^```\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+BLOCKS = [text for kind, text in FENCED if not kind]
 LINES = [line.partition("#")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 COMMANDS = [line for line in LINES if line.startswith("footfall ")]
-SLOW = ("footfall bench", "footfall reproduce", "footfall sweep", "footfall compare")  # run by make test-all
+LONG = ("verify", "bench", "reproduce", "sweep", "compare")  # run by make test-all
+SLOW = tuple(f"footfall {name}" for name in LONG)
 
 
 def run(line: str, folder: Path, seconds: float) -> subprocess.CompletedProcess[str]:
