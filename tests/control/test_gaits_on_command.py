@@ -87,6 +87,13 @@ def test_robots_with_spines_and_redundant_legs_trot(name, contact, dt):
     assert np.abs(recording.joint_position[:, spine] - stand[spine]).max(initial=0.0) < 0.05
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["balance", "mpc"])
+def test_a_spine_is_held_without_the_whole_body_program_too(stage):
+    simulation = ff.Simulation(robot_of("spined"), on_command(stage), command=ff.Command(forward=0.3))
+    keeps(simulation, 0.3, 4.0, 2.0)
+
+
 def test_free_motions_are_a_projection_that_no_foot_feels(robot):
     rng = np.random.default_rng(3)
     for _ in range(5):

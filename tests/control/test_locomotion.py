@@ -1,29 +1,19 @@
 """Locomotion under a velocity command: it goes where it is told, on every robot, ground and contact that it should."""
 
-import warnings
-
 import numpy as np
 import pytest
-from conftest import third_party_path
 
 import footfall as ff
 from footfall.control.footsteps import ground_slope, swing
 from footfall.control.legged_plan import Memory, plan
 from footfall.errors import InputError
+from footfall.experiments.walking import robot_of as walker
 
 COMMANDS = {
     "forward": ff.Command(forward=0.5),
     "sideways": ff.Command(sideways=0.2),
     "turning": ff.Command(turn=0.5),
 }
-
-
-def walker(name):
-    if name == "mini_cheetah":
-        return ff.load(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ff.load(third_party_path(name), name=name)
 
 
 def walked(robot, command, seconds=4.0, **options):

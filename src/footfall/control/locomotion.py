@@ -20,7 +20,7 @@ from numpy import ndarray
 from footfall.control.balance import balance_forces
 from footfall.control.interface import Command, JointCommand, Sensed, check_command
 from footfall.control.legged_plan import LIMITS, Memory, Plan, Walker, plan
-from footfall.control.posture import standing_joints
+from footfall.control.posture import own_joints, standing_joints
 from footfall.control.qp import solve_bounded
 from footfall.control.reflexes import Reflexes
 from footfall.control.reflexes.log import begun
@@ -96,6 +96,7 @@ class Locomotion:
         self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
         self.body = self.walker.body
         self.limits = torque_bounds(robot)
+        self.legs = [own_joints(robot, k) for k in range(4)]
         self.crouch = crouch(robot, self.hip_height)
         self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
 
@@ -225,15 +226,17 @@ class Locomotion:
         return np.clip(torque, -self.limits, self.limits)
 
     def _transposed(self, sensed: Sensed, found: Plan, after: Memory) -> Float[ndarray, "nj"]:
-        """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, and the bias."""
-        torque, nv = np.array(found.bias[6:]), len(found.bias)
+        """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
+        keeps the posture of the joints that are free."""
+        nv = len(found.bias)
         M = found.program.A[:nv, :nv]
+        torque = found.bias[6:] + M[6:, 6:] @ found.posture
         for k in range(4):
             J = found.J[k][:, 6:]
             if after.down[k] > 0.5:
                 torque -= J.T @ after.forces[k]
                 continue
-            leg = np.flatnonzero(np.abs(J).sum(axis=0) > 0)
+            leg = self.legs[k]
             bend = np.linalg.lstsq(J[:, leg], found.swing[k], rcond=1e-3)[0]
             torque[leg] += M[6:, 6:][np.ix_(leg, leg)] @ bend
         return np.clip(torque, -self.limits, self.limits)

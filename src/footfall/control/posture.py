@@ -46,7 +46,7 @@ def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "
     for j, feet in enumerate(moved):
         P[j, j] = 0.0 if len(feet) == 1 else 1.0
     for k in range(robot.nf):
-        leg = [j for j, feet in enumerate(moved) if feet == [k]]
+        leg = own_joints(robot, k)
         if len(leg) <= 3:
             continue
         J_leg = np.stack([J[k][:, j] for j in leg], axis=1)
@@ -57,6 +57,11 @@ def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "
             for j, column in enumerate(leg):
                 P[row, column] = N[i, j]
     return P
+
+
+def own_joints(robot: Robot, foot: int) -> list[int]:
+    """The joints that move one foot and no other."""
+    return [j for j, feet in enumerate(_moved_feet(robot)) if feet == [foot]]
 
 
 def _moved_feet(robot: Robot) -> list[list[int]]:
