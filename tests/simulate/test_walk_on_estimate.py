@@ -16,7 +16,7 @@ from footfall.simulate.estimation_error import estimation_errors
 from footfall.simulate.sensor_faults import Fault
 from footfall.simulate.sensors import Sensors
 
-BOUNDS = {"roll_pitch_rms_deg": 1.0, "velocity_rms": 0.05, "height_rms": 0.02, "drift_of_distance": 0.01}
+BOUNDS = {"roll_pitch_rms_deg": 1.0, "velocity_rms": 0.05, "height_rms": 0.01, "drift_of_distance": 0.01}
 
 
 def meets_its_bounds(made, seconds):
@@ -32,7 +32,8 @@ def meets_its_bounds(made, seconds):
 
 def test_it_walks_on_its_estimate_and_the_estimate_meets_its_bounds():
     figures = meets_its_bounds(short_walk(), 2.5)
-    assert short_walk().controller.log == []
+    names = short_walk().controller.names
+    assert not [text for _, text in short_walk().controller.log if text.startswith(names)]
     assert short_walk().recording.mean_velocity(after=1.5)[0] == pytest.approx(0.4, rel=0.1)
     # of the right order: a filter that is never surprised is as wrong as one that always is
     assert 0.2 < figures["nis"] < 2.0
@@ -171,8 +172,9 @@ def test_it_walks_on_through_a_fault_and_says_so(case):
             "gyro", "acceleration", "position", "velocity", "force"))  # fmt: skip
     made = walk("plane", 5.0, dataclasses.replace(Sensors.realistic(3), faults=faults))
     assert made.simulation.stopped is None, made.controller.log
-    assert made.controller.log
-    assert 2.0 <= made.controller.log[0][0] < 2.5
+    told = [(t, text) for t, text in made.controller.log if text.startswith(made.controller.names)]
+    assert told
+    assert 2.0 <= told[0][0] < 2.5
     figures = estimation_errors(made.recording, made.controller.history()).figures()
     assert figures["roll_pitch_rms_deg"] < 2.0
     assert figures["velocity_rms"] < 0.1

@@ -70,6 +70,8 @@ class Estimated:
         if isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1:
             raise InputError(f"an estimate is kept every so many ticks, a whole number from 1 on, got {self.keep!r}")
         self.log: list[tuple[float, str]] = getattr(self.inner, "log", [])
+        if hasattr(self.inner, "posture"):  # the joints it stands with, for the start of a run
+            self.posture = self.inner.posture
         self._kept: list[tuple[float, Estimate]] = []
         self._robot: Robot | None = None
 

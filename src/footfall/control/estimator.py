@@ -131,6 +131,7 @@ class EstimatorMemory:
     slipping: Float[ndarray, "nf"]  # speed over the ground, smoothed [m/s]
     omega: Float[ndarray, "3"]  # of the base, base axes [rad/s]
     disagreement: Float[ndarray, "3"]  # between gyro and legs, smoothed [rad/s]
+    doubted: Any  # 1 while the gyro contradicts the legs
     observer: ObserverMemory
     observed: Float[ndarray, "nf 3"]  # forces by the observer, world axes [N]
     felt: Float[ndarray, "nf"]  # contact by the force sensors alone
@@ -149,7 +150,7 @@ class EstimatorMemory:
         )  # fmt: skip
         ones, zeros = np.ones(nf), np.zeros(nf)
         return EstimatorMemory(
-            state, Health.at_start(robot.nj, nf), np.eye(2**nf)[-1], ones, ones, zeros, np.zeros(3), np.zeros(3),
+            state, Health.at_start(robot.nj, nf), np.eye(2**nf)[-1], ones, ones, zeros, np.zeros(3), np.zeros(3), 0.0,
             ObserverMemory.at_start(robot), np.zeros((nf, 3)), ones, ones, Agreement.at_start(nf), np.zeros((nf, 3)),
             JointCommand().spread(robot.nj), 0.0,
         )  # fmt: skip
@@ -217,7 +218,8 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
     shown = base_motion(legs, steady, rolled, np.concatenate([omega, v_B]), spread, 0.03)
     apart = np.where(gyro_good, omega - shown[:3], 0.0)
     disagreement = memory.disagreement + np.minimum(dt / 0.05, 1.0) * (apart - memory.disagreement)
-    wrong = np.sqrt(disagreement @ disagreement) > own.gyro_disagreement
+    bound = np.where(memory.doubted > 0.5, 0.5, 1.0) * own.gyro_disagreement
+    wrong = np.sqrt(disagreement @ disagreement) > bound
     omega = np.where(gyro_good, omega, shown[:3])
 
     # -- the filter
@@ -272,8 +274,8 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
         conditions,
     )  # fmt: skip
     after = EstimatorMemory(
-        state, health, belief, contact, since, slipping, omega, disagreement, observer, observed, felt, pushed,
-        agreement, forces, memory.command, 1.0 + 0.0 * memory.started,
+        state, health, belief, contact, since, slipping, omega, disagreement, np.where(wrong, 1.0, 0.0), observer,
+        observed, felt, pushed, agreement, forces, memory.command, 1.0 + 0.0 * memory.started,
     )  # fmt: skip
     return found, after
 

@@ -1,7 +1,8 @@
 """How far an estimate was from the truth, over a run: attitude, velocity, drift, contacts, and whether it knew.
 
 An estimator without a compass or a map counts place and heading from where it began, so that the truth is taken from
-there too. Roll, pitch and velocity are observable and have errors; place and heading drift.
+there too. Roll, pitch, velocity and the height over the feet are observable and have errors; place, heading and the
+height over where the robot began drift: a tilt of 0.1 deg that an accelerometer's bias hides is 17 mm in 10 m.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy import ndarray
 
 from footfall.control.estimated import History
 from footfall.errors import InputError
+from footfall.kinematics.forward import foot_positions
 from footfall.simulate.recording import Recording
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
@@ -30,6 +32,7 @@ class EstimationErrors:
     deviation: Float[ndarray, "t 9"]  # one sigma of (turn, velocity, position), as the filter believes
     nees: Float[ndarray, "t"]  # normalised error squared of (roll, pitch, velocity): 5 if the filter is right
     nis: Float[ndarray, "t"]  # normalised innovation squared, mean over the feet that stand: 3 if it is right
+    height: Float[ndarray, "s"]  # of the base over the feet that stand, at some of the times [m]
     contact_agreement: float  # part of all ticks and feet in which the contact is right
     distance: float  # walked: length of the path over ground [m]
 
@@ -39,9 +42,10 @@ class EstimationErrors:
         return {
             "roll_pitch_rms_deg": float(np.degrees(_rms(self.turn[:, :2]))),
             "velocity_rms": _rms(self.velocity),
-            "height_rms": _rms(self.position[:, 2:]),
+            "height_rms": _rms(self.height[:, None]),
+            "height_drift": float(abs(self.position[-1, 2])),
             "horizontal_drift": drift,
-            "drift_of_distance": drift / max(self.distance, 1e-9),
+            "drift_of_distance": float(np.linalg.norm(self.position[-1])) / max(self.distance, 1e-9),
             "yaw_drift_deg": float(np.degrees(abs(self.turn[-1, 2]))),
             "contact_agreement": self.contact_agreement,
             "nees": float(np.mean(self.nees)) / 5.0,
@@ -84,8 +88,20 @@ def estimation_errors(recording: Recording, history: History, after: float = 0.0
     return EstimationErrors(
         history.time[both][keep], turn[keep], velocity[keep], position[keep],
         np.sqrt(np.diagonal(P, axis1=1, axis2=2))[keep], nees[keep], nis[keep],
+        _over_feet(recording, history, rows[keep], both[keep]),
         float(np.mean((stands == recording.contact[rows])[keep])), float(np.sum(np.hypot(*steps.T))),
     )  # fmt: skip
+
+
+def _over_feet(recording: Recording, history: History, rows: ndarray, both: ndarray) -> Float[ndarray, "s"]:
+    """Error of the height over the standing feet, at three hundred times or fewer."""
+    robot, found = recording.robot, []
+    for row, k in list(zip(rows, both))[:: max(1, len(rows) // 300)]:
+        stands = recording.contact[row]
+        if stands.any():
+            heights = [q[2] - foot_positions(robot, q)[stands, 2].mean() for q in (history.q[k], recording.q[row])]
+            found.append(heights[0] - heights[1])
+    return np.array(found) if found else np.zeros(1)
 
 
 def _rms(x: ndarray) -> float:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 UNITS = {
     "duration": "s", "wall_seconds": "s", "distance": "m", "commanded_speed": "m/s", "mean_speed": "m/s",
-    "estimate_velocity_rms": "m/s", "estimate_height_rms": "m", "estimate_horizontal_drift": "m",
+    "estimate_velocity_rms": "m/s", "estimate_height_rms": "m", "estimate_height_drift": "m",
+    "estimate_horizontal_drift": "m",
 }  # fmt: skip
 
 
