@@ -82,10 +82,9 @@ def run(name: str) -> tuple[dict, EstimationErrors, list]:
     errors = estimation_errors(recording, controller.history())
     late = estimation_errors(recording, controller.history(), after=2.0) if sensors.faults else errors
     row = {key: round(value, 6) for key, value in late.figures().items()}
-    told = [(t, text) for t, text in controller.log if text.startswith(controller.names)]
-    first = [f"{t:.3f} s: {text}" for t, text in told[:3]]
+    first = [f"{t:.3f} s: {text}" for t, text in controller.log[:3]]
     stopped = None if simulation.stopped is None else simulation.stopped.message
-    return {"ground": ground, "seconds": seconds, "stopped": stopped, "log": first, **row}, errors, told
+    return {"ground": ground, "seconds": seconds, "stopped": stopped, "log": first, **row}, errors, controller.log
 
 
 def bands(errors: EstimationErrors, path: Path, log: list, title: str) -> None:

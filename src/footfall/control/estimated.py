@@ -51,7 +51,7 @@ class History:
 
 @dataclass(eq=False)
 class Estimated:
-    """A controller behind an estimator. ``log`` lists what was found wrong with the sensors, and the controller's own.
+    """A controller behind an estimator. ``log`` lists what was found wrong with the sensors, and when.
 
     keep: every so many ticks are kept for ``history``.
     """
@@ -69,7 +69,7 @@ class Estimated:
             raise InputError(f"what runs on an estimate must be a controller, got {type(self.inner).__name__}")
         if isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1:
             raise InputError(f"an estimate is kept every so many ticks, a whole number from 1 on, got {self.keep!r}")
-        self.log: list[tuple[float, str]] = getattr(self.inner, "log", [])
+        self.log: list[tuple[float, str]] = []
         if hasattr(self.inner, "posture"):  # the joints it stands with, for the start of a run
             self.posture = self.inner.posture
         self._kept: list[tuple[float, Estimate]] = []
