@@ -8,7 +8,7 @@ html_theme = "furo"
 html_title = "footfall"
 exclude_patterns = ["_build"]
 autodoc_typehints = "none"
-suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure"]
+suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure", "ref.python"]
 
 
 def plain_bars(app, what, name, obj, options, lines):

@@ -328,3 +328,14 @@ def test_a_robot_of_almost_no_mass_is_controlled_or_refused_but_never_hangs():
     assert time.perf_counter() - began < 5.0
     assert np.isfinite(asked.torque).all()
     assert np.abs(asked.torque).max() < robot.mass * 9.81  # its rotors, which are no links, are all that weighs
+
+
+def test_a_walker_behind_sensors_walks():
+    from footfall.simulate.sensors import Sensors
+
+    robot = ff.load("mini_cheetah")
+    sim = ff.Simulation(
+        robot, ff.control.Locomotion(), sensors=Sensors.realistic(seed=1), command=ff.Command(forward=0.3)
+    )
+    sim.run(0.6)
+    assert sim.stopped is None

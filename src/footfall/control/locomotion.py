@@ -112,6 +112,7 @@ class Locomotion:
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
     ) -> tuple[JointCommand, Memory]:
         self._check(t, sensed, command)
+        sensed = Sensed(sensed.q, sensed.v, sensed.forces)  # it has no use for more, and its plan is compiled without
         found, after = self._plan(sensed, command, self._towards_gait(memory))
         self.log += begun(t, memory.reflex, after.reflex, self._told)
         if after.reflex.folded > 0.5:

@@ -4,10 +4,12 @@ A plan is a function of time: where the body is and how it is turned, and where 
 swing on half ellipses at trapezoidal speed; the body speeds up, goes evenly and slows down.
 
 Errata of eq. (24), derived again from eq. (22) with L the whole step that a foot travels (2 L of eq. 23), T the time of
-a trot's swing and n cycles of two swings:
+a trot's swing and n cycles of two swings::
+
     x = L t² / 4T²                      0 < t < T             (as printed)
     x = L/4 + L (t - T) / 2T            T < t < (2n - 1) T    (printed with t - T in the denominator: wrong unit)
     x = L (n - 1/2) - L (t - 2nT)² / 4T²    until 2nT         (printed four times as steep: the speed would jump)
+
 and sideways with W for L in all three rows (printed with L in the last). A foot's place is where its hip will be in the
 middle of the stance to come. With that, the first and the last step of a trot are half steps of the same duration, as
 the paper wants them: they need not be put in. A walk speeds up over its first cycle, and its first steps are halves on

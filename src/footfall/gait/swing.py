@@ -1,6 +1,7 @@
 """Swing of a foot along a 12-point Bézier curve: Hyun, Seok, Lee, Kim, IJRR 33(11), 2014.
 
 Design rules of such a curve, S from 0 at lift-off to 1 at touchdown, n = 11:
+
 - a doubled end point in z makes the vertical speed zero at lift-off and touchdown;
 - the first and last differences set the horizontal speeds there, dx/dS = n (c1 - c0) and n (c11 - c10): negative ones
   let the foot move with the ground before it lands (swing-leg retraction);
