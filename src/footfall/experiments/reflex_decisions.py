@@ -52,7 +52,7 @@ class Outcome:
 
     passed: bool
     value: str
-    events: tuple[tuple[float, str], ...]
+    events: tuple[tuple[float, str], ...]  # of the recording
 
 
 CASES: dict[str, Case] = {
@@ -103,7 +103,8 @@ def decide(robot: Robot, name: str, on: bool, seed: int = 0) -> Outcome:
     height = float(ground.distance(simulation.q[:3]))
     recording = simulation.run(case.seconds)
     passed, value = _harm(robot, recording) if case.falls else _kept(name, case, simulation, recording, height)
-    return Outcome(passed, value, tuple(controller.log))
+    said = tuple((event.time, event.message) for event in recording.events)
+    return Outcome(passed, value, said)
 
 
 def _kept(name: str, case: Case, simulation: Simulation, recording: Recording, height: float) -> tuple[bool, str]:
