@@ -17,6 +17,7 @@ from numpy import ndarray
 from footfall.errors import MissingExtraError
 
 _EQUALITY = 5  # daqp's code
+TIME_LIMIT = 1.0  # [s], against a hang alone: one that a busy machine reaches would make runs unlike each other
 _REASONS = {
     -1: "infeasible", -2: "cycling", -3: "unbounded", -4: "iteration limit", -5: "not convex", -6: "no start",
     -7: "time limit",
@@ -51,7 +52,7 @@ def solve_qp(
     A: Float[ndarray, "m n"],
     lower: Float[ndarray, "m"],
     upper: Float[ndarray, "m"],
-    time_limit: float = 0.01,
+    time_limit: float = TIME_LIMIT,
 ) -> Solution:
     """min ½ xᵀHx + fᵀx with lower <= A x <= upper; see ``solve_bounded``."""
     return solve_bounded(H, f, A, lower, upper, time_limit)
@@ -63,7 +64,7 @@ def solve_bounded(
     A: Float[ndarray, "m n"],
     low: Float[ndarray, "k"],
     high: Float[ndarray, "k"],
-    time_limit: float = 0.01,
+    time_limit: float = TIME_LIMIT,
 ) -> Solution:
     """The minimiser, or the reason why there is none; never NaN, never longer than the limit [s].
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.qp import Solution, friction_pyramid, solve_qp
+from footfall.control.qp import TIME_LIMIT, Solution, friction_pyramid, solve_qp
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.kinematics.forward import center_of_mass
 from footfall.robot.description import Robot
@@ -64,7 +64,7 @@ class ConvexMpc:
     force_weight: float = 0.31  # of forces in robot weights
     friction: float = 0.5
     largest_force: float = 3.0  # of one foot, in robot weights
-    time_limit: float = 0.02
+    time_limit: float = TIME_LIMIT  # [s]
 
     def solve(
         self,
