@@ -203,11 +203,13 @@ def figure(maps: Sequence[PushMap]) -> Any:
 
     names = list(dict.fromkeys(m.controller for m in maps))
     drawing = Figure(figsize=(3.4 * len(names), 3.9), layout="constrained")
+    layout: Any = drawing.get_layout_engine()
+    layout.set(rect=(0.0, 0.0, 1.0, 0.93))  # titles of polar axes are not counted
     axes = drawing.subplots(1, len(names), subplot_kw={"projection": "polar"}, squeeze=False)[0]
     top = 1.1 * max(float(m.impulse.max()) for m in maps)
     for axis, name in zip(axes, names):
         for m in (m for m in maps if m.controller == name):
-            color = "#0072b2" if m.reflexes else "#d55e00"
+            color = "#606060" if name not in ON_COMMAND else "#0072b2" if m.reflexes else "#d55e00"
             turn = np.radians([*m.directions, m.directions[0]])
             for row in m.impulse:
                 axis.plot(turn[:-1], row, ".", color=color, ms=4, alpha=0.55)
@@ -216,11 +218,13 @@ def figure(maps: Sequence[PushMap]) -> Any:
         axis.set_theta_zero_location("N")
         axis.set_rlim(0.0, top)
         axis.set_thetagrids([0, 90, 180, 270], ["forward", "left", "back", "right"], fontsize=8)
-        axis.tick_params(axis="y", labelsize=7)
+        axis.tick_params(axis="y", labelsize=7, labelcolor="#606060")
+        axis.set_rlabel_position(200.0)
+        axis.set_yticks([5.0 * k for k in range(1, int(top // 5.0) + 1)])
         axis.grid(color="#dddddd", lw=0.6)
-        axis.set_title(name, fontsize=10)
+        axis.set_title(name, fontsize=10, fontweight="bold")
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, -0.26), fontsize=8, frameon=False, ncols=2)
-    drawing.suptitle(
+    drawing.supxlabel(
         f"{maps[0].robot}: impulse survived [N s], line: at the worst phase, dots: at each phase", fontsize=9
     )
     return drawing
