@@ -13,19 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from third_party_models import THIRD_PARTY, third_party_path
 
 from footfall.compare.states import States, random_states
 from footfall.robot import Robot, library
 
 Call = Callable[..., Any]
-
-THIRD_PARTY = {  # name: file of the package example-robot-data, total mass [kg]
-    "a1": ("a1_description/urdf/a1.urdf", 13.741),
-    "go2": ("go2_description/urdf/go2.urdf", 16.085),
-    "anymal_c": ("anymal_c_simple_description/urdf/anymal.urdf", 52.13485),
-    "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", 86.774),
-    "solo12": ("solo_description/robots/solo12.urdf", 2.5),
-}
 
 
 def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
@@ -74,20 +67,6 @@ def robot(request: pytest.FixtureRequest) -> Robot:
 def states(robot: Robot) -> States:
     """A few random states of the robot."""
     return random_states(robot, 5, seed=7)
-
-
-def third_party_path(name: str) -> Path:
-    """The URDF of a real robot in the installed package example-robot-data."""
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    file = f"share/example-robot-data/robots/{THIRD_PARTY[name][0]}"
-    try:
-        path = Path(str(distribution("example-robot-data").locate_file(f"cmeel.prefix/{file}")))
-    except PackageNotFoundError:
-        path = Path(file)
-    if not path.is_file():
-        pytest.fail(f"{path.name} is not installed: pip install --no-deps example-robot-data")
-    return path
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import third_party_path
+from third_party_models import third_party_path
 
 import footfall as ff
 from footfall.errors import InputError

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import third_party_path
+from third_party_models import third_party_path
 
 from footfall import compiling
 from footfall.bench.subject import held_step

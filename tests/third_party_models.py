@@ -1,0 +1,29 @@
+"""Real robots of other makers, from the installed package example-robot-data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+THIRD_PARTY = {  # name: file of the package example-robot-data, total mass [kg]
+    "a1": ("a1_description/urdf/a1.urdf", 13.741),
+    "go2": ("go2_description/urdf/go2.urdf", 16.085),
+    "anymal_c": ("anymal_c_simple_description/urdf/anymal.urdf", 52.13485),
+    "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", 86.774),
+    "solo12": ("solo_description/robots/solo12.urdf", 2.5),
+}
+
+
+def third_party_path(name: str) -> Path:
+    """The URDF of a real robot in the installed package example-robot-data."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    file = f"share/example-robot-data/robots/{THIRD_PARTY[name][0]}"
+    try:
+        path = Path(str(distribution("example-robot-data").locate_file(f"cmeel.prefix/{file}")))
+    except PackageNotFoundError:
+        path = Path(file)
+    if not path.is_file():
+        pytest.fail(f"{path.name} is not installed: pip install --no-deps example-robot-data")
+    return path
