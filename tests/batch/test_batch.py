@@ -6,7 +6,8 @@ import pytest
 import footfall as ff
 from footfall.batch import Batch
 from footfall.batch.gpu import TickSource
-from footfall.errors import InputError
+from footfall.errors import FootfallError, InputError
+from footfall.trace import interpret
 
 CHEETAH = ff.load("mini_cheetah")
 TROT = ff.control.JointPD.tuned("mini_cheetah", "trot")
@@ -218,3 +219,23 @@ def test_what_a_batch_cannot_take_is_one_sentence(call, words):
     with pytest.raises(FootfallError, match=words) as error:
         call(batch)
     assert "\n" not in str(error.value)
+
+
+def test_free_parameters_lie_where_the_source_says():
+    free = ["trunk.mass", "ground.friction", "controller.gait.period"]
+    source = TickSource(CHEETAH, TROT, free=free)
+    columns = np.concatenate([source.numbers(source.first), source.numbers((source.inputs, source.parameters))])
+    values = {"trunk.mass": 5.0, "ground.friction": 0.4, "controller.gait.period": 0.4}
+    for path, value in values.items():
+        at = len(source.numbers(source.first)) + source.place(path).start
+        assert columns[at] == np.float32(source.simulation.rig.parameter(path))
+        columns[at] = value
+    rows = source.rows("v")
+    after = interpret.evaluate(source.program, columns[:, None].astype(float))[rows, 0]
+    batch = Batch(CHEETAH, 1, TROT, free=free)
+    batch.set({path: np.array([value]) for path, value in values.items()})
+    batch.run(1)
+    np.testing.assert_allclose(after, batch.state.v[0], atol=1e-4)
+    assert "stride" in source.text
+    with pytest.raises(FootfallError, match=r"trunk\.mass"):
+        source.place("trunk.mas")

@@ -7,6 +7,7 @@ bit in any batch of any size.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ from footfall.trace import tree
 
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
 _COPIES = 3  # of the state of every robot that are in memory at once, at most
-COMMANDS = ("forward", "sideways", "turn", "height")
+COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
 
 
 class Batch:

@@ -8,6 +8,7 @@ and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX ta
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import DTypeLike
 from footfall import compiling
 from footfall.batch.lean import lean_of, lean_tick
 from footfall.control.interface import Command
-from footfall.errors import FootfallError, InputError, MissingExtraError
+from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
 from footfall.robot.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
@@ -52,11 +53,12 @@ class TickSource:
     """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
 
     threads: 1 a robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` then says so.
+    free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
     def __init__(
         self, robot: Robot, controller: Any = None, *, dtype: DTypeLike = np.float32, block: int = 128,
-        feels: bool = False, threads: int = 1, **options: Any,
+        feels: bool = False, threads: int = 1, free: Sequence[str] = (), **options: Any,
     ) -> None:  # fmt: skip
         if threads not in (1, 4):
             raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
@@ -65,10 +67,11 @@ class TickSource:
         self.robot, self.dtype, self.block = robot, np.dtype(dtype), block
         self.simulation = Simulation(robot, controller, **options)
         self.first = lean_of(self.simulation.carried, feels)
-        self.inputs = Inputs(Command(), np.zeros(6))
-        self.program = compiling.program(lean_tick, self.simulation.rig, self.first, self.inputs)
-        sizes = [_size(self.first), _size(self.inputs)]
-        self.layout = emit.first_is_state(sizes)
+        rig, self.inputs = self.simulation.rig, Inputs(self.simulation.command, np.zeros(6))
+        self.parameters = {path: np.asarray(rig.parameter(path), float) for path in free}
+        self.program = compiling.program(lean_tick, rig, self.first, self.inputs, free=tuple(free))
+        nests = [self.first, self.inputs, *([self.parameters] if free else [])]
+        self.layout = emit.first_is_state([_size(nest) for nest in nests])
         lanes = packed(self.program, lanes=(4,)) if threads == 4 else None
         self.threads = 1 if lanes is None else 4
         self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, block)
@@ -88,6 +91,17 @@ class TickSource:
             at += size
         raise InputError(f"the state of a batch has no part '{name}'")
 
+    def place(self, path: str) -> slice:
+        """Where a free parameter lies in the column of inputs and parameters."""
+        if path not in self.parameters:
+            raise unknown("free parameter", path, self.parameters, "this batch has")
+        numbered, at = {}, _size(self.inputs)
+        for key, value in self.parameters.items():
+            numbered[key] = np.full(np.shape(value), key == path)
+        found = np.concatenate([np.ravel(x) for x in tree.flatten(numbered)[0]])
+        first = at + int(np.argmax(found))
+        return slice(first, first + int(found.sum()))
+
 
 class GpuBatch:
     """n robots on one GPU; arguments as for ``TickSource``, with as many threads as suit n unless given."""
@@ -104,7 +118,7 @@ class GpuBatch:
         self.kernel = module.get_function(f"{KERNEL}_advance")
         try:
             self.state = self._columns(self.source.first)
-            self.inputs = self._columns(self.source.inputs)
+            self.inputs = self._columns((self.source.inputs, self.source.parameters))
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise FootfallError(f"the GPU has no memory for {n} robots: {error}") from None
         self.shared = self.cupy.zeros(1, self.source.dtype)
@@ -124,8 +138,31 @@ class GpuBatch:
         return self.state[self.source.rows("v")].T
 
     def set_command(self, command: Command, which: Any = slice(None)) -> None:
-        column = self.cupy.asarray(self.source.numbers(Inputs(command, np.zeros(6))))
-        self.inputs[:4, which] = column[:4, None]
+        """What is asked of robots: of all, or of those of a mask or of indices."""
+        self._put(slice(0, _size(Command())), which, self.source.numbers(command))
+
+    def set_push(self, push: Any, which: Any = slice(None)) -> None:
+        """A wrench (n, f) on the base at its origin, world axes, held until it is set again: one, or one a robot."""
+        self._put(slice(_size(Command()), _size(self.source.inputs)), which, push)
+
+    def set(self, parameters: Mapping[str, Any], which: Any = slice(None)) -> None:
+        """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
+        for path, value in parameters.items():
+            value = value if np.ndim(value) else float(value)
+            self._put(self.source.place(path), which, value)
+
+    def reset(self, which: Any = slice(None)) -> None:
+        """Back to the start, memory included: all robots, or those of a mask or of indices."""
+        self.state[:, which] = self.cupy.asarray(self.source.numbers(self.source.first))[:, None]
+
+    def _put(self, rows: slice, which: Any, value: Any) -> None:
+        """Numbers, one set for all or one a robot, into the rows of the inputs."""
+        value = self.cupy.asarray(value, self.source.dtype)
+        if not bool(self.cupy.isfinite(value).all()):
+            raise InputError("the inputs of a batch must be finite")
+        size = rows.stop - rows.start
+        each = value.reshape(-1, size) if value.size != size else value.reshape(1, size)
+        self.inputs[rows, which] = each.T
 
     def run(self, ticks: int) -> None:
         """Advance every robot by a number of ticks, in one launch."""
