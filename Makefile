@@ -2,19 +2,26 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+# what the commands of the README need, and what tests and documentation need as well
+USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .PHONY: demo test test-all lint docs clean
 
-$(READY): pyproject.toml constraints.txt
+$(USABLE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade -c constraints.txt pip
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable ".[compare,control,tables,view,learn,cluster,studies,video,test,lint,docs]"
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps example-robot-data
+	$(PIP) --upgrade pip
+	$(PIP) --editable ".[compare,control,tables,view,video]"
+	@touch $(USABLE)
+
+$(READY): $(USABLE)
+	$(PIP) --editable ".[compare,control,tables,view,video,learn,cluster,studies,test,lint,docs]"
+	$(PIP) --no-deps example-robot-data
 	@touch $(READY)
 
-demo: $(READY)
+demo: $(USABLE)
 	$(BIN)/footfall demo --out out/demo
 
 lint: $(READY)
@@ -23,7 +30,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not browser"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not browser" --durations=20
 	$(BIN)/pytest -m "browser and not slow"
 
 test-all: lint

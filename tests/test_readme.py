@@ -21,23 +21,31 @@ LONG = ("verify", "bench", "reproduce", "sweep", "compare")  # run by make test-
 SLOW = tuple(f"footfall {name}" for name in LONG)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all: a command may need what the one before it wrote."""
+    made = tmp_path_factory.mktemp("readme")
+    (made / "examples").symlink_to(ROOT / "examples")
+    return made
+
+
 def run(line: str, folder: Path, seconds: float) -> subprocess.CompletedProcess[str]:
-    (folder / "examples").symlink_to(ROOT / "examples")
     words = [sys.executable, "-m", "footfall.cli", *shlex.split(line)[1:]]
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=seconds)
 
 
-@pytest.mark.parametrize("line", [line for line in COMMANDS if not line.startswith((*SLOW, "footfall view"))])
-def test_a_command_of_the_readme_runs_as_printed(line, tmp_path):
-    done = run(line, tmp_path, 120.0)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+def test_the_commands_of_the_readme_run_as_printed_one_after_another(folder):
+    for line in COMMANDS:
+        if not line.startswith((*SLOW, "footfall view")):
+            done = run(line, folder, 120.0)
+            assert done.returncode == 0, (line, done.stderr)
+            assert done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith(SLOW)])
-def test_a_long_command_of_the_readme_runs_as_printed(line, tmp_path):
-    done = run(line, tmp_path, 600.0)
+def test_a_long_command_of_the_readme_runs_as_printed(line, folder):
+    done = run(line, folder, 600.0)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 

@@ -82,7 +82,10 @@ def test_an_algorithm_that_raises_or_returns_nan_fails_by_name(monkeypatch: pyte
     json.dumps(report.to_json(), allow_nan=False)
 
 
-@pytest.mark.parametrize(("backend", "used"), [("numpy", "numpy"), ("batch", "batch"), ("auto", "numpy+batch")])
+@pytest.mark.parametrize(
+    ("backend", "used"),
+    [("numpy", "numpy"), pytest.param("batch", "batch", marks=pytest.mark.slow), ("auto", "numpy+batch")],
+)
 def test_machine_code_is_verified_like_numpy(backend: str, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["footfall.compare.verify"], "_PLAIN", 2)
     report = verify(library.load("mini_cheetah"), samples=5, laws=False, backend=backend)

@@ -97,6 +97,7 @@ def errors(found: Identified, values: np.ndarray) -> dict[str, float]:
 
 
 # -- from made-up motions --------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_base_parameters_come_back_from_noise_within_the_stated_bounds() -> None:
     found = from_noise()
     assert found.base.count == 94 + 24

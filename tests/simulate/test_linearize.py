@@ -53,7 +53,10 @@ def assert_exact(step, q, v, command, push=None):
     return exact
 
 
-@pytest.mark.parametrize("name", library.names())
+ROBOTS = [name if name == "mini_cheetah" else pytest.param(name, marks=pytest.mark.slow) for name in library.names()]
+
+
+@pytest.mark.parametrize("name", ROBOTS)
 def test_derivatives_of_the_step_are_those_of_central_differences_in_stance_and_in_the_air(name):
     step, q, v = settled(name)
     robot, random = step.robot, np.random.default_rng(3)

@@ -108,7 +108,9 @@ def test_a_robot_without_a_pose_gets_one_to_stand_in():
     assert with_stand(stood) is stood
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize(
+    "name", ["mini_cheetah", "dynakat", *(pytest.param(name, marks=pytest.mark.slow) for name in ("spined", "xiling"))]
+)
 def test_every_robot_stays_on_its_feet_with_the_controller_it_is_shown_with(name):
     driver = Driver(Choice(robot=name, controller=fitting_controller(library.load(name))))
     driver.ask(forward=0.2)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from footfall.commands import completing
 from footfall.commands.common import JsonOption, console, examples, print_json, progress
 
 NAME = "bench"
@@ -19,7 +20,9 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="dynamics, step, simulated_second, batch, gpu, formalisms, control, or all."
+            metavar="NAME",
+            autocompletion=completing.benches,
+            help="dynamics, step, simulated_second, batch, gpu, formalisms, control, or all.",
         ),
     ],
     seconds: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from footfall.commands import completing
 from footfall.commands.common import ModelOption, examples, load_recording, load_robot, note
 from footfall.errors import InputError
 
@@ -21,7 +22,12 @@ EXAMPLES = examples("footfall view", "footfall view xiling --port 0", "footfall 
 
 def command(
     subject: Annotated[
-        str, typer.Argument(metavar="[RECORDING|ROBOT]", help="A recording (.mcap), a library name, or a model file.")
+        str,
+        typer.Argument(
+            metavar="[RECORDING|ROBOT]",
+            autocompletion=completing.robots,
+            help="A recording (.mcap), a library name, or a model file.",
+        ),
     ] = "mini_cheetah",
     host: Annotated[
         str, typer.Option("--host", help="Address to listen at; any but this machine's own needs the printed token.")
