@@ -46,10 +46,11 @@ extern "C" void run_advance(real *state, const real *rest, const real *shared, i
 """
 
 
-def emulate(code, layout, dtype, folder):
-    text = EMULATION + cuda.source(code, layout, "kernel", dtype, block=32) + LAUNCH
+def emulate(code, layout, dtype, folder, before="", entries=LAUNCH, advance=ADVANCE):
+    """The kernels as C++ on the processor: what a GPU has is in EMULATION and ``before``, ``entries`` call them."""
+    text = EMULATION + before + cuda.source(code, layout, "kernel", dtype, block=32) + entries
     if "kernel_advance" in text:
-        text += ADVANCE
+        text += advance
     (folder / "kernel.cpp").write_text(text)
     flags = ["-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off", "-shared", "-fPIC"]
     command = [COMPILER, *flags, str(folder / "kernel.cpp"), "-o", str(folder / "kernel.so")]

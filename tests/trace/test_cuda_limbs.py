@@ -1,12 +1,13 @@
 """Four threads a robot, run on the CPU: threads are coroutines that wait for each other at every shuffle."""
 
-import ctypes
+import functools
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
-from test_cuda import COMPILER, EMULATION, pointer
+from test_cuda import COMPILER, pointer
+from test_cuda import emulate as on_processor
 from test_packed import ANY, HEIGHTS, MIRRORED, STEPPING, four_legs
 
 from footfall import trace
@@ -92,16 +93,7 @@ extern "C" void run_advance(real *state, const real *rest, const real *shared, i
 """
 
 
-def emulate(code, layout, dtype, folder):
-    text = EMULATION + SHUFFLES + cuda.source(code, layout, "kernel", dtype, block=32) + ENTRIES
-    if "kernel_advance" in text:
-        text += ADVANCE
-    (folder / "kernel.cpp").write_text(text)
-    flags = ["-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off", "-shared", "-fPIC"]
-    command = [COMPILER, *flags, str(folder / "kernel.cpp"), "-o", str(folder / "kernel.so")]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    return ctypes.CDLL(str(folder / "kernel.so"))
+emulate = functools.partial(on_processor, before=SHUFFLES, entries=ENTRIES, advance=ADVANCE)
 
 
 def settling(x, rest):

@@ -20,7 +20,7 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall import compiling
-from footfall.batch.lean import Lean, lean_of, lean_tick
+from footfall.batch.lean import Lean, lean_of, lean_tick, repeated
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.robot.description import Robot
@@ -76,10 +76,10 @@ class Batch:
         share = math.ceil(blocks / count) * lanes
         self.parts = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
         self._pool = ThreadPoolExecutor(len(self.parts)) if len(self.parts) > 1 else None
-        self.parameters = {path: np.tile(x, (self.n, *_ones(x))) for path, x in self.nominal.items()}
+        self.parameters = repeated(self.nominal, self.n)
         self.command = {key: np.full(self.n, getattr(self.simulation.command, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
-        self.state = self._tiled(self.first)
+        self.state: Lean = repeated(self.first, self.n, self.dtype)
 
     def _check_memory(self, inputs: Inputs) -> None:
         """Refuse what cannot fit: a system that hands out memory it does not have ends the whole process later."""
@@ -94,10 +94,6 @@ class Batch:
             )
 
     # -- state -------------------------------------------------------------------------------------------------------
-    def _tiled(self, lean: Lean) -> Lean:
-        leaves, rebuild = tree.flatten(lean)
-        return rebuild([np.tile(np.asarray(x, self.dtype), (self.n, *_ones(x))) for x in leaves])
-
     @property
     def q(self) -> Float[ndarray, "n nq"]:
         """Base position [m], base quaternion (w, x, y, z), joint positions [rad]."""
@@ -281,7 +277,3 @@ def _memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
-
-
-def _ones(x: Any) -> tuple[int, ...]:
-    return (1,) * np.ndim(x)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.typing import DTypeLike
 
 from footfall.simulate.tick import Body, Carried, Inputs, Rig, tick
+from footfall.trace import tree
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,19 @@ def lean_of(carried: Carried, feels: bool) -> Lean:
     return Lean(carried.tick, body.q, body.v, forces, body.memory, carried.memory)
 
 
+def full_tick(rig: Rig, lean: Lean, inputs: Inputs) -> Carried:
+    """One tick of the controller and the physics below it, with all that a tick knows: for meters."""
+    forces = lean.forces if len(lean.forces) else np.zeros((len(rig.world.spheres), 3))
+    body = Body(lean.q, lean.v, np.zeros(rig.world.robot.nj), forces, np.zeros(4), lean.contact)
+    return tick(rig, Carried(lean.tick, body, lean.memory), inputs)[0]
+
+
 def lean_tick(rig: Rig, lean: Lean, inputs: Inputs) -> Lean:
     """One tick of the controller and the physics below it."""
-    spheres, feels = len(rig.world.spheres), len(lean.forces) > 0
-    forces = lean.forces if feels else np.zeros((spheres, 3))
-    body = Body(lean.q, lean.v, np.zeros(rig.world.robot.nj), forces, np.zeros(4), lean.contact)
-    after, _ = tick(rig, Carried(lean.tick, body, lean.memory), inputs)
-    return lean_of(after, feels)
+    return lean_of(full_tick(rig, lean, inputs), len(lean.forces) > 0)
+
+
+def repeated(nest: Any, n: int, dtype: DTypeLike = np.float64) -> Any:
+    """A nest of one robot as one of n: every array with a robot axis first."""
+    leaves, rebuild = tree.flatten(nest)
+    return rebuild([np.tile(np.asarray(x, dtype), (n, *(1,) * np.ndim(x))) for x in leaves])

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.batch.lean import lean_of
+from footfall.batch.lean import lean_of, repeated
 from footfall.batch.metered import Metered, metered_tick
 from footfall.control.interface import Command
 from footfall.control.joint_pd import JointPD
@@ -31,7 +31,6 @@ from footfall.robot.description import Robot
 from footfall.robot.library import load
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
-from footfall.trace import tree
 
 SPEEDS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)  # [m/s]
 GAITS = ("walk", "trot", "pace", "bound")
@@ -137,8 +136,7 @@ class Track:
     def _part(self, free: dict[str, ndarray]) -> tuple[ndarray, ndarray, ndarray, ndarray]:
         """(speed, speed sideways, work, whether it stayed up) of some robots."""
         n = len(next(iter(free.values())))
-        leaves, rebuild = tree.flatten((self.first, self.inputs))
-        state, inputs = rebuild([np.tile(np.asarray(x, float), (n, *(1,) * np.ndim(x))) for x in leaves])
+        state, inputs = repeated((self.first, self.inputs), n)
         before = self.function.advance(round(SETTLE / self.period), state, inputs, free)
         after = self.function.advance(round(MEASURE / self.period), before, inputs, free)
         moved = (after.lean.q[:, :2] - before.lean.q[:, :2]) / MEASURE

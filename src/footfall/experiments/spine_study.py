@@ -18,7 +18,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.batch.lean import Lean, lean_of
+from footfall.batch.lean import Lean, full_tick, lean_of, repeated
 from footfall.control.interface import Command
 from footfall.control.joint_pd import JointPD
 from footfall.control.spine import MODES, RIGID, Spine
@@ -29,8 +29,7 @@ from footfall.kinematics import center_of_mass
 from footfall.kinematics.forward import joint_rates
 from footfall.robot.library import load
 from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Body, Carried, Inputs, Rig, tick
-from footfall.trace import tree
+from footfall.simulate.tick import Inputs, Rig
 
 SETTLE, MEASURE = 3.0, 4.0  # [s]
 CONDITIONS = tuple(product((0.6, 0.9), (1.0, 1.15), (0.0, 0.2)))  # friction, share of the trunk's mass, shove [m/s]
@@ -65,9 +64,7 @@ class Watched:
 
 def watched_tick(rig: Rig, watched: Watched, inputs: Inputs) -> Watched:
     """A tick of the simulation, and the meters after it."""
-    robot, lean = rig.world.robot, watched.lean
-    body = Body(lean.q, lean.v, np.zeros(robot.nj), lean.forces, np.zeros(4), lean.contact)
-    after, _ = tick(rig, Carried(lean.tick, body, lean.memory), inputs)
+    robot, after = rig.world.robot, full_tick(rig, watched.lean, inputs)
     work = rig.period * np.maximum(after.body.motor * joint_rates(robot, after.body.v), 0.0)
     of_spine = np.array([1.0 if name in rig.controller.joints else 0.0 for name in robot.joint_names])
     height, vertical = center_of_mass(robot, after.body.q)[2], after.body.forces[:, 2]
@@ -105,8 +102,7 @@ class Course:
         numbers = (kp, kd, swing, phase)
         free = {path: np.full(n, value) for path, value in zip(self.FREE, numbers)}
         free |= {"ground.friction": friction, "trunk.mass": mass}
-        leaves, rebuild = tree.flatten((self.first, self.inputs))
-        state, inputs = rebuild([np.tile(np.asarray(x, float), (n, *(1,) * np.ndim(x))) for x in leaves])
+        state, inputs = repeated((self.first, self.inputs), n)
         state.lean.v[:, 4] = shove
         settled = self.function.advance(round(SETTLE / self.period), state, inputs, free)
         zero = np.zeros(n)
