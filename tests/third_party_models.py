@@ -16,14 +16,19 @@ THIRD_PARTY = {  # name: file of the package example-robot-data, total mass [kg]
 
 
 def third_party_path(name: str) -> Path:
-    """The URDF of a real robot in the installed package example-robot-data."""
+    """The URDF of a real robot."""
+    return robot_data(THIRD_PARTY[name][0])
+
+
+def robot_data(file: str) -> Path:
+    """A file of the installed package; a run without it fails, it does not skip."""
     from importlib.metadata import PackageNotFoundError, distribution
 
-    file = f"share/example-robot-data/robots/{THIRD_PARTY[name][0]}"
+    inside = f"cmeel.prefix/share/example-robot-data/robots/{file}"
     try:
-        path = Path(str(distribution("example-robot-data").locate_file(f"cmeel.prefix/{file}")))
+        path = Path(str(distribution("example-robot-data").locate_file(inside)))
     except PackageNotFoundError:
-        path = Path(file)
+        path = Path(inside)
     if not path.is_file():
         pytest.fail(f"{path.name} is not installed: pip install --no-deps example-robot-data")
     return path

@@ -1,13 +1,12 @@
 """Laws of the closed-form inverse kinematics, on every leg of every robot."""
 
-import importlib.util
 import math
 import warnings
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from third_party_models import robot_data
 
 from footfall.errors import InputError
 from footfall.kinematics import body_poses, foot_positions
@@ -43,15 +42,9 @@ def robot_of(name):
         return quadruped(name, **MADE[name])
     if name not in MODELS:
         return library.load(name)
-    home = importlib.util.find_spec("cmeel")
-    folders = [Path(p) for p in (home.submodule_search_locations or ())] if home else []
-    share = "cmeel.prefix/share/example-robot-data/robots"
-    found = [f for folder in folders if (f := folder.parent / share / MODELS[name]).exists()]
-    if not found:
-        pytest.skip("needs the package example-robot-data")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return load_model(found[0])
+        return load_model(robot_data(MODELS[name]))
 
 
 def foot_in_carrier(robot, leg, joints, elsewhere=None):

@@ -1,9 +1,9 @@
 """Fixtures of the import and export tests."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from third_party_models import robot_data
 
 _ROBOTS = {
     "a1": "a1_description/urdf/a1.urdf",
@@ -24,14 +24,7 @@ _ROBOTS = {
 def third_party():
     """The path of a robot of the package example-robot-data, which is installed for tests and never committed."""
 
-    def path(name: str) -> Path:
-        for folder in sys.path:
-            file = Path(folder) / "cmeel.prefix/share/example-robot-data/robots" / _ROBOTS[name]
-            if file.is_file():
-                return file
-        pytest.skip("example-robot-data is not installed")
-
-    return path
+    return lambda name: robot_data(_ROBOTS[name])
 
 
 @pytest.fixture
