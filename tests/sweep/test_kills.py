@@ -17,7 +17,7 @@ from footfall import sweep
 from footfall.sweep.run import Outcome
 
 HERE = Path(__file__).parent
-ITEMS = 16
+ITEMS, WORKERS = 28, 2
 
 
 def write_study(folder: Path, count: int, seconds: float) -> Path:
@@ -71,46 +71,56 @@ def alive(process: int) -> bool:
     return state != "Z"
 
 
-def killed_and_resumed(folder: Path, *options: str) -> tuple[Path, set[int], list[str], set[int]]:
-    """(study, items in hand of the killed worker, items in the journal when the sweep was killed, items in hand)."""
-    study = write_study(folder, ITEMS, 0.25)
-    first = start(study, *options)
-    until(lambda: len(lines(study)) >= 3 and bool(running(study, 0.08)))
-    item, process = next(iter(running(study, 0.08).items()))
+def traces(study: Path, items: set[int]) -> dict[int, str]:
+    """What items have said of themselves so far."""
+    return {k: (study.parent / "traces" / f"{k}.log").read_text() for k in items}
+
+
+def finished(study: Path) -> set[int]:
+    number = {item.digest: item.parameters["k"] for item in sweep.read_study(study).items()}
+    return {number[digest] for digest in lines(study)}
+
+
+def check_nothing_is_lost_or_repeated(folder: Path, *options: str) -> None:
+    """Kill a worker in the middle of an item, later the sweep, then resume.
+
+    What the journal held at either death is never touched again. What it did not hold may be done twice: items in
+    hand, answers on their way, items that a scheduler hands out before it notices. These are few, whatever the study.
+    """
+    study = write_study(folder, ITEMS, 0.2)
+    sweeping = start(study, *options)
+    until(lambda: len(lines(study)) >= 3 and bool(running(study, 0.05)))
+    at_first_death = traces(study, finished(study))
+    in_hand, process = next(iter(running(study).items()))
     os.kill(process, signal.SIGKILL)
-    seen = len(lines(study))
-    until(lambda: len(lines(study)) >= seen + 3)
-    first.kill()
-    first.wait()
-    kept, in_hand = lines(study), set(running(study))
+    interrupted = not traces(study, {in_hand})[in_hand].endswith("end\n")
+    until(lambda: len(lines(study)) >= len(at_first_death) + 3)
+    sweeping.kill()
+    sweeping.wait()
+    kept = lines(study)
+    at_second_death = traces(study, finished(study))
     assert 6 <= len(kept) < ITEMS
+
     resumed = start(study, *options, "--resume", "--json")
     said, errors = resumed.communicate(timeout=120)
     assert resumed.returncode == 0, errors
     assert json.loads(said)["done"] == ITEMS
-    return study, {item}, kept, in_hand
-
-
-def check_nothing_is_lost_or_repeated(study: Path, given_back: set[int], kept: list[str], in_hand: set[int]) -> None:
     after = lines(study)
     assert after[: len(kept)] == kept
     assert len(after) == len(set(after)) == ITEMS
-    number = {item.digest: item.parameters["k"] for item in sweep.read_study(study).items()}
-    finished = {number[digest] for digest in kept}
-    for k in range(ITEMS):
-        said = (study.parent / "traces" / f"{k}.log").read_text().splitlines()
-        starts, ends = sum(line.startswith("start") for line in said), said.count("end")
-        assert ends >= 1
-        if k in finished:
-            assert ends == 1, f"item {k} was finished and done again"
-            assert starts == (2 if k in given_back else 1)
-        elif k not in given_back:
-            assert starts <= (2 if k in in_hand else 1)
+    assert traces(study, set(at_first_death)) == at_first_death
+    assert traces(study, set(at_second_death)) == at_second_death
+    at_the_end = traces(study, set(range(ITEMS)))
+    assert all(text.count("end") >= 1 for text in at_the_end.values())
+    assert all(at_the_end[k].count("start") == 1 for k in at_first_death)
+    assert at_the_end[in_hand].count("start") >= (2 if interrupted else 1)
+    repeated = [k for k, text in at_the_end.items() if text.count("start") > 1]
+    assert len(repeated) <= 1 + 4 * WORKERS
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_a_local_study_survives_kill_9_of_a_worker_and_of_itself(tmp_path: Path) -> None:
-    check_nothing_is_lost_or_repeated(*killed_and_resumed(tmp_path, "--workers", "2"))
+    check_nothing_is_lost_or_repeated(tmp_path, "--workers", str(WORKERS))
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
@@ -127,10 +137,9 @@ def test_workers_end_with_the_sweep_in_the_middle_of_an_item(tmp_path: Path) -> 
 def test_a_dask_study_survives_kill_9_of_a_worker_and_of_itself(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
     ) as cluster:
-        found = killed_and_resumed(tmp_path, "--cluster", cluster.scheduler_address)
-    check_nothing_is_lost_or_repeated(*found)
+        check_nothing_is_lost_or_repeated(tmp_path, "--cluster", cluster.scheduler_address)
 
 
 def deadly(tmp_path: Path, **options: object) -> Outcome:
