@@ -7,10 +7,11 @@ compiled with the physics; anything else (a QP solver, a network) runs in Python
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from numbers import Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -42,6 +43,13 @@ class JointCommand:
 
 
 def _spread(value: Any, joints: int, key: str) -> ndarray:
+    if isinstance(value, (list, tuple)):
+        value = np.array(value)  # traced values too
+    elif hasattr(value, "__array__") and not isinstance(value, (ndarray, np.generic)):
+        value = np.asarray(value)  # a tensor of a learning framework
+    if isinstance(value, (str, bytes)) or getattr(value, "dtype", np.dtype(float)).kind not in "fiubO":
+        shown = " ".join(repr(value).split())[:60]
+        raise InputError(f"{key} of a JointCommand must be one real number or {joints} of them, got {shown}")
     if np.shape(value) == (joints,):
         return value
     if np.shape(value) != ():
@@ -133,7 +141,7 @@ class FunctionController:
     memory: Any = field(default_factory=dict)
 
     def start(self, robot: Robot) -> Any:
-        return self.memory(robot) if callable(self.memory) else self.memory
+        return self.memory(robot) if callable(self.memory) else copy.deepcopy(self.memory)  # it may be changed in place
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
@@ -141,11 +149,22 @@ class FunctionController:
         return self.function(t, robot, sensed, command, memory)
 
 
-def controller(rate: float = 1000.0, memory: Any = None) -> Callable[[Callable[..., Any]], FunctionController]:
-    """Make a controller of a function: ``@ff.controller(rate=1000)``.
+def check_rate(rate: Any) -> None:
+    """Refuse what is no rate of a controller [Hz]."""
+    if not isinstance(rate, Real) or not np.isfinite(float(rate)) or rate <= 0:
+        raise InputError(f"the rate of a controller must be positive, got {rate!r}")
+
+
+@overload
+def controller(rate: Callable[..., tuple[JointCommand, Any]]) -> FunctionController: ...
+@overload
+def controller(rate: float = 1000.0, memory: Any = None) -> Callable[[Callable[..., Any]], FunctionController]: ...
+def controller(rate: Any = 1000.0, memory: Any = None) -> Any:
+    """Make a controller of a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` at 1000 Hz.
 
     ``memory`` is the first memory, a nest of arrays, or a function of the robot that makes it.
     """
-    if not np.isfinite(rate) or rate <= 0:
-        raise InputError(f"the rate of a controller must be positive, got {rate}")
+    if callable(rate):
+        return FunctionController(rate, 1000.0)
+    check_rate(rate)
     return lambda function: FunctionController(function, rate, {} if memory is None else memory)

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, JointCommand, Sensed, check_rate
 from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators import Kuramoto
@@ -293,11 +293,6 @@ def _hip_height(leg: Leg, joints: list[float]) -> float:
         pitch += angle
         depth += segment.length * math.cos(segment.angle + pitch)
     return depth + leg.radius
-
-
-def check_rate(rate: float) -> None:
-    if not np.isfinite(rate) or rate <= 0:
-        raise InputError(f"the rate of a controller must be positive, got {rate}")
 
 
 def check_gain(value: Any, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:

@@ -14,6 +14,7 @@ from footfall import compiling
 from footfall.control.interface import JointCommand, Sensed
 from footfall.errors import FootfallError, InputError, TraceError
 from footfall.simulate.tick import Body, Carried, Inputs, Rig, physics, tick
+from footfall.trace.tree import is_leaf
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ def _check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> None:
 
     def controller(t: float, sensed: Sensed, command: Any, memory: Any) -> Any:
         asked, after = _answer(rig.controller(t, robot, sensed, command, memory), rig)
+        if _form(after) != _form(memory):
+            raise TraceError(f"its memory changes its form from {_form(memory)} to {_form(after)}")
         return asked.spread(robot.nj), after
 
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
@@ -122,6 +125,17 @@ def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:
         where = where or f"controller {_name(rig)}"
         raise InputError(f"{where} must return (JointCommand, memory), got {type(answer).__name__}")
     return answer
+
+
+def _form(nest: Any) -> Any:
+    """A nest of arrays with every array's shape, or a number, in its place."""
+    if isinstance(nest, dict):
+        return {key: _form(nest[key]) for key in sorted(nest, key=str)}
+    if isinstance(nest, (list, tuple)):
+        return [_form(part) for part in nest]
+    if dataclasses.is_dataclass(nest) and not isinstance(nest, type):
+        return {f.name: _form(getattr(nest, f.name)) for f in dataclasses.fields(nest)}
+    return np.shape(nest) if is_leaf(nest) else type(nest).__name__
 
 
 def _name(rig: Rig) -> str:
@@ -179,7 +193,7 @@ class PythonEngine:
         where = f"controller {_name(rig)} at {time:.4f} s (tick {int(carried.tick)})"
         robot = rig.world.robot
         try:
-            sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
+            sensed = Sensed(body.q.copy(), body.v.copy(), body.forces[: robot.nf].copy())  # may be written into
             answer = rig.controller(time, robot, sensed, inputs.command, carried.memory)
         except Exception as error:
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error

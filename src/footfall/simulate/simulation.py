@@ -25,7 +25,7 @@ from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import named
 from footfall.contact.points import spheres_of
 from footfall.contact.terrain import distances
-from footfall.control.interface import Command, Controller, check_command
+from footfall.control.interface import Command, Controller, check_command, check_rate
 from footfall.control.joint_pd import Hold
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import FootfallError, InputError
@@ -88,6 +88,8 @@ class Simulation:
         if not np.isfinite(self.dt) or not 1e-7 <= self.dt <= 0.02:
             raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt}")
         self.controller = self.controller or _stand(self.robot, self.dt)
+        if isinstance(self.controller, type):
+            raise InputError(f"a controller must be an object, such as {self.controller.__name__}(...), got its class")
         if not isinstance(self.controller, Controller):
             raise InputError(
                 f"a controller needs a rate, start(robot) and a call, which {type(self.controller).__name__} has not;"
@@ -305,8 +307,7 @@ def _vector(gravity: Any) -> tuple[float, float, float]:
 
 
 def _substeps(rate: float, dt: float) -> int:
-    if not np.isfinite(rate) or rate <= 0:
-        raise InputError(f"the rate of a controller must be positive, got {rate}")
+    check_rate(rate)
     ratio = 1.0 / (rate * dt)
     count = max(1, round(ratio))
     if abs(ratio - count) > 1e-6 * count:
