@@ -34,8 +34,8 @@ test: lint
 	$(BIN)/pytest -m "browser and not slow"
 
 test-all: lint
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not browser"
-	$(BIN)/pytest -m browser
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not browser" --hypothesis-profile random
+	$(BIN)/pytest -m browser --hypothesis-profile random
 
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W -b html docs out/docs

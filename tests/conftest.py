@@ -13,12 +13,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from third_party_models import THIRD_PARTY, third_party_path
 
 from footfall.compare.states import States, random_states
 from footfall.robot import Robot, library
 
 Call = Callable[..., Any]
+
+# A plain run tries the same examples every time, whatever the machine and however fast it is; ``make test-all`` draws
+# new ones. A pace is no property of what is tested: there are no deadlines, and slow draws are no failure.
+_PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("repeated", derandomize=True, database=None, **_PATIENT)
+settings.register_profile("random", derandomize=False, **_PATIENT)
+settings.load_profile("repeated")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Examples are not drawn from constants of whichever modules happen to be loaded by then."""
+    if settings.get_current_profile_name() == "repeated":
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:

@@ -16,7 +16,7 @@ from footfall.robot import library
 
 def footfall(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "footfall.cli", *arguments], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "footfall.cli", *arguments], capture_output=True, text=True, timeout=300
     )
 
 

@@ -284,9 +284,9 @@ def test_a_degenerate_program_neither_hangs_nor_hurts(how):
         return dataclasses.replace(found, program=_spoil(found.program, how)), memory
 
     controller._plan = spoilt
-    began = time.perf_counter()
+    began = time.process_time()
     asked, after = controller(0.001, ROBOT, sensed, ff.Command(), after)
-    assert time.perf_counter() - began < 5.0  # a loaded machine included; no hang
+    assert time.process_time() - began < 5.0  # of this process: no hang
     assert np.isfinite(asked.torque).all()
     assert (np.abs(asked.torque) <= controller.limits + 1e-9).all()
     if any("whole-body program" in words for _, words in controller.log):
@@ -323,9 +323,9 @@ def test_a_robot_of_almost_no_mass_is_controlled_or_refused_but_never_hangs():
     controller = on_command("whole_body")
     q, v = ff.control.standing_state(robot)
     sensed = ff.Sensed(q, v, np.tile([0.0, 0.0, robot.mass * 9.81 / 4], (4, 1)))
-    began = time.perf_counter()
+    began = time.process_time()
     asked, _ = controller(0.0, robot, sensed, ff.Command(forward=0.3), controller.start(robot))
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0
     assert np.isfinite(asked.torque).all()
     assert np.abs(asked.torque).max() < robot.mass * 9.81  # its rotors, which are no links, are all that weighs
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from walk_on_estimate import CHEETAH, compiled_estimate, model, replay, sane, short_walk
 
@@ -224,7 +224,7 @@ spoils = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None)
 @given(spoils)
 def test_random_dropouts_never_make_it_lose_its_mind(faults):
     """Any sensors, any number of them, at once or in turn, from the first tick on."""

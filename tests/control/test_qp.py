@@ -48,9 +48,9 @@ def test_random_and_degenerate_programs_end_in_time_and_finite(seed, n, m, rank_
     root = rng.normal(size=(n, max(1, n - rank_loss)))
     A = rng.normal(size=(m, n)) * 10.0 ** rng.integers(-6, 6)
     low = rng.normal(size=m)
-    began = time.perf_counter()
+    began = time.process_time()
     solution = solve_qp(root @ root.T, rng.normal(size=n), A, low, low + rng.exponential(size=m), 0.05)
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
     assert solution.x is None or np.isfinite(solution.x).all()
 
 

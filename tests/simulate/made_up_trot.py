@@ -1,9 +1,14 @@
 """A made-up trot of the Mini Cheetah: smooth columns with the look of a run, for tests of recordings and plots."""
 
+import math
+from pathlib import Path
+
 import numpy as np
 
 from footfall.robot import library
+from footfall.simulate import recording_writer
 from footfall.simulate.recording import Event, Recording
+from footfall.simulate.recording_file import RecordingWriter
 
 ROBOT = library.load("mini_cheetah")
 
@@ -58,3 +63,16 @@ def made_up_trot(duration: float = 2.0, **options) -> Recording:
     events = [Event(0.5, "push", "10 N to the left"), Event(duration, "stop", "the time was up")]
     meta = {"dt": 1e-3, "controller": "JointPD", "contact": "Compliant", "seed": 0, "fell": False}
     return Recording(ROBOT, made_up_columns(duration, **options), events, meta)
+
+
+def written_in_chunks(path: Path, recording: Recording, chunk_rows: int = 64) -> Path:
+    """A recording's file as a run writes it: ten rows at a time, each chunk full however slow the machine is."""
+    flush, recording_writer.FLUSH_SECONDS = recording_writer.FLUSH_SECONDS, math.inf
+    try:
+        with RecordingWriter(path, recording.robot, recording.meta, chunk_rows=chunk_rows) as writer:
+            for start in range(0, len(recording), 10):
+                events = [e for e in recording.events if start / 1000 <= e.time < start / 1000 + 0.01]
+                writer.append({k: a[start : start + 10] for k, a in recording.columns.items()}, events)
+    finally:
+        recording_writer.FLUSH_SECONDS = flush
+    return path

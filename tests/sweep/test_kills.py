@@ -46,7 +46,7 @@ def lines(study: Path) -> list[str]:
     return [json.loads(line)["item"] for line in whole]
 
 
-def until(what: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(what: Callable[[], bool], seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it never came to that"
@@ -102,7 +102,7 @@ def check_nothing_is_lost_or_repeated(folder: Path, *options: str) -> None:
     assert 6 <= len(kept) < ITEMS
 
     resumed = start(study, *options, "--resume", "--json")
-    said, errors = resumed.communicate(timeout=120)
+    said, errors = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, errors
     assert json.loads(said)["done"] == ITEMS
     after = lines(study)

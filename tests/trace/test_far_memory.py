@@ -44,5 +44,5 @@ print(before, machine.code_model(), same)
     reason="reserves memory as Linux on x86 does",
 )
 def test_code_reaches_its_constants_in_a_crowded_address_space_with_the_same_bits():
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.strip()) == (0, "small large True"), done.stderr

@@ -1,14 +1,13 @@
 """``footfall view`` from the outside: its first line, its end, and its sentences for bad input."""
 
 import json
-import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 
 import pytest
+from waiting import interrupt, until
 
 from footfall.report.replay import Replay, embedded, replay_page
 from footfall.robot import library
@@ -17,7 +16,7 @@ from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 
 
-def run(*arguments, timeout=60):
+def run(*arguments, timeout=300):
     command = [sys.executable, "-m", "footfall.cli", "view", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
@@ -42,11 +41,9 @@ def test_the_first_line_is_the_address_and_ctrl_c_ends_it(recording):
     try:
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(address, timeout=20) as page:
+        with urllib.request.urlopen(address, timeout=120) as page:
             assert page.status == 200
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = interrupt(process)
         assert process.returncode in (0, 130)
         assert out == ""
         assert "Traceback" not in err
@@ -129,7 +126,7 @@ def test_a_model_without_its_meshes_is_shown_and_said_once(tmp_path):
         assert shown.note.count("not in its package folder") == 1
         assert "drawn from its links" in shown.note
         assert "held still" in shown.note
-        time.sleep(0.3)
+        until(lambda: shown.page.sim.time > 0.1)
         assert shown.page.sim.stopped is None
         assert shown.page.message == ""
     finally:

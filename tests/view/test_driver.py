@@ -1,9 +1,11 @@
 """The simulation behind the page, without a page."""
 
+import threading
 import time
 
 import numpy as np
 import pytest
+from waiting import PATIENCE, least, until
 
 from footfall.control.interface import Command
 from footfall.kinematics.forward import foot_positions
@@ -20,11 +22,11 @@ def driver():
     made.stop()
 
 
-def until(what, seconds=30.0):
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
+def finish(driver):
+    """Wait until all that was asked for is done, and the step that was on its way."""
+    done = threading.Event()
+    driver.do(done.set)
+    assert done.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -38,9 +40,16 @@ def test_it_walks_when_told_and_stands_when_nobody_is_there(driver):
     driver.present = lambda: True
     driver.ask(forward=0.5)
     until(lambda: driver.sim.q[0] > 0.1)
-    driver.present = lambda: False
-    until(lambda: driver.sim.command == Command(), 0.5)
-    until(lambda: driver.command == Command(), 5.0)
+
+    def left_alone():
+        driver.present = lambda: True
+        driver.ask(forward=0.5)
+        until(lambda: driver.sim.command.forward == 0.5)
+        driver.present = lambda: False
+        return until(lambda: driver.sim.command == Command())
+
+    assert least(left_alone, 0.5) < 0.5
+    until(lambda: driver.command == Command())
     driver.present = lambda: True
 
 
@@ -50,27 +59,28 @@ def test_a_gait_switch_goes_on_from_where_the_robot_is(driver):
     driver.choose("gait", "walk")
     until(lambda: driver.choice.gait == "walk")
     assert driver.sim.time >= before
+    times = []
     driver.reset()
-    until(lambda: driver.sim.time < before)
+    driver.do(lambda: times.append(driver.sim.time))
+    finish(driver)
+    assert times == [0.0]
 
 
 def test_a_push_moves_it_to_its_right(driver):
     driver.reset()
-    time.sleep(0.2)
     driver.push(0.5)
     until(lambda: driver.sim.q[1] < -0.01)
 
 
 def test_pause_holds_and_step_steps(driver):
-    driver.reset()
     driver.paused = True
-    until(lambda: driver.sim.time < 0.2)
-    time.sleep(0.2)
+    driver.reset()
+    finish(driver)
     held = driver.sim.time
     time.sleep(0.2)
-    assert driver.sim.time == held
+    assert driver.sim.time == held == 0.0
     driver.step()
-    until(lambda: driver.sim.time > held)
+    finish(driver)
     assert driver.sim.time == pytest.approx(held + 0.01)
     driver.paused = False
 

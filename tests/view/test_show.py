@@ -21,7 +21,7 @@ def test_a_recording_is_served_until_it_is_stopped(rec, capsys, monkeypatch):
     try:
         assert opened == [shown.address]
         assert capsys.readouterr().out.strip() == shown.address
-        with urllib.request.urlopen(shown.address, timeout=20) as page:
+        with urllib.request.urlopen(shown.address, timeout=120) as page:
             assert page.status == 200
         assert shown.address in shown._repr_html_()
     finally:

@@ -1,0 +1,44 @@
+"""Waiting for what other threads and processes do, on a machine that may be busy with something else."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+PATIENCE = 120.0  # [s]: against hangs alone
+
+
+def until(what: Callable[[], object], seconds: float = PATIENCE, again: Callable[[], object] | None = None) -> float:
+    """Wait until something holds; how long that took [s]. ``again``: what is done once more every five seconds."""
+    began = asked = time.monotonic()
+    while not what():
+        now = time.monotonic()
+        assert now < began + seconds, "it never came to that"
+        if again is not None and now > asked + 5.0:
+            again()
+            asked = time.monotonic()
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+def least(attempt: Callable[[], float], limit: float, goes: int = 8) -> float:
+    """The least time [s] of a few attempts, up to the first in time: a busy machine may make one late, hardly all."""
+    best = float("inf")
+    for _ in range(goes):
+        best = min(best, attempt())
+        if best < limit:
+            break
+    return best
+
+
+def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Ctrl-C, and what the process still says; once more where it came at a moment that swallows it."""
+    for _ in range(4):
+        process.send_signal(signal.SIGINT)
+        try:
+            return process.communicate(timeout=60.0)
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError("it does not end")
