@@ -6,6 +6,7 @@ A law is written once, ``test_...(robot, call)``, and runs on every robot of the
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,10 @@ settings.load_profile("repeated")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Examples are not drawn from constants of whichever modules happen to be loaded by then."""
+    """Runs alike everywhere: examples are not drawn from constants of whichever modules happen to be loaded by then,
+    and Ctrl-C means what it does also where the whole run was started with it ignored (in the background, by nohup)."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if settings.get_current_profile_name() == "repeated":
         providers._get_local_constants = lambda: providers._local_constants
 

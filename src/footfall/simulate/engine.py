@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -146,30 +148,51 @@ def _name(rig: Rig) -> str:
     return getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
 
 
-class CompiledEngine:
+class _Freely:
+    """Machine code whose ``free`` parameters are inputs: one function for every rig that differs in these alone."""
+
+    def __init__(self, rig: Rig, free: Sequence[str]) -> None:
+        self.free = tuple(free)
+        self._take(rig)
+
+    def like(self, rig: Rig) -> Any:
+        """The same machine code with the numbers of another rig."""
+        other = copy.copy(self)
+        other._take(rig)
+        return other
+
+    def _take(self, rig: Rig) -> None:
+        self.rig = rig
+        self.values = ({path: rig.parameter(path) for path in self.free},) if self.free else ()
+
+
+class CompiledEngine(_Freely):
     """The whole tick as one function."""
 
-    def __init__(self, rig: Rig, carried: Carried, inputs: Inputs) -> None:
-        self.rig = rig
-        self.function = compiling.compile(tick, rig, carried, inputs, verify=False)
+    def __init__(self, rig: Rig, carried: Carried, inputs: Inputs, free: Sequence[str] = ()) -> None:
+        super().__init__(rig, free)
+        self.function = compiling.compile(tick, rig, carried, inputs, free=free, verify=False)
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
-        after, (seen, asked) = self.function.roll(count, carried, inputs, every=every)
+        after, (seen, asked) = self.function.roll(count, carried, inputs, *self.values, every=every)
         body = seen.body
         time = seen.tick * self.rig.period
         rows = Rows(time, body.q, body.v, body.motor, body.forces, body.work, asked, body.memory)
         return after, rows, None
 
 
-class PythonEngine:
+class PythonEngine(_Freely):
     """The controller in Python at its own rate, the physics between its ticks compiled."""
 
-    def __init__(self, rig: Rig, carried: Carried, inputs: Inputs) -> None:
-        self.rig = rig
+    def __init__(self, rig: Rig, carried: Carried, inputs: Inputs, free: Sequence[str] = ()) -> None:
+        super().__init__(rig, free)
+        command, alone = JointCommand().spread(rig.world.robot.nj), rig.physics
+        self.physics = compiling.compile(physics, alone, carried.body, command, inputs.push, free=free, verify=False)
+
+    def _take(self, rig: Rig) -> None:
+        super()._take(rig)
         if hasattr(rig.controller, "prepare"):  # controllers do not import the compiler: they are handed it
             rig.controller.prepare(rig.world.robot, compiling.compile)
-        command = JointCommand().spread(rig.world.robot.nj)
-        self.physics = compiling.compile(physics, rig, carried.body, command, inputs.push, verify=False)
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
         kept: list[tuple[float, Body, JointCommand]] = []
@@ -181,7 +204,7 @@ class PythonEngine:
             except FootfallError as error:
                 trouble = Stop(time, "error", str(error))
                 break
-            body = self.physics(carried.body, asked, inputs.push)
+            body = self.physics(carried.body, asked, inputs.push, *self.values)
             carried = Carried(carried.tick + 1.0, body, memory)
             if (k + 1) % every == 0:
                 kept.append((float(carried.tick) * self.rig.period, body, asked))

@@ -188,7 +188,9 @@ class _Trials:
             body, push = simulation.carried.body, np.zeros(6)
             asked = JointCommand().spread(self.robot.nj)
             free = list(self.usual)
-            self.physics = compiling.compile(physics, simulation.rig, body, asked, push, free=free, verify=False)
+            self.physics = compiling.compile(
+                physics, simulation.rig.physics, body, asked, push, free=free, verify=False
+            )
         simulation._engine = _Varied(simulation.rig, self.physics, {**self.usual, **changed})
         height = float(simulation.q[2])
         recording = simulation.run(self.duration)
@@ -210,8 +212,7 @@ class _Varied(PythonEngine):
     """A controller in Python above physics whose free parameters have values of their own."""
 
     def __init__(self, rig: Rig, step: Callable[..., Any], values: dict[str, float]) -> None:
-        self.rig = rig
-        self.physics = lambda body, asked, push: step(body, asked, push, values)  # type: ignore[assignment]
+        self.rig, self.physics, self.values = rig, step, (values,)
 
 
 @dataclass(frozen=True, eq=False)

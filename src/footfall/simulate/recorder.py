@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from footfall.simulate.ground_form import contact_settings, ground_form
 from footfall.simulate.motors import overheating
 from footfall.simulate.recording import Recording, versions
 from footfall.simulate.recording_writer import Event, RecordingWriter
+from footfall.simulate.world import World
 
 if TYPE_CHECKING:
     from footfall.simulate.simulation import Simulation
@@ -37,9 +40,7 @@ class Recorder:
             for p in simulation.pushes
             if simulation.time - 1e-9 <= p.start < end
         ]
-        gravity = simulation.rig.world.gravity
-        counted = self.robot if simulation.joints.springs else _without_springs(self.robot)
-        self.energies = compiling.compile(energies, counted, target="batch", gravity=gravity)
+        self.energies = simulation.energies
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
         self._new_events = list(self.events)
         self._work_before = simulation.carried.body.work
@@ -157,6 +158,28 @@ class Recorder:
                 self.writer.close()
 
 
+class Energies:
+    """(kinetic, potential) energy [J] of rows of a run, compiled; ``free`` parameters of the robot are inputs."""
+
+    def __init__(self, world: World, free: Sequence[str] = ()) -> None:
+        self.free, counted = tuple(free), _counted(world)
+        self.function = compiling.compile(energies, counted, target="batch", gravity=world.gravity, free=self.free)
+        self._take(counted)
+
+    def like(self, world: World) -> Energies:
+        """The same machine code with the numbers of another robot."""
+        other = copy.copy(self)
+        other._take(_counted(world))
+        return other
+
+    def _take(self, robot: Robot) -> None:
+        self.values = {path: np.asarray(robot.parameter(path)) for path in self.free}
+
+    def __call__(self, q: Float[ndarray, "N nq"], v: Float[ndarray, "N nv"]) -> tuple[ndarray, ndarray]:
+        values = {path: np.broadcast_to(x, (len(q), *x.shape)) for path, x in self.values.items()}
+        return self.function(q, v, values) if self.free else self.function(q, v)
+
+
 def energies(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], gravity: tuple[float, float, float]
 ) -> tuple[float, float]:
@@ -185,6 +208,8 @@ def _meta(simulation: Simulation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _without_springs(robot: Robot) -> Robot:
-    """For the audit of a run that leaves them out."""
-    return robot.replace({f"{joint.name}.stiffness": 0.0 for joint in robot.joints if joint.stiffness})
+def _counted(world: World) -> Robot:
+    """The robot without springs that a run leaves out of account."""
+    if world.joints.springs:
+        return world.robot
+    return world.robot.replace({f"{joint.name}.stiffness": 0.0 for joint in world.robot.joints if joint.stiffness})

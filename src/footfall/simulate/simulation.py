@@ -38,7 +38,7 @@ from footfall.simulate.engine import CompiledEngine, Engine, Rows, Stop, make_en
 from footfall.simulate.integrators import check_integrator
 from footfall.simulate.motors import EmergencyStop, Stoppable
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
-from footfall.simulate.recorder import Recorder
+from footfall.simulate.recorder import Energies, Recorder
 from footfall.simulate.recording import Recording
 from footfall.simulate.recording_writer import Event
 from footfall.simulate.self_collision import watcher
@@ -116,6 +116,7 @@ class Simulation:
         behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
         self.rig = Rig(world, behind, self.integrator, self.dt, _substeps(self.controller.rate, self.dt))
         self._engine: Engine | None = None
+        self._energies: Energies | None = None
         self.stopped: Stop | None = None
         self.reset()
 
@@ -159,6 +160,13 @@ class Simulation:
             inputs = Inputs(self.command, np.zeros(6))
             self._engine = make_engine(self.rig, self.carried, inputs, self.compile_controller)
         return self._engine
+
+    @property
+    def energies(self) -> Energies:
+        """Kinetic and potential energy of rows: compiled on first use."""
+        if self._energies is None:
+            self._energies = Energies(self.rig.world)
+        return self._energies
 
     @property
     def controller_is_compiled(self) -> bool:

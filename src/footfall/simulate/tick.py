@@ -38,6 +38,11 @@ class Rig:
     def period(self) -> float:
         return self.dt * self.substeps
 
+    @property
+    def physics(self) -> Rig:
+        """The same without its controller: what ``physics`` needs, alike under every controller."""
+        return replace(self, controller=None)
+
     def parameter(self, path: str) -> Any:
         """One of the world, or of the controller: ``"controller.kp"``, ``"controller.gait.period"``."""
         name, _, rest = path.partition(".")

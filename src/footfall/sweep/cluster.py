@@ -11,13 +11,12 @@ import queue
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from footfall.errors import FootfallError, InputError, MissingExtraError
 from footfall.sweep.item import evaluate
 from footfall.sweep.local import TRIES, Answer, died
-from footfall.sweep.study import Item
+from footfall.sweep.study import Item, Study
 
 PATIENCE = 20.0  # [s] until a cluster that does not answer, or has no workers, is given up
 _AHEAD = 4  # items with the scheduler for each thread of its workers
@@ -59,8 +58,9 @@ class Cluster:
         except (OSError, TimeoutError, RuntimeError):
             return 0
 
-    def run(self, items: Sequence[Item], function: str, folder: Path) -> Iterator[Answer]:
+    def run(self, items: Sequence[Item], study: Study) -> Iterator[Answer]:
         """Answers as they come, in any order."""
+        function, folder, numbers = study.function, str(study.folder), study.numbers()
         waiting, inside = deque(items), dict[str, tuple[Item, Any]]()
         losses = dict.fromkeys((item.digest for item in items), 0)
         done: queue.Queue[str] = queue.Queue()
@@ -70,7 +70,8 @@ class Cluster:
                 item = waiting.popleft()
                 # the same name for the same item: one that a sweep left behind is not run beside its successor
                 key = f"footfall-{item.digest}-{losses[item.digest]}"
-                future = self.client.submit(evaluate, function, str(folder), dict(item.parameters), key=key, pure=False)
+                task = (function, folder, dict(item.parameters), numbers)
+                future = self.client.submit(evaluate, *task, key=key, pure=False)
                 inside[item.digest] = item, future
                 future.add_done_callback(lambda _, digest=item.digest: done.put(digest))
             try:

@@ -17,14 +17,19 @@ from footfall.errors import FootfallError, InputError, unknown
 from footfall.simulate.summary import UNITS as RUN_UNITS
 from footfall.simulate.summary import summary
 from footfall.sweep.parameters import planned
+from footfall.sweep.shared import Numbers, share
 from footfall.sweep.study import SIMULATE, Study
 
 DONE, FAILED = "done", "failed"
 _INPUTS = ("robot", "gait", "controller", "contact", "ground", "recording")  # in a run's summary, but not of its making
 
 
-def evaluate(function: str, folder: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def evaluate(
+    function: str, folder: str, parameters: Mapping[str, Any], numbers: Numbers | None = None
+) -> dict[str, Any]:
     """``status`` (done or failed), ``result`` (columns), ``message`` of a failure, ``seconds`` it took.
+
+    numbers: which vary in the study (``Study.numbers``); simulations that differ in these share their machine code.
 
     Never raises: an item that does is recorded and the others go on.
     """
@@ -33,7 +38,7 @@ def evaluate(function: str, folder: str, parameters: Mapping[str, Any]) -> dict[
     message = None
     try:
         if function == SIMULATE:
-            result, message = _simulated(parameters, Path(folder))
+            result, message = _simulated(parameters, Path(folder), numbers or {})
         else:
             result = _columns(_called(found_function(function, Path(folder)), parameters), function)
     except FootfallError as error:
@@ -45,9 +50,12 @@ def evaluate(function: str, folder: str, parameters: Mapping[str, Any]) -> dict[
     return {"status": status, "result": result, "message": message, "seconds": time.perf_counter() - began}
 
 
-def _simulated(parameters: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], str | None]:
+def _simulated(
+    parameters: Mapping[str, Any], folder: Path, numbers: Numbers
+) -> tuple[dict[str, Any], str | None]:  # fmt: skip
     """(the run's summary, why it counts as failed). A robot that falls is a result, a run that diverges is none."""
     run = planned(parameters, folder)
+    share(run.simulation, parameters, folder, numbers)
     rec = run.simulation.run(run.options.duration)
     found = {key: value for key, value in summary(run, rec).items() if key not in _INPUTS}
     stop = run.simulation.stopped

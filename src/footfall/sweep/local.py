@@ -17,17 +17,16 @@ from typing import IO, Any
 
 from footfall.errors import FootfallError
 from footfall.sweep.item import FAILED
-from footfall.sweep.study import Item
+from footfall.sweep.study import Item, Study
 
 TRIES = 3  # of an item whose worker dies
 _COMMAND = (sys.executable, "-m", "footfall.sweep.worker")
 Answer = tuple[Item, dict[str, Any]]
 
 
-def run_local(
-    items: Sequence[Item], function: str, folder: Path, workers: int, log: Path
-) -> Iterator[Answer]:  # fmt: skip
+def run_local(items: Sequence[Item], study: Study, workers: int, log: Path) -> Iterator[Answer]:
     """Answers as they come, in any order. ``log``: where the workers' own output goes."""
+    common = {"function": study.function, "folder": str(study.folder), "numbers": study.numbers()}
     waiting = deque(items)
     deaths = dict.fromkeys((item.digest for item in items), 0)
     events: queue.Queue[tuple[_Worker, str | None]] = queue.Queue()
@@ -35,7 +34,7 @@ def run_local(
     with log.open("ab") as output:
         try:
             for _ in range(min(workers, len(waiting))):
-                crew.append(_Worker(function, folder, events, output))
+                crew.append(_Worker(common, events, output))
             left = len(waiting)
             while left:
                 worker, line = events.get()
@@ -53,7 +52,7 @@ def run_local(
                             left -= 1
                             yield item, died(f"its worker process died {TRIES} times ({how})")
                     if left > len([w for w in crew if w.item is not None]):
-                        crew.append(_Worker(function, folder, events, output))
+                        crew.append(_Worker(common, events, output))
                     continue
                 answer = json.loads(line)
                 if not worker.ready:
@@ -79,9 +78,9 @@ class _Worker:
     """One worker process, and the item that it has in hand."""
 
     def __init__(
-        self, function: str, folder: Path, events: queue.Queue[tuple[_Worker, str | None]], output: IO[bytes]
+        self, common: dict[str, Any], events: queue.Queue[tuple[_Worker, str | None]], output: IO[bytes]
     ) -> None:
-        self.function, self.folder, self.events = function, folder, events
+        self.common, self.events = common, events
         self.item: Item | None = None
         self.ready = False
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -102,7 +101,7 @@ class _Worker:
     def give(self, item: Item) -> None:
         """Hand over an item; a worker that has just died is noticed by its silence."""
         self.item = item
-        task = {"function": self.function, "folder": str(self.folder), "parameters": dict(item.parameters)}
+        task = {**self.common, "parameters": dict(item.parameters)}
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.write(json.dumps(task) + "\n")

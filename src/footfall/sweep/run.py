@@ -118,8 +118,8 @@ def _answers(
     if not pending:
         return iter(())
     if far is not None:
-        return far.run(pending, study.function, study.folder)
-    return run_local(pending, study.function, study.folder, workers or cores(), folder / LOG)
+        return far.run(pending, study)
+    return run_local(pending, study, workers or cores(), folder / LOG)
 
 
 def cores() -> int:

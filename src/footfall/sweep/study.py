@@ -72,6 +72,13 @@ class Study:
         """Every parameter that varies."""
         return names_of(self.axes, self.samples)
 
+    def numbers(self) -> dict[str, list[Any]]:
+        """Two different values of every number, or list of numbers, that varies."""
+        rows = self.samples.drawn(self.seed) if self.samples else []
+        values = {a.name: a.values for a in self.axes} | {key: [row[key] for row in rows] for key in (rows or [{}])[0]}
+        pairs = {name: [x[0], *(v for v in x if v != x[0])][:2] for name, x in values.items()}
+        return {name: pair for name, pair in pairs.items() if len(pair) == 2 and not isinstance(pair[0], str | bool)}
+
     def items(self) -> list[Item]:
         """Every point, the last dimension fastest."""
         return list(self._items())

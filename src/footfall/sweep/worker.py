@@ -31,7 +31,7 @@ def main() -> None:
     say(READY)
     while True:
         task = json.loads(inbox.get())
-        say(evaluate(task["function"], task["folder"], task["parameters"]))
+        say(evaluate(**task))
 
 
 def _listen(inbox: queue.Queue[str]) -> None:

@@ -20,6 +20,9 @@ MARK = b"footfall-1\n"
 SUFFIX = ".ffc"
 LIMIT = 512 * 1024 * 1024
 _HEADER = len(MARK) + 32 + 8
+_ROOM = 0.95  # of the limit that is left filled when it was passed
+_PUTS = 200  # entries that a process writes between looks at what others wrote
+_known: dict[Path, tuple[int, int]] = {}  # by folder: bytes there when last looked, and since; entries since
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,19 @@ class Cache:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
             return False
-        self._trim()
+        self._account(_HEADER + len(words) + len(code))
         return True
 
-    def _trim(self) -> None:
-        """Remove the least recently used entries (and parts that a killed process left) beyond the limit."""
+    def _account(self, added: int) -> None:
+        """Look through the folder when it may be full; now and then at any rate, since others write there too."""
+        total, puts = _known.get(self.folder, (self.limit, 0))
+        if total + added > self.limit or puts >= _PUTS:
+            total, added, puts = self._trim(), 0, 0
+        _known[self.folder] = total + added, puts + 1
+
+    def _trim(self) -> int:
+        """Remove the least recently used entries (and parts that a killed process left) if there are more than the
+        limit allows, and some more, so that the next ones find room; how many bytes there are now."""
         files = []
         try:
             for item in os.scandir(self.folder):
@@ -106,14 +117,16 @@ class Cache:
                         status = item.stat()
                         files.append((status.st_mtime, status.st_size, item.path))
         except OSError:
-            return
+            return 0
         total = sum(size for _, size, _ in files)
+        wanted = self.limit if total <= self.limit else _ROOM * self.limit
         for _, size, path in sorted(files):
-            if total <= self.limit:
+            if total <= wanted:
                 break
             with contextlib.suppress(OSError):
                 os.unlink(path)
             total -= size
+        return total
 
 
 def _decode(stored: bytes) -> Entry | None:

@@ -1,0 +1,222 @@
+"""One piece of machine code for many items: the numbers that vary in a study stay its inputs.
+
+Which numbers of a run (of its robot, ground, contact model, joints and controller) an axis changes is found by planning
+two items that differ in it alone. Where the axis changes anything else (a step, a kind of ground, a table), or where
+the program cannot be traced with that number unknown, its items are compiled apart, as if there were no sharing. What
+is shared is first compared with the plain NumPy of a run that was planned with other numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import FootfallError
+from footfall.identity import digest_of
+from footfall.robot.description import Robot
+from footfall.simulate.engine import CompiledEngine, PythonEngine
+from footfall.simulate.recorder import Energies
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.tick import Carried, Inputs, Rig, physics, tick
+from footfall.sweep.parameters import planned
+
+Numbers = Mapping[str, Sequence[Any]]  # two values of every number that varies, by the name of its axis
+_MOST = 32  # families that are kept in memory
+_EQUAL = 1e-9  # relative: rounding, with what a step of stiff contact makes of it
+
+
+@dataclass(frozen=True)
+class Family:
+    """Runs that differ in free numbers alone, and the engine of the first."""
+
+    engine: CompiledEngine | PythonEngine
+    energies: Energies
+    skeleton: str  # digest of the constants with the free numbers at those of the first
+
+    def fits(self, rig: Rig) -> bool:
+        return _skeleton(_constants(rig), _constants(self.engine.rig), self.engine.free) == self.skeleton
+
+
+_families: OrderedDict[str, Family | None] = OrderedDict()
+_changes: dict[str, dict[str, tuple[str, ...]]] = {}
+
+
+def share(simulation: Simulation, parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> bool:
+    """Give a simulation the machine code of its family; False if it has none and is compiled for itself."""
+    study = json.dumps([str(folder), dict(numbers), {n: v for n, v in parameters.items() if n not in numbers}])
+    if study not in _changes:
+        _changes[study] = _changed(parameters, folder, numbers)
+    changes = _changes[study]
+    if not changes:
+        return False
+    key = json.dumps([study, {name: value for name, value in parameters.items() if name not in changes}])
+    if key not in _families:
+        _families[key] = _family(parameters, folder, numbers, changes)
+        if len(_families) > _MOST:
+            _families.popitem(last=False)
+    _families.move_to_end(key)
+    family = _families[key]
+    if family is None or not family.fits(simulation.rig):
+        return False
+    simulation._engine = family.engine.like(simulation.rig)
+    simulation._energies = family.energies.like(simulation.rig.world)
+    return True
+
+
+def _changed(parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> dict[str, tuple[str, ...]]:
+    """By axis, the numbers of a run that it changes, perhaps none; without the axes that change anything else."""
+    usual = {**parameters, **{name: pair[0] for name, pair in numbers.items()}}
+    first, found = _simulation(usual, folder), dict[str, tuple[str, ...]]()
+    if first is None:
+        return found
+    constants = _constants(first.rig)
+    for name, (_, value) in numbers.items():
+        other = _simulation({**usual, name: value}, folder)
+        if other is None:
+            continue
+        changed = tuple(_differing(constants, _constants(other.rig)))
+        if _skeleton(_constants(other.rig), constants, changed) == _skeleton(constants, constants, changed):
+            found[name] = changed
+    return found
+
+
+def _family(
+    parameters: Mapping[str, Any], folder: Path, numbers: Numbers, changes: Mapping[str, tuple[str, ...]]
+) -> Family | None:
+    """The family of an item, made with the first values of all numbers it shares; None if nothing can be shared."""
+    first = _simulation({**parameters, **{name: numbers[name][0] for name in changes}}, folder)
+    engine = (
+        None if first is None else _engine(first, tuple(dict.fromkeys(p for paths in changes.values() for p in paths)))
+    )
+    if first is None or engine is None:
+        return None
+    constants = _constants(first.rig)
+    skeleton = _skeleton(constants, constants, engine.free)
+    if skeleton is None:
+        return None
+    of_robot = set(first.robot.parameter_names())
+    energies = Energies(first.rig.world, [path for path in engine.free if path in of_robot])
+    family = Family(engine, energies, skeleton)
+    witness = _simulation({**parameters, **{name: numbers[name][1] for name in changes}}, folder)
+    if witness is not None and family.fits(witness.rig) and not _agrees(family, witness):
+        return None
+    return family
+
+
+def _simulation(parameters: Mapping[str, Any], folder: Path) -> Simulation | None:
+    """The simulation of an item; None where these numbers do not go together."""
+    try:
+        return planned(parameters, folder).simulation
+    except FootfallError:
+        return None
+
+
+def _constants(rig: Rig) -> Rig:
+    """What is compiled: without a controller that runs in Python."""
+    return rig.physics if hasattr(rig.controller, "prepare") else rig
+
+
+def _engine(simulation: Simulation, free: tuple[str, ...]) -> CompiledEngine | PythonEngine | None:
+    """The engine with as many of the numbers free as can be; None if not even a plain one can be made so."""
+    kind = PythonEngine if hasattr(simulation.rig.controller, "prepare") else CompiledEngine
+    asked = simulation.rig, simulation.carried, Inputs(simulation.command, np.zeros(6))
+    try:
+        return kind(*asked, free)
+    except Exception:  # a number that decides what is computed, whatever the trace stumbles over
+        able = tuple(path for path in free if _traces(kind, asked, path)) if len(free) > 1 else ()
+    try:
+        return kind(*asked, able)
+    except Exception:  # the run itself will say what is wrong
+        return None
+
+
+def _traces(kind: Any, asked: tuple[Any, ...], path: str) -> bool:
+    try:
+        kind(*asked, (path,))
+    except Exception:
+        return False
+    return True
+
+
+# -- numbers by name ---------------------------------------------------------------------------------------------------
+def _numbers(rig: Rig) -> Iterator[str]:
+    """The names of all numbers and arrays of numbers within the constants of a tick."""
+    world = rig.world
+    yield from world.robot.parameter_names()
+    for name in ("ground", "contact", "joints"):
+        yield from _within(getattr(world, name), name)
+    if rig.controller is not None:
+        yield from _within(rig.controller, "controller")
+
+
+def _within(part: Any, path: str) -> Iterator[str]:
+    if isinstance(part, float) or (isinstance(part, np.ndarray) and part.dtype.kind == "f"):
+        yield path
+    elif dataclasses.is_dataclass(part) and not isinstance(part, Robot | type):
+        for f in dataclasses.fields(part):
+            if hasattr(part, f.name):
+                yield from _within(getattr(part, f.name), f"{path}.{f.name}")
+
+
+def _differing(rig: Rig, other: Rig) -> Iterator[str]:
+    """The names of numbers that both have and that are not the same in both."""
+    there = set(_numbers(other))
+    for path in _numbers(rig):
+        if path in there:
+            a, b = rig.parameter(path), other.parameter(path)
+            if np.shape(a) == np.shape(b) and _is_number(a) and _is_number(b) and not np.array_equal(a, b):
+                yield path
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+
+
+def _skeleton(rig: Rig, first: Rig, free: Sequence[str]) -> str | None:
+    """A digest of all constants but the free ones; None if a part is a user's own class."""
+    try:
+        return digest_of(rig.with_parameters({path: first.parameter(path) for path in free}))
+    except FootfallError:  # it does not even have that number
+        return None
+
+
+# -- against plain NumPy -----------------------------------------------------------------------------------------------
+def _agrees(family: Family, simulation: Simulation) -> bool:
+    """Whether one tick from states in motion, feet in the ground, is the one of the readable code."""
+    engine = family.engine.like(simulation.rig)
+    inputs = Inputs(simulation.command, np.zeros(6))
+    random = np.random.default_rng(5)
+    for _ in range(2):
+        carried = _moved(simulation, random)
+        if isinstance(engine, CompiledEngine):
+            (theirs, _), (ours, _) = (
+                tick(simulation.rig, carried, inputs),
+                engine.function(carried, inputs, *engine.values),
+            )
+            there, here = theirs.body, ours.body
+        else:
+            asked, _ = engine._ask(float(carried.tick) * engine.rig.period, carried, inputs)
+            there = physics(simulation.rig, carried.body, asked, inputs.push)
+            here = engine.physics(carried.body, asked, inputs.push, *engine.values)
+        for name in ("q", "v", "motor", "forces"):
+            a, b = np.asarray(getattr(here, name)), np.asarray(getattr(there, name))
+            if not np.allclose(a, b, rtol=_EQUAL, atol=_EQUAL * max(1.0, float(np.abs(b).max(initial=0.0)))):
+                return False
+    return True
+
+
+def _moved(simulation: Simulation, random: np.random.Generator) -> Carried:
+    """The start, a few millimetres deeper, and moving."""
+    robot, body = simulation.robot, simulation.carried.body
+    q, v = body.q.copy(), 0.2 * random.normal(size=robot.nv)
+    q[robot.nq - robot.nj :] += 0.01 * random.normal(size=robot.nj)
+    if robot.floating:
+        q[2] -= 2e-3
+    return dataclasses.replace(simulation.carried, tick=137.0, body=dataclasses.replace(body, q=q, v=v))
