@@ -182,7 +182,7 @@ def test_ground_pause_step_and_slow_motion(seen, live):
     until(lambda: live.driver.choice.ground == "rough:0.06")
     until(lambda: live.driver.sim.time > 0.3)
     seen.picture("rough")
-    seen.choose("speed", "1/4")
+    seen.choose("time runs", "1/4")
     until(lambda: live.driver.pace == 0.25)
     seen.page.get_by_role("button", name="pause").click(timeout=SLOW)
     until(lambda: live.driver.paused)
@@ -191,8 +191,8 @@ def test_ground_pause_step_and_slow_motion(seen, live):
     seen.page.get_by_role("button", name="step").click(timeout=SLOW)
     until(lambda: live.driver.sim.time > held)
     assert live.driver.sim.time == pytest.approx(held + 0.01)
-    seen.page.get_by_role("button", name="pause").click(timeout=SLOW)
-    seen.choose("speed", "real time")
+    seen.page.get_by_role("button", name="go on").click(timeout=SLOW)
+    seen.choose("time runs", "real time")
     seen.choose("ground", "plane")
     until(lambda: live.driver.choice.ground == "plane" and not live.driver.paused)
     until(lambda: live.driver.sim.time > 0.3)
@@ -205,6 +205,9 @@ def test_plots_are_drawn(seen):
         seen.text(title)
     seen.picture("plots")
     assert seen.page.locator(".uplot canvas").count() >= 9
+    seen.page.get_by_role("tab", name="Help").click(timeout=SLOW)
+    seen.text("pause or go on")
+    seen.picture("help")
     seen.page.get_by_role("tab", name="Drive").click(timeout=SLOW)
 
 

@@ -129,3 +129,68 @@ def test_every_robot_stays_on_its_feet_with_the_controller_it_is_shown_with(name
     assert driver.sim.stopped is None
     assert driver.sim.time > 0.5
     driver.stop()
+
+
+def test_every_controller_of_the_menu_is_made_or_refused_in_a_sentence_and_the_menu_is_told(driver):
+    refused = []
+    driver.on_refused = lambda: refused.append(driver.choice.controller)
+    driver.choose("controller", "lqr")  # stands, and takes no gait
+    until(lambda: driver.choice.controller == "lqr")
+    driver.choose("robot", "xiling")
+    until(lambda: driver.choice.robot == "xiling")
+    driver.choose("controller", "learned")
+    until(lambda: refused)
+    assert refused == [driver.choice.controller] == ["whole_body"]
+    assert "unknown policy 'xiling'" in driver.status
+    driver._said -= 60.0
+    assert driver.status in ("running", "paused")  # said long enough
+    driver.choose("robot", "mini_cheetah")
+    until(lambda: driver.choice.robot == "mini_cheetah")
+
+
+def test_a_recording_that_a_reset_ends_is_handed_over(driver):
+    got = []
+    driver.on_recorded = lambda path: got.append(len(Recording.load(path)))
+    driver.record()
+    until(lambda: driver.recording is not None)
+    until(lambda: sum(len(block["time"]) for block in driver.recorder.blocks) > 30)
+    driver.reset()
+    until(lambda: got)
+    assert got[0] > 20
+    assert driver.recording is None
+
+
+def test_time_stands_still_while_nobody_watches(driver):
+    driver.watched = lambda: False
+    time.sleep(0.3)
+    before = driver.sim.time
+    time.sleep(0.3)
+    assert driver.sim.time == before
+    driver.watched = lambda: True
+    until(lambda: driver.sim.time > before)
+    assert driver.sim.time < before + 2.0  # what was slept through is not made up for
+
+
+def test_a_defect_is_said_and_ends_nothing(driver, capsys):
+    driver.do(lambda: [][1])
+    until(lambda: "IndexError" in driver.status)
+    assert driver.paused
+    assert "Traceback" in capsys.readouterr().err
+    driver.paused = False
+    driver.reset()
+    until(lambda: driver.status == "running")
+
+
+def test_of_choices_made_in_quick_succession_only_the_last_is_prepared(driver):
+    made, make = [], driver._made
+    driver._made = lambda choice: made.append(choice) or make(choice)
+    driver.do(lambda: time.sleep(0.3))  # busy, as with another simulation
+    for ground in ("slope:5", "slope:10", "steps:0.04", "rough:0.03", "plane"):
+        driver.choose("ground", ground)
+        driver.choose("gait", "walk" if ground != "plane" else "trot")
+    driver.choose("controller", "hold")
+    until(lambda: driver.choice.controller == "hold")
+    assert driver.choice.ground == "plane"
+    assert len(made) <= 2  # the thread may have looked in between once
+    driver.choose("controller", "whole_body")
+    until(lambda: driver.choice.controller == "whole_body")

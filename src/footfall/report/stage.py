@@ -60,9 +60,11 @@ class Stage:
                     f"{root}/body{i}/part{k}", solid.vertices.astype(np.float32), solid.faces.astype(np.uint32),
                     color=solid.color, opacity=fade, flat_shading=solid.sharp, side="double",
                 )  # fmt: skip
-        self.label = scene.add_label(f"{root}/name", label) if label else None
+        # goes with the trunk: what a slow browser draws late is then out of date, but not left behind
+        self.near = scene.add_frame(f"{root}/near", show_axes=False)
+        self.label = scene.add_label(f"{root}/near/name", label) if label else None
         self.arrows = self._arrows(np.tile([_AWAY, _AWAY + 0.1], (max(1, robot.nf), 1, 1)))
-        self.polygon = self._lines("polygon", np.zeros((1, 2, 3)), INSIDE, 0.008)
+        self.polygon = self._lines("near/polygon", np.zeros((1, 2, 3)), INSIDE, 0.008)
         self.path = self._lines("path", np.zeros((1, 2, 3)), PATH, 0.006)
         self.trail: list[ndarray] = []
         self.margin = np.nan
@@ -75,18 +77,20 @@ class Stage:
         for node, pose in zip(self.bodies, poses):
             node.position = pose.p
             node.wxyz = quaternion.from_rotation(pose.R)
-        center = center_of_mass(self.robot, q)
+        center, here = center_of_mass(self.robot, q), np.asarray(poses[0].p)
+        self.near.position = here
         if self.label is not None:
-            self.label.position = poses[0].p + np.array([0.0, 0.0, 0.45 * self.size])
+            self.label.position = np.array([0.0, 0.0, 0.45 * self.size])
         feet = np.array([poses[b].point(p) for b, p in zip(tree.feet, tree.foot_positions)]).reshape(-1, 3)
         bottoms = feet - np.array([[0.0, 0.0, foot.radius] for foot in self.robot.feet]).reshape(-1, 3)
         if force is not None and len(feet):
             shown = force / self.weight * FORCE_LENGTH * self.size
             down = np.linalg.norm(force, axis=1) > 0
             seen = np.linalg.norm(shown, axis=1, keepdims=True) > 0.02 * self.size
-            ends = np.where(seen, bottoms, _AWAY), np.where(seen, bottoms + shown, _AWAY + 0.1)
+            starts = bottoms - here
+            ends = np.where(seen, starts, _AWAY), np.where(seen, starts + shown, _AWAY + 0.1)
             self.arrows.points = np.stack(ends, axis=1).astype(np.float32)
-            self._support(bottoms[down], center)
+            self._support(starts[down], center - here)
         if follow_path:
             self.trail = [*self.trail[-TRAIL:], center]
             self.draw_path(np.array(self.trail))
@@ -101,7 +105,10 @@ class Stage:
         self.trail = []
 
     def _support(self, down: Float[ndarray, "n 3"], center: Float[ndarray, "3"]) -> None:
-        """Sides of the support polygon, green while the centre of mass is over it, and a plumb line to the ground."""
+        """Sides of the support polygon, green while the centre of mass is over it, and a plumb line to the ground.
+
+        Places are from the trunk's origin, in world axes.
+        """
         corners = support_polygon(down)
         self.margin = polygon_margin(corners, center[:2])
         level = float(down[:, 2].max()) + 0.004 if len(down) else float(center[2])
@@ -115,7 +122,7 @@ class Stage:
     def _arrows(self, points: ndarray) -> Any:
         thick = 0.014 * self.size
         return self.scene.add_arrows(
-            f"{self.root}/force", points.astype(np.float32), FORCE, shaft_radius=thick, head_radius=2.4 * thick,
+            f"{self.root}/near/force", points.astype(np.float32), FORCE, shaft_radius=thick, head_radius=2.4 * thick,
             head_length=5.0 * thick,
         )  # fmt: skip
 

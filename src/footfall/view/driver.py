@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import math
 import queue
+import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,7 +44,10 @@ FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _LOOK = 0.01  # [s] of simulated time between looks at the command
 _PUSH = 0.15  # [s] that a push lasts
 _FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
+_SAID = 10.0  # [s] that a refusal is shown
+_ASLEEP = 0.1  # [s] between looks while nobody watches
 GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04", "stairs:0.05")
+STILL = ("hold", "lqr")  # controllers that stand and take no gait
 _FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
 
 
@@ -103,26 +108,32 @@ def clipped(key: str, value: Any) -> float:
 class Driver:
     """Runs one simulation after another in a thread of its own.
 
-    present: whether whoever gave the command is still there. on_frame: called in the thread after every frame, and
-    ``on_change`` after another simulation was made.
+    present: whether whoever gave the command is still there. watched: whether anybody is there at all; while nobody is,
+    time stands still. Called in the thread: ``on_frame`` after every frame, ``on_change`` after another simulation was
+    made and ``on_refused`` if it could not be, ``on_recorded`` with the file of a recording that a change has ended.
     """
 
     choice: Choice = field(default_factory=Choice)
     own: Robot | None = None  # a robot that is not in the library, under its own name
     present: Callable[[], bool] = lambda: True
+    watched: Callable[[], bool] = lambda: True
     on_frame: Callable[[], None] = lambda: None
     on_change: Callable[[], None] = lambda: None
+    on_refused: Callable[[], None] = lambda: None
+    on_recorded: Callable[[Path], None] = lambda path: None
 
     def __post_init__(self) -> None:
         self.own = with_stand(self.own) if self.own is not None else None
         self.command = Command()
         self.paused, self.pace = False, 1.0
-        self.message = ""  # what last went wrong, in one sentence
+        self.message, self._said = "", 0.0  # what last went wrong, in one sentence, and when
         self.silent, self._heard = False, time.monotonic()  # whoever gave the command does not answer
         self.real_time = 0.0  # simulated over wall time
         self.history = History()
         self.recording: Path | None = None
         self._todo: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._asked: dict[str, str] = {}  # choices that are not made yet: the last of a kind counts
+        self._asking = threading.Lock()
         self._stop = threading.Event()
         self._last, self._owed = time.monotonic(), 0.0
         self._speeds = [(time.monotonic(), 0.0)]
@@ -153,10 +164,14 @@ class Driver:
         self.command = replace(self.command, **known)
 
     def choose(self, key: str, name: Any) -> None:
-        """Another robot, gait, controller, contact model or ground; a name that is none is ignored."""
+        """Another robot, gait, controller, contact model or ground; a name that is none is ignored.
+
+        What was asked for while another simulation was being made is made at once, not one after another.
+        """
         if name in CHOICES.get(key, ()) or (key == "robot" and self.own is not None and name == self.own.name):
             asked = {key: name} | ({"controller": self._fitting(name)} if key == "robot" else {})
-            self.do(lambda: self._change(replace(self.choice, **asked)))
+            with self._asking:
+                self._asked |= asked
 
     def reset(self) -> None:
         self.do(self._reset)
@@ -180,7 +195,7 @@ class Driver:
     @property
     def status(self) -> str:
         """What it is doing, in a word or a sentence."""
-        if self.message:
+        if self.message and time.monotonic() - self._said < _SAID:
             return self.message
         if self.sim.stopped is not None:
             return f"{self.sim.stopped.message}: reset to go on"
@@ -191,21 +206,33 @@ class Driver:
     # -- in the thread -------------------------------------------------------------------------------------------------
     def _run(self) -> None:
         while not self._stop.is_set():
-            began = time.monotonic()
+            began, watched = time.monotonic(), self.watched()
             try:
-                self._frame()
+                self._frame(watched)
             except FootfallError as error:
-                self.message = str(error)
-            with contextlib.suppress(RuntimeError):  # the page may be closing
-                self.on_frame()
-            self._stop.wait(max(0.002, FRAME - (time.monotonic() - began)))
+                self._say(str(error))
+            except Exception as error:  # a defect of ours: it is said, and whoever watches can reset or choose again
+                traceback.print_exc(file=sys.stderr)
+                self._say(f"{type(error).__name__}: {error}; paused")
+                self.paused = True
+            if watched:
+                with contextlib.suppress(RuntimeError):  # the page may be closing
+                    self.on_frame()
+            self._stop.wait(max(0.002, (FRAME if watched else _ASLEEP) - (time.monotonic() - began)))
 
-    def _frame(self) -> None:
+    def _say(self, message: str) -> None:
+        self.message, self._said = message, time.monotonic()
+
+    def _frame(self, watched: bool = True) -> None:
         while not self._todo.empty():
             self._todo.get()()
+        with self._asking:
+            asked, self._asked = self._asked, {}
+        if asked:
+            self._change(replace(self.choice, **asked))
         self._heed()
         now, span = time.monotonic(), 0.0
-        if not self.paused and self.sim.stopped is None:
+        if watched and not self.paused and self.sim.stopped is None:
             self._owed = min(self._owed + (now - self._last) * self.pace, 2.0 * FRAME)
             span, self._owed = self._owed, 0.0
             began = self.sim.time
@@ -248,10 +275,9 @@ class Driver:
 
     def _made(self, choice: Choice) -> Simulation:
         robot = self._robot(choice.robot)
-        still = choice.controller == "hold"
         options = RunOptions(
-            robot=choice.robot, gait=None if still else choice.gait, controller=choice.controller,
-            contact=choice.contact, ground=choice.ground,
+            robot=choice.robot, gait=None if choice.controller in STILL else choice.gait,
+            controller=choice.controller, contact=choice.contact, ground=choice.ground,
         )  # fmt: skip
         if robot.floating:
             sim = plan(robot, options).simulation
@@ -274,16 +300,18 @@ class Driver:
         """Another simulation; if only the gait changed the robot goes on from where it is."""
         if choice == self.choice:
             return
-        self.message = "preparing …"
+        self._say("preparing …")
         self.on_frame()
         old, before = self.sim, self.choice
-        self._finish_recording()
         try:
-            self.sim = self._made(choice)
+            made = self._made(choice)
         except FootfallError as error:
-            self.message = str(error)
+            self._say(str(error))
             self._last = time.monotonic()
+            self.on_refused()
             return
+        self._hand_over()
+        self.sim = made
         if replace(before, gait=choice.gait) == choice and choice.controller in ON_COMMAND and old.stopped is None:
             assert self.sim.controller is not None
             memory = self.sim.controller.start(self.sim.robot)
@@ -295,7 +323,7 @@ class Driver:
         self.on_change()
 
     def _reset(self) -> None:
-        self._finish_recording()
+        self._hand_over()
         self.command = Command()
         self.sim.pushes = ()
         self.sim.reset()
@@ -324,6 +352,12 @@ class Driver:
             self.recorder.finish()
             self.recorder = Recorder(self.sim, None)
         return path
+
+    def _hand_over(self) -> None:
+        """A recording ends because its simulation does: nothing of it is lost."""
+        path = self._finish_recording()
+        if path is not None:
+            self.on_recorded(path)
 
     def _take(self, receive: Callable[[Path], None]) -> None:
         path = self._finish_recording()

@@ -36,6 +36,9 @@ KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the com
     ("Higher", "Y", "height", 0.01), ("Lower", "H", "height", -0.01), ("Nose down", "G", "pitch", 0.05),
     ("Nose up", "T", "pitch", -0.05), ("Lean right", "X", "roll", 0.05), ("Lean left", "Z", "roll", -0.05),
 )  # fmt: skip
+OTHER_KEYS = (
+    ("Stand still", "space"), ("Push", "P"), ("Reset", "R"), ("Pause or go on", "B"), ("One step", "N"),
+)  # fmt: skip
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
 
 
@@ -48,6 +51,8 @@ class LivePage:
         self.commander: int | Gamepad | None = None  # whose command is followed
         self._lock = threading.Lock()
         self._texted = self._plotted = 0.0
+        self._shown: Any = None  # the state that is drawn
+        self._recording_for: Any = None  # the browser that asked for the recording
         self._told = Command()  # what the sliders show
         light(self.scene)
         look_from(server.viser.initial_camera, size_of(driver.sim.robot))
@@ -58,6 +63,8 @@ class LivePage:
         self._controls()
         self._keys()
         driver.present, driver.on_frame, driver.on_change = self.present, self.frame, self.changed
+        driver.watched = lambda: bool(server.heard)
+        driver.on_refused, driver.on_recorded = self._show_choice, self._send
         server.viser.on_client_disconnect(self._left)
         server.script = SCRIPT
         server.links[PROTOCOL] = lambda: Gamepad(self._moved, self._button, self._unplugged)
@@ -93,6 +100,8 @@ class LivePage:
         gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
         gui.main_panel.dock_right()
         self.status = gui.add_markdown("preparing …")
+        self.again = gui.add_button("Begin again", color="orange", visible=False, hint="The run has ended (R)")
+        self.again.on_click(lambda _: self.driver.reset())
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive"):
             self._command_controls()
@@ -101,6 +110,8 @@ class LivePage:
                 self.menus = {key: self._menu(key) for key in CHOICES}
         with tabs.add_tab("Plots"):
             self.plots = Plots(gui, self.driver.sim.robot.foot_names)
+        with tabs.add_tab("Help"):
+            gui.add_markdown(help_text())
 
     def _command_controls(self) -> None:
         gui = self.gui
@@ -124,11 +135,11 @@ class LivePage:
     def _run_controls(self) -> None:
         gui, driver = self.gui, self.driver
         with gui.add_folder("Run"):
-            buttons = gui.add_button_group("", ("pause", "step", "reset"))
-            buttons.on_click(lambda event: self._pressed(str(event.target.value)))
+            self.buttons = gui.add_button_group("", ("pause", "step", "reset"))
+            self.buttons.on_click(lambda event: self._pressed(str(event.target.value)))
             self.push_speed = gui.add_slider("push [m/s]", min=0.1, max=1.5, step=0.1, initial_value=0.5)
             gui.add_button("Push", hint="A shove to the right (P)").on_click(lambda _: self.push())
-            pace = gui.add_dropdown("speed", tuple(PACES))
+            pace = gui.add_dropdown("time runs", tuple(PACES), hint="Slow motion")
             pace.on_update(lambda event: setattr(driver, "pace", PACES.get(str(event.target.value), 1.0)))
             self.follow = gui.add_checkbox("follow the robot", True)
             self.record = gui.add_button("Record")
@@ -146,11 +157,11 @@ class LivePage:
         for label, key, part, change in KEYS:
             command = self.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
             command.on_trigger(functools.partial(self._stepped, part, change))
-        for label, key, what in (
-            ("Stand still", "space", self.halt), ("Push", "P", self.push), ("Reset", "R", self.driver.reset),
-            ("Pause or go on", "B", self._pause), ("One step", "N", self.driver.step),
-        ):  # fmt: skip
-            self.gui.add_command(label, hotkey=key).on_trigger(lambda _, what=what: what())
+        for (label, key), what in zip(
+            OTHER_KEYS, (self.halt, self.push, self.driver.reset, self._pause, self.driver.step), strict=True
+        ):
+            command = self.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+            command.on_trigger(lambda _, what=what: what())
 
     # -- what a person does --------------------------------------------------------------------------------------------
     def _slid(self, key: str, event: Any) -> None:
@@ -184,19 +195,21 @@ class LivePage:
         self.driver.paused = not self.driver.paused
 
     def _pressed(self, name: str) -> None:
-        {"pause": self._pause, "step": self.driver.step, "reset": self.driver.reset}.get(name, lambda: None)()
+        does = {"pause": self._pause, "go on": self._pause, "step": self.driver.step, "reset": self.driver.reset}
+        does.get(name, lambda: None)()
 
     def _recorded(self, event: Any) -> None:
         if self.driver.recording is None:
             self.driver.record()
-            self.record.label = "End recording and download"
+            self.record.label, self._recording_for = "End recording and download", event.client
             return
-        self.record.label = "Record"
+        self.record.label, self._recording_for = "Record", event.client
+        self.driver.take(self._send)
 
-        def send(path: Path) -> None:
-            event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
-
-        self.driver.take(send)
+    def _send(self, path: Path) -> None:
+        """Have the browser that asked for a recording save it."""
+        if self._recording_for is not None:
+            self._recording_for.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 
     # -- in the driver's thread ----------------------------------------------------------------------------------------
     def changed(self) -> None:
@@ -204,9 +217,12 @@ class LivePage:
         self._draw()
         self.stage.forget()
         self.record.label = "Record"
+        self._show_choice()
+        self.plots.feet(self.driver.sim.robot.foot_names)
+
+    def _show_choice(self) -> None:
         for key, menu in self.menus.items():
             menu.value = getattr(self.driver.choice, key)
-        self.plots.feet(self.driver.sim.robot.foot_names)
 
     def _draw(self) -> None:
         sim, choice = self.driver.sim, self.driver.choice
@@ -230,22 +246,29 @@ class LivePage:
             look_from(client.camera, size)
 
     def frame(self) -> None:
-        """A new picture, and now and then new numbers."""
+        """A new picture if anything moved, and now and then new numbers."""
         driver, now = self.driver, time.monotonic()
-        body = driver.sim.carried.body
-        with self.server.viser.atomic():
-            self.stage.show(body.q, body.forces[: driver.sim.robot.nf], follow_path=now - self._texted > _TEXT_EVERY)
-            if driver.sim.robot.floating and self.follow.value:
-                level = level_under(driver.ground, body.q[:2])
-                self.world.position = (-body.q[0], -body.q[1], -level)
+        state = (driver.sim, driver.sim.carried, self.follow.value)
+        if self._shown is None or any(a is not b for a, b in zip(state, self._shown)):
+            self._shown = state
+            self._picture(follow_path=now - self._texted > _TEXT_EVERY)
         if driver.command != self._told:
             self._show_command()
         if now - self._texted > _TEXT_EVERY:
             self._texted = now
-            self.status.content = self._words()
+            _set(self.status, "content", self._words())
+            _set(self.again, "visible", driver.sim.stopped is not None)
+            _set(self.buttons, "options", ("go on" if driver.paused else "pause", "step", "reset"))
         if now - self._plotted > _PLOT_EVERY:
             self._plotted = now
             self.plots.show(driver.history, driver.sim.robot.mass * 9.81)
+
+    def _picture(self, follow_path: bool) -> None:
+        robot, body = self.driver.sim.robot, self.driver.sim.carried.body
+        with self.server.viser.atomic():
+            self.stage.show(body.q, body.forces[: robot.nf], follow_path)
+            if robot.floating and self.follow.value:
+                self.world.position = (-body.q[0], -body.q[1], -level_under(self.driver.ground, body.q[:2]))
 
     def _show_command(self) -> None:
         self._told = self.driver.command
@@ -262,7 +285,7 @@ class LivePage:
             recent = round(float(np.array(arrays)[-100:, 2].mean()), 2) + 0.0
             numbers.append(f"{recent:.2f} m/s forward")
         if np.isfinite(self.stage.margin):
-            numbers.append(f"margin {1e3 * self.stage.margin:.0f} mm")
+            numbers.append(f"support margin {1e3 * self.stage.margin:.0f} mm")
         cost = driver.history.cost_of_transport(driver.sim.robot.mass * 9.81)
         if np.isfinite(cost):
             numbers.append(f"cost of transport {cost:.2f}")
@@ -276,3 +299,31 @@ class LivePage:
         if self.stage.note:
             lines.append(f"*{self.stage.note}*")
         return "\n\n".join(lines)
+
+
+def _set(handle: Any, name: str, value: Any) -> None:
+    """A property of something on the page, told to the browsers only when it is another."""
+    if getattr(handle, name) != value:
+        setattr(handle, name, value)
+
+
+def help_text() -> str:
+    """Keys, gamepad and colours, as the page's own help."""
+    pairs = [(key, label.lower()) for label, key, _, _ in KEYS] + [(key, label.lower()) for label, key in OTHER_KEYS]
+    keys = "\n".join(f"| **{key}** | {label} |" for key, label in pairs)
+    return f"""| key | does |
+|---|---|
+{keys}
+| **W A S D Q E**, arrows | move the eye |
+
+A key changes the command by a step; the command stays until it is changed again. Mouse: drag to turn, wheel to come
+nearer, right button to shift.
+
+**Gamepad**: left stick forward and sideways, right stick turns. A push, B stand still, Y pause, start reset, cross
+up and down: height.
+
+**Colours**: left legs blue, right legs orange. Red arrows: forces of the ground on the feet (as long as the robot: its
+weight). Support polygon green while the centre of mass is over it, else amber. Violet: its path.
+
+**Command and posture act** on the controllers {", ".join(FOLLOWING)}; the others follow their gait alone.
+"""

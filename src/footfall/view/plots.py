@@ -31,6 +31,7 @@ class Plots:
             "cost": self._plot(gui, "cost of transport, over 1 s", ("cost",)),
         }
         self.names = feet
+        self._drawn: tuple[float, ...] = ()  # the newest row that is drawn
 
     def feet(self, names: tuple[str, ...]) -> None:
         """Another robot."""
@@ -41,9 +42,9 @@ class Plots:
 
     def show(self, history: History, weight: float) -> None:
         """Draw what is kept, thinned."""
-        columns = history.arrays()
-        if len(columns["time"]) < 3:
+        if len(history.rows) < 3 or history.rows[-1] == self._drawn:
             return
+        columns, self._drawn = history.arrays(), history.rows[-1]
         rows = slice(None, None, max(1, len(columns["time"]) // _FEW))
         time = columns["time"][rows]
         lines = {
