@@ -9,10 +9,12 @@ import struct
 import time
 import urllib.request
 
+import msgspec
 import pytest
 from waiting import PATIENCE, least, until
 
 from footfall.control.interface import Command
+from footfall.control.locomotion import LIMITS
 from footfall.errors import FootfallError, InputError
 from footfall.report.server import COOKIE, Server
 from footfall.report.stage import viser
@@ -194,6 +196,28 @@ def test_junk_costs_nobody_else_anything(server, junk):
         link.close()
     assert status(server) == 200
     assert status(server, "/", True) == 101
+
+
+def test_forged_messages_change_nothing_that_is_not_offered_and_fill_no_terminal(live, capfd):
+    _, _, link = ask(live.server, "/", True)
+    menus, sliders = live.page.menus, live.page.sliders
+    _until(lambda: live.server.viser._websock_server._live_connections)
+
+    def forge(handle, value):
+        message = {"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value}}
+        link.sendall(frame(msgspec.msgpack.encode(message)))
+
+    for value in ("../../etc/passwd", "", None, [1], {"a": 1}):
+        forge(menus["robot"], value)
+        forge(sliders["forward"], value)
+    forge(sliders["turn"], float("nan"))
+    forge(sliders["forward"], 1e300)
+    time.sleep(0.6)  # they have arrived, and been put right
+    _until(lambda: menus["robot"].value == live.driver.choice.robot == "mini_cheetah")
+    _until(lambda: all(abs(slider.value) <= getattr(LIMITS, key) for key, slider in sliders.items()))
+    link.close()
+    _until(lambda: live.driver.command == Command())
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_browser_that_falls_silent_is_followed_by_a_zero_command_within_half_a_second(live):

@@ -30,6 +30,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PULSE = 0.1  # [s] between questions whether a browser is still there
 SILENCE = 0.42  # [s] without an answer: the browser is lost, and known to be within half a second
 COOKIE = "footfall_token"
+_JUNK = (AssertionError, ValueError, TypeError, KeyError, AttributeError)  # what viser makes of a forged message
 _MOST_BYTES = 4 << 20  # of one message from a browser: nothing that we ask for is larger
 _starting = threading.Lock()
 _POLICY = (
@@ -59,6 +60,8 @@ class Server:
         package = viser()
         with _starting, _guarded(self), contextlib.redirect_stdout(io.StringIO()):
             self.viser = package.ViserServer(host=host, port=self.port, verbose=False)
+        loop = self.viser.get_event_loop()
+        loop.call_soon_threadsafe(loop.set_exception_handler, _quiet_about_junk)
 
     @property
     def address(self) -> str:
@@ -126,7 +129,7 @@ class Server:
                 await self._listen(connection)
             else:
                 await handler(connection)
-        except (AssertionError, ValueError, TypeError, KeyError, AttributeError):
+        except _JUNK:
             await connection.close(1003, "not understood")  # junk costs the sender its own connection, nobody else's
         finally:
             pulse.cancel()
@@ -203,6 +206,12 @@ def _guarded(server: Server) -> Iterator[None]:
         yield
     finally:
         websockets_server.serve = serve  # type: ignore[misc]
+
+
+def _quiet_about_junk(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A message that is well-formed and makes no sense is dropped, without a page of traceback in the terminal."""
+    if not isinstance(context.get("exception"), _JUNK):
+        loop.default_exception_handler(context)
 
 
 def _rewrite(response: Any, change: Callable[[bytes], bytes]) -> None:

@@ -173,6 +173,12 @@ class Driver:
             with self._asking:
                 self._asked |= asked
 
+    @property
+    def wanted(self) -> Choice:
+        """What is simulated once all that was asked for is made."""
+        with self._asking:
+            return replace(self.choice, **self._asked)
+
     def reset(self) -> None:
         self.do(self._reset)
 

@@ -150,7 +150,7 @@ class LivePage:
         if key == "robot" and self.driver.own is not None:
             names = (self.driver.own.name, *(n for n in names if n != self.driver.own.name))
         menu = self.gui.add_dropdown(key, names, initial_value=getattr(self.driver.choice, key))
-        menu.on_update(lambda event: self.driver.choose(key, event.target.value))
+        menu.on_update(lambda event: event.client_id is not None and self.driver.choose(key, event.target.value))
         return menu
 
     def _keys(self) -> None:
@@ -222,7 +222,7 @@ class LivePage:
 
     def _show_choice(self) -> None:
         for key, menu in self.menus.items():
-            menu.value = getattr(self.driver.choice, key)
+            _set(menu, "value", getattr(self.driver.wanted, key))
 
     def _draw(self) -> None:
         sim, choice = self.driver.sim, self.driver.choice
@@ -256,6 +256,7 @@ class LivePage:
             self._show_command()
         if now - self._texted > _TEXT_EVERY:
             self._texted = now
+            self._take_back()
             _set(self.status, "content", self._words())
             _set(self.again, "visible", driver.sim.stopped is not None)
             _set(self.buttons, "options", ("go on" if driver.paused else "pause", "step", "reset"))
@@ -276,6 +277,14 @@ class LivePage:
             wanted = float(getattr(self._told, key))
             if abs(float(slider.value) - wanted) > 1e-6:
                 slider.value = wanted
+
+    def _take_back(self) -> None:
+        """Put right what nobody could have chosen: a forged message may have left it there for other browsers."""
+        if any(menu.value not in menu.options for menu in self.menus.values()):
+            self._show_choice()
+        for key, slider in self.sliders.items():
+            if not abs(float(slider.value)) <= float(getattr(LIMITS, key)):
+                slider.value = float(getattr(self.driver.command, key))
 
     def _words(self) -> str:
         driver, choice = self.driver, self.driver.choice
