@@ -150,7 +150,7 @@ class LivePage:
         if key == "robot" and self.driver.own is not None:
             names = (self.driver.own.name, *(n for n in names if n != self.driver.own.name))
         menu = self.gui.add_dropdown(key, names, initial_value=getattr(self.driver.choice, key))
-        menu.on_update(lambda event: event.client_id is not None and self.driver.choose(key, event.target.value))
+        menu.on_update(functools.partial(self._chosen, key))
         return menu
 
     def _keys(self) -> None:
@@ -167,6 +167,10 @@ class LivePage:
     def _slid(self, key: str, event: Any) -> None:
         if self._from(event):
             self.driver.ask(**{key: event.target.value})
+
+    def _chosen(self, key: str, event: Any) -> None:
+        if event.client_id is not None:  # a person, not ourselves
+            self.driver.choose(key, event.target.value)
 
     def _stepped(self, part: str, change: float, event: Any) -> None:
         self.commander = int(event.client_id)
