@@ -68,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status; errors are one line on standard error."""
+    if sys.stdout is None:  # closed by the shell: >&-
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     debug = "--debug" in arguments
     rest = [argument for argument in arguments if argument != "--debug"] or ["--help"]
     try:
@@ -83,10 +85,17 @@ def run(arguments: Sequence[str]) -> int:
     except (FootfallError, OSError) as error:
         if debug:
             raise
-        return _said(f"error: {error}", 2)
+        return _said(f"error: {_sentence(error)}", 2)
     if status == _INTERRUPTED:  # typer has caught the Ctrl-C
         return _said("interrupted", _INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says; one of the operating system without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 def _usage(error: Exception) -> int:

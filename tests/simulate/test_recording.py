@@ -137,7 +137,7 @@ def test_between_keeps_rows_and_events_of_a_span(rec):
     assert part.time[-1] == 1.0
     assert part.events == [Event(0.5, "push", "10 N to the left")]
     assert part.meta == rec.meta
-    with pytest.raises(InputError, match="nothing was recorded between 5 and None s: the recording covers 0 to 2 s"):
+    with pytest.raises(InputError, match="nothing was recorded from 5 s: the recording covers 0 to 2 s"):
         rec.between(5, None)
 
 

@@ -53,8 +53,8 @@ GroundOption = Annotated[
     typer.Option(
         "--ground",
         autocompletion=completing.grounds,
-        help="plane, slope:D (degrees, uphill along +x), steps:H, stairs:H, rough:H (metres), or FILE.png:H:L, a"
-        " heightfield L metres long with white at H; plane unless given.",
+        help="plane, slope:D (degrees, uphill along +x), steps:H, stairs:H, rough:H (metres), FILE.png:H:L, a"
+        " heightfield L metres long with white at H, or FILE.npy:L, one of heights; plane unless given.",
     ),
 ]
 FrictionOption = Annotated[float | None, typer.Option("--friction", help="Of the ground; 0.8 unless given.")]

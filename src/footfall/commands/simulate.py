@@ -39,6 +39,8 @@ EXAMPLES = examples(
     "footfall simulate run.toml",
 )
 
+_MOST_RESIDUAL = 0.1  # of the energy moved: more, and the numbers of a run mean little
+
 
 def command(
     robot: SubjectArgument,
@@ -77,6 +79,8 @@ def command(
         print_json(result)
     else:
         _print(result)
+    if (result["energy_residual"] or 0.0) > _MOST_RESIDUAL:
+        note(f"the energy balance is off by {result['energy_residual']:.0%}: take a smaller --dt")
     if run.simulation.stopped is not None:
         note(run.simulation.stopped.message)
         raise typer.Exit(1)

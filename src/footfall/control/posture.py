@@ -9,7 +9,7 @@ from numpy import ndarray
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import leg_inverse, within_limits
-from footfall.robot.description import Robot
+from footfall.robot.description import Pose, Robot
 from footfall.spatial import cross
 
 _STRETCH = 0.72  # of the straight leg: bent enough to push, straight enough to stand easily
@@ -36,6 +36,18 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
         else:
             raise InputError(f"leg {foot} of robot '{robot.name}' cannot stand {height:.3f} m below its hip")
     return joints
+
+
+def with_stand(robot: Robot) -> Robot:
+    """The robot with a pose ``stand``: its own, else feet under the hips; as it is where no leg tells how to stand."""
+    if "stand" in robot.poses or not (robot.floating and robot.nf):
+        return robot
+    try:
+        q, _ = standing_state(robot)
+    except InputError:
+        return robot
+    pose = Pose(q[7:], float(q[2]))
+    return robot.replace(poses={**robot.poses, "stand": pose})
 
 
 def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "nj nj"]:

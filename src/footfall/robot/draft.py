@@ -18,9 +18,9 @@ from footfall.spatial.transform import Transform
 class Shape:
     """A collision (or, failing that, visual) shape on a link; ``size`` as the file gives it, ``mesh`` for meshes."""
 
-    kind: str  # sphere, capsule, cylinder, box, mesh, other
+    kind: str  # sphere, capsule, cylinder, box, ellipsoid, mesh, other
     X_LS: Transform
-    size: ndarray  # sphere (r), capsule and cylinder (r, half length), box half lengths; mesh: scale
+    size: ndarray  # sphere (r), capsule and cylinder (r, half length), box and ellipsoid half lengths; mesh: scale
     name: str = ""
     mesh: Path | None = None
     visual: bool = False

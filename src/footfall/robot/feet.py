@@ -16,6 +16,7 @@ from footfall.robot.parts import Foot, Joint
 
 POINT = 1e-6  # [m] a sphere as small as this stands for a point, which files cannot say
 LEGS = ("LF", "RF", "LH", "RH")
+_LEVEL = 0.05  # sine of a tilt that counts as none
 STATED_RADIUS = 0.02  # [m] of a mesh that cannot be read
 _CODES = {"lf": "LF", "fl": "LF", "rf": "RF", "fr": "RF", "lh": "LH", "hl": "LH", "rl": "LH", "lr": "LH", "bl": "LH",
           "lb": "LH", "rh": "RH", "hr": "RH", "rr": "RH", "br": "RH", "rb": "RH"}  # fmt: skip
@@ -82,7 +83,8 @@ class FootFinder:
 
     def found(self) -> list[Foot]:
         """Feet by their names, else by geometry; none, with a remark, when neither tells."""
-        places = self._by_name() or self._by_geometry()
+        called = self._called_feet()
+        places = called if len(called) > len(LEGS) else self._by_name() or self._by_geometry() or called
         if not places:
             self.remarks.append("no feet were found: name them with feet=[...]")
             return []
@@ -122,6 +124,11 @@ class FootFinder:
         legs = [best[leg][1] for leg in LEGS if leg in best]
         return legs if len(legs) == len(LEGS) else []
 
+    def _called_feet(self) -> list[_Place]:
+        """Of every limb the link that is called a foot: bipeds, hexapods, names that say no leg."""
+        limbs = [[link for link in links if _is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
+        return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
+
     def _by_geometry(self) -> list[_Place]:
         """The lowest sphere, else the lowest shape, of each of the four last moving bodies."""
         limbs = [links for links in self.leaves if any(self._solids(link) for link in links)]
@@ -131,7 +138,7 @@ class FootFinder:
         return []
 
     def _lowest(self, links: list[str]) -> _Place:
-        for kinds in (("sphere",), ("capsule", "mesh", "cylinder", "box")):
+        for kinds in (("sphere",), ("capsule", "mesh", "cylinder", "box", "ellipsoid")):
             options = [
                 (self._height(k, s), i, k, s) for i, k in enumerate(links) for s in self._solids(k) if s.kind in kinds
             ]
@@ -197,8 +204,10 @@ class FootFinder:
             self.assumed[name] = "without a shape, taken as a point at the origin of its link"
             return Foot(name, place.link, np.zeros(3), 0.0)
         solid = min(solids, key=lambda s: self._height(place.link, s))
-        centre, radius, how = _stated_sphere(solid)
-        self.assumed[name] = f"a {solid.kind}, taken as a sphere of radius {radius:.4g} m {how}"
+        R_RS = self.X_RL[place.link].R @ solid.X_LS.R
+        centre, radius, how = _stated_sphere(solid, -R_RS[2])
+        article = "an" if solid.kind == "ellipsoid" else "a"
+        self.assumed[name] = f"{article} {solid.kind}, taken as a sphere of radius {radius:.4g} m {how}"
         return Foot(name, place.link, solid.X_LS.point(centre), radius)
 
     def _sphere_of(self, place: _Place) -> Shape | None:
@@ -250,24 +259,40 @@ def _radius(sphere: Shape) -> float:
     return float(sphere.size[0]) if sphere.size[0] > POINT else 0.0
 
 
-def _is_foot_name(name: str) -> bool:
+def _is_foot_name(name: str, words: Sequence[str] = _FOOT_WORDS) -> bool:
     text = name.lower()
-    return any(word in text for word in _FOOT_WORDS)
+    return any(word in text for word in words)
 
 
-def _stated_sphere(solid: Shape) -> tuple[ndarray, float, str]:
-    """Centre in the shape's frame, radius, and how it was chosen."""
+def _stated_sphere(solid: Shape, down: ndarray) -> tuple[ndarray, float, str]:
+    """Centre in the shape's frame, radius, and how it was chosen; ``down`` is the robot's, in the shape's axes."""
     if solid.kind == "mesh":
         points = vertices(solid.mesh) if solid.mesh is not None else None
         if points is None:
             return np.zeros(3), STATED_RADIUS, "(its mesh cannot be read)"
         centre, radius = fit_sphere(points * solid.size)
         return centre, radius, "(fitted to its vertices)"
+    if not solid.size.size:
+        return np.zeros(3), STATED_RADIUS, "(its size is not known)"
     if solid.kind == "capsule":
-        end = np.array([0.0, 0.0, solid.size[1]])
-        down = solid.X_LS.R[2, 2]
-        return -end if down >= 0 else end, float(solid.size[0]), "(its lower end)"
-    return np.zeros(3), float(solid.size.min()) if solid.size.size else STATED_RADIUS, "(its smallest half size)"
+        return solid.size[1] * _sign(down) * np.array([0.0, 0.0, 1.0]), float(solid.size[0]), "(its lower end)"
+    if solid.kind == "ellipsoid":
+        radius = float(solid.size.min())
+        lowest = solid.size**2 * down / np.linalg.norm(solid.size * down)
+        return lowest - radius * down, radius, "(its lowest place)"
+    half = solid.size if solid.kind != "cylinder" else solid.size[[0, 0, 1]]
+    radius = float(half.min())
+    room = half - radius  # where the centre of such a sphere may be
+    if solid.kind == "cylinder" and room[0] > 0:  # a disc: the place on its rim
+        across = np.array([down[0], down[1], 0.0])
+        length = float(np.linalg.norm(across))
+        return room[0] * across / length if length > _LEVEL else np.zeros(3), radius, "(its lowest place)"
+    return room * _sign(down), radius, "(its lowest place)"
+
+
+def _sign(direction: ndarray) -> ndarray:
+    """-1, 0 or 1 a component; 0 for what is next to level, where neither side is lower."""
+    return np.where(np.abs(direction) < _LEVEL, 0.0, np.sign(direction))
 
 
 def in_leg_order(draft: Draft, feet: Sequence[Foot]) -> list[Joint]:

@@ -25,7 +25,13 @@ from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 
 _FREE, _BALL, _SLIDE = 0, 1, 2
-_SHAPES = {2: ("sphere", 1), 3: ("capsule", 2), 5: ("cylinder", 2), 6: ("box", 3)}  # geom type -> kind, sizes used
+_SHAPES = {
+    2: ("sphere", 1),
+    3: ("capsule", 2),
+    4: ("ellipsoid", 3),
+    5: ("cylinder", 2),
+    6: ("box", 3),
+}  # geom type -> kind, sizes used
 
 
 def read_mjcf(root: ET.Element, package: Package, floating: bool | None) -> Draft:

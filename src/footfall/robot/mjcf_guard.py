@@ -32,6 +32,7 @@ from footfall.robot.guard import (
 )
 
 _MOST_INCLUDES = 50
+_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²] that runs have unless they say otherwise
 # MuJoCo's time grows with the squares of these
 _MOST = {"body": MOST_LINKS, "geom": 5000, "default": 500, "key": 200, "joint": 6 * MOST_LINKS, "motor": MOST_LINKS}
 _WORD = None  # an attribute that is no number
@@ -120,7 +121,13 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     if any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body")):
         left.append("gravity compensation")
     if left:
-        result.remarks.append(f"{', '.join(left)} are left out")
+        verb = "is" if left == ["gravity compensation"] else "are"
+        result.remarks.append(f"{', '.join(left)} {verb} left out")
+    for option in root.findall("option"):
+        if "gravity" in option.attrib:
+            gravity = option.attrib["gravity"]
+            if not np.allclose(numbers(gravity, "'gravity' of <option>", 3), _GRAVITY):
+                result.remarks.append(f"gravity {shown(gravity)} is left out: Simulation(..., gravity=...) sets it")
     assets = _meshes(root, package)
     for section in root:
         if section.tag in _INSIDE["mujoco"]:
@@ -249,6 +256,9 @@ def _meshes(root: ET.Element, package: Package) -> dict[str, Mesh]:
         folders["mesh"] = folders["hfield"] = compiler.get("meshdir", both or folders["mesh"])
         folders["texture"] = compiler.get("texturedir", both or folders["texture"])
         strip = compiler.get("strippath", str(strip)).lower() == "true"
+    scales = {"main": "1 1 1"}
+    for default in root.findall("default"):
+        _collect_scales(default, "main", scales)
     found: dict[str, Mesh] = {}
     for element in (e for assets in root.findall("asset") for e in assets):
         files = {key: value for key, value in element.attrib.items() if key.startswith("file")}
@@ -258,10 +268,23 @@ def _meshes(root: ET.Element, package: Package) -> dict[str, Mesh]:
             name = PurePosixPath(reference.replace("\\", "/")).name if strip else reference
             path = package.find(f"{folder.rstrip('/')}/{name}" if folder else name, what=element.tag)
             if element.tag == "mesh" and key == "file":
-                scale = numbers(element.get("scale", "1 1 1"), f"'scale' of {label(element)}", (3, 3))
+                scale = numbers(
+                    element.get("scale") or scales.get(element.get("class") or "main", "1 1 1"),
+                    f"'scale' of {label(element)}",
+                    (3, 3),
+                )
                 plain = not {"refpos", "refquat"} & set(element.attrib)
                 found[element.get("name") or PurePosixPath(name).stem] = Mesh(path if plain else None, scale)
     return found
+
+
+def _collect_scales(default: ET.Element, name: str, scales: dict[str, str], above: str = "1 1 1") -> None:
+    """The mesh scale of every default class, one inside another takes over what it does not say."""
+    for mesh in default.findall("mesh"):
+        above = mesh.get("scale", above)
+    scales[name] = above
+    for child in default.findall("default"):
+        _collect_scales(child, child.get("class", ""), scales, above)
 
 
 def _is_rooted(reference: str) -> bool:

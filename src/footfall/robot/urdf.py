@@ -33,15 +33,16 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     links, joints = root.findall("link"), root.findall("joint")
     if len(links) > MOST_LINKS or len(joints) > MOST_LINKS:
         raise ModelError(f"{where}: more than {MOST_LINKS} links")
-    if not links:
-        raise ModelError(f"{where}: the robot has no links")
     if any(child.tag.startswith("xacro:") for child in root.iter()):
         raise ModelError(f"{where}: this is a xacro template: expand it to a URDF first")
+    if not links:
+        raise ModelError(f"{where}: the robot has no links")
     for element in [*links, *joints]:
         if not (element.get("name") or "").strip():
             raise ModelError(f"{where}: a {element.tag} has no name")
     unique((element.attrib["name"] for element in links), "link", where)
     unique((element.attrib["name"] for element in joints), "joint", where)
+    links, joints = _without_world(links, joints)
     draft = Draft(root.get("name") or package.model.stem, [_link(link) for link in links], [])
     known = {link.name for link in draft.links}
     for element in joints:
@@ -54,6 +55,17 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     for texture in root.iter("texture"):
         package.find(texture.get("filename", ""), what="texture")
     return draft
+
+
+def _without_world(links: list[ET.Element], joints: list[ET.Element]) -> tuple[list[ET.Element], list[ET.Element]]:
+    """Links and joints without a bare root that the robot floats on: such a ``floating`` joint is the base's own."""
+    children = {child.get("link") for joint in joints for child in joint.findall("child")}
+    roots = [link for link in links if link.attrib["name"] not in children and link.find("inertial") is None]
+    for root in roots:
+        below = [j for j in joints for parent in j.findall("parent") if parent.get("link") == root.attrib["name"]]
+        if len(below) == 1 and below[0].get("type") == "floating":
+            return [link for link in links if link is not root], [joint for joint in joints if joint is not below[0]]
+    return links, joints
 
 
 def _one(element: ET.Element, tag: str, owner: str) -> ET.Element | None:
@@ -105,6 +117,8 @@ def _link(element: ET.Element) -> Link:
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if mass == 0 and not tensor.any():
         return Link.massless(name)
+    if mass == 0:
+        raise ModelError(f"mass of {owner} must be positive, since it has an inertia: or leave its <inertial> out")
     return lenient_link(name, mass, X_LC.p, X_LC.R @ tensor @ X_LC.R.T)
 
 
@@ -114,7 +128,9 @@ def lenient_link(name: str, mass: float, com: ndarray, tensor: ndarray) -> Link:
     The bodies that these links are welded into are checked once the robot is put together.
     """
     tensor = (tensor + tensor.T) / 2
-    if mass > 0 and not tensor.any():  # Link takes no zero tensor; this one is below the rounding of any body
+    if (
+        mass > 0 and np.isfinite(tensor).all() and np.abs(tensor).max() <= mass * POINT_SIZE**2
+    ):  # or rounding; Link takes no zero tensor; this one is below the rounding of any body
         return Link(name, mass, com, mass * POINT_SIZE**2 * np.eye(3), as_published=True)
     a, b, c = np.linalg.eigvalsh(tensor) if np.isfinite(tensor).all() else (0.0, 0.0, 0.0)
     return Link(name, mass, com, tensor, as_published=bool(c <= 0 or a + b < c))

@@ -23,6 +23,7 @@ from footfall.robot.parts import Foot, Joint
 from footfall.robot.urdf import POINT_SIZE, read_urdf
 
 _TRIANGLE_SLACK = 1e-6
+_LARGE = 20.0  # [m] no robot is longer, but one in millimetres is
 
 __all__ = ["ModelWarning", "load_model", "read_draft", "to_mjcf", "to_urdf", "write"]
 
@@ -46,6 +47,8 @@ def load_model(
     if name is not None:
         draft.name = name
     robot, remarks = _assemble(draft, feet, file)
+    if floating is None and draft.floating and draft.root() == "world":
+        remarks.append("its root 'world' floats with the rest: floating=False fixes it")
     if package.missing:
         remarks.insert(0, _missing(list(package.missing)))
     if remarks:
@@ -91,7 +94,9 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path) -> tuple[Robot, list[s
     for foot_name, assumption in finder.assumed.items():
         feet_of.setdefault(assumption, []).append(foot_name)
     assumed = [f"foot {', '.join(names)}: {assumption}" for assumption, names in feet_of.items()]
-    return robot, [*draft.remarks, *finder.remarks, *assumed]
+    size = float(np.ptp([X_RL.p for X_RL in finder.X_RL.values()], axis=0).max())
+    large = [f"it is {size:.0f} m long: lengths in a model file are metres"] if size > _LARGE else []
+    return robot, [*draft.remarks, *large, *finder.remarks, *assumed]
 
 
 def _pose(joints: list[Joint], positions: dict[str, float], height: float) -> Pose:

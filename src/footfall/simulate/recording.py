@@ -195,7 +195,10 @@ class Recording:
         rows = slice(*np.searchsorted(self.time, [low, np.nextafter(high, np.inf)]))
         if rows.start >= rows.stop:
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self) else "no time at all"
-            raise InputError(f"nothing was recorded between {start} and {end} s: the recording covers {span}")
+            asked = " and ".join(
+                f"{word} {time:g} s" for word, time in (("from", start), ("until", end)) if time is not None
+            )
+            raise InputError(f"nothing was recorded {asked or 'at all'}: the recording covers {span}")
         events = [event for event in self.events if low <= event.time <= high]
         return Recording(self.robot, {k: a[rows] for k, a in self.columns.items()}, events, self.meta)
 

@@ -61,8 +61,8 @@ class RecoverResult:
 def recover(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> RecoverResult:
     """Save what can be read of a broken recording as a whole one, by default ``NAME.recovered.mcap`` beside it."""
     source = Path(path)
-    target = Path(out) if out is not None else source.with_name(f"{source.stem}.recovered.mcap")
     found = read(source)
+    target = Path(out) if out is not None else source.with_name(f"{source.stem}.recovered.mcap")
     if not found.whole:
         found.meta.setdefault("interrupted", "the run was cut off")
         found.meta["recovered"] = {"lost_bytes": found.lost_bytes}

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from footfall.contact.heightfield import FILES as GROUND_FILES
 from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
@@ -28,6 +30,7 @@ from footfall.control import named as control_named
 from footfall.control.estimated import Estimated
 from footfall.control.interface import Command, Controller
 from footfall.control.joint_pd import Hold, JointPD
+from footfall.control.posture import with_stand
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import Gait
@@ -44,6 +47,10 @@ _RATE = 1000.0  # [Hz], about which controllers are called
 _WALKING_SPEED = 0.4  # [m/s], of controllers on command when nothing is asked of them
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
+
+
+# more is a mistake, whose numbers would lose all digits
+_MOST = {"speed": 100.0, "sideways": 100.0, "turn": 100.0, "friction": 100.0, "drop": 1000.0, "kp": 1e9, "kd": 1e9}
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,9 @@ class RunOptions:
         for key in ("duration", "dt"):
             if not getattr(self, key) > 0:
                 raise InputError(f"{key} must be positive, got {getattr(self, key)}")
+        for key, most in _MOST.items():
+            if abs(getattr(self, key) or 0.0) > most:
+                raise InputError(f"{key} must be at most {most:g}, got {getattr(self, key):g}")
         if self.seed < 0:
             raise InputError(f"seed must not be negative, got {self.seed}")
         if self.out is not None and Path(self.out).suffix != ".mcap":
@@ -131,6 +141,7 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
+    robot = with_stand(robot)
     ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
@@ -152,6 +163,8 @@ def _controller(
 ) -> tuple[Controller, Gait | None]:  # fmt: skip
     if options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, CONTROLLERS)
+    if not robot.floating and options.controller != "hold":
+        raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
     rate = fitting_rate(options.dt)
     if options.controller in ("hold", "lqr"):
         own = ("kp", "kd") if options.controller == "lqr" else ()
@@ -162,7 +175,7 @@ def _controller(
         if options.controller == "lqr":
             return lqr_stand(robot, rate=rate, dt=options.dt, friction=options.friction), None
         kp, kd = _gains(robot, options)
-        return Hold("stand", kp, kd, rate), None
+        return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp, kd, rate), None
     if options.controller in control_named.FOLLOWING:
         asked = [key for key in ("constants", "kp", "kd") if getattr(options, key) is not None]
         if asked:
@@ -177,7 +190,10 @@ def _controller(
         return moving, moving.gait
     for key in ("sideways", "turn"):
         if getattr(options, key):
-            raise InputError(f"controller '{options.controller}' follows its gait straight ahead: it takes no {key}")
+            others = ", ".join(control_named.FOLLOWING)
+            raise InputError(
+                f"controller '{options.controller}' follows its gait straight ahead and takes no {key}: {others} do"
+            )
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
     inner = JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0)

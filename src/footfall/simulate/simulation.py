@@ -27,6 +27,7 @@ from footfall.contact.points import spheres_of
 from footfall.contact.terrain import distances
 from footfall.control.interface import Command, Controller, check_command, check_rate
 from footfall.control.joint_pd import Hold
+from footfall.control.posture import with_stand
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import FootfallError, InputError
 from footfall.kinematics.forward import body_poses
@@ -48,6 +49,7 @@ from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World
 
 _CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
+_MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
 Progress = bool | Callable[[str, int, int], None]
 
 
@@ -87,6 +89,7 @@ class Simulation:
     def __post_init__(self) -> None:
         if not np.isfinite(self.dt) or not 1e-7 <= self.dt <= 0.02:
             raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt}")
+        self.robot = with_stand(self.robot)
         self.controller = self.controller or _stand(self.robot, self.dt)
         if isinstance(self.controller, type):
             raise InputError(f"a controller must be an object, such as {self.controller.__name__}(...), got its class")
@@ -199,8 +202,13 @@ class Simulation:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
-        ticks = max(1, round(duration / self.rig.period))
         every = self._every()
+        if duration / self.rig.period / every > _MOST_ROWS:
+            raise InputError(
+                f"a run of {duration:g} s would record more than {_MOST_ROWS:.0e} rows: lower record_rate, or run it in"
+                " pieces"
+            )
+        ticks = max(1, round(duration / self.rig.period))
         _ = self.engine  # what is wrong with the controller shows before a file is made
         recorder = Recorder(self, path, self.time + ticks * self.rig.period)
         try:

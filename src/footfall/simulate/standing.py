@@ -19,9 +19,7 @@ def standing_start(
     clearance: float = 0.0,
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:  # fmt: skip
     """(q, v) at rest: joints where the controller first wants them, the trunk along the ground, the lowest foot
-    ``clearance`` [m] over it."""
-    if not robot.floating:
-        raise InputError(f"robot '{robot.name}' stands on a fixed base: give its joints a start")
+    ``clearance`` [m] over it. A fixed base stays where it is."""
     surface = Plane() if ground is None else ground
     q, v = (array.copy() for array in robot.state("stand" if "stand" in robot.poses else None))
     if hasattr(controller, "posture"):
@@ -30,6 +28,8 @@ def standing_start(
         sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
         asked, _ = controller(0.0, robot, sensed, command or Command(), controller.start(robot))
         joints = asked.spread(robot.nj).position
+    if not robot.floating:
+        return np.array(joints, dtype=float), np.zeros(robot.nv)
     R_WB = surface.frame(np.zeros(3))
     q = np.concatenate([np.zeros(3), quaternion.from_rotation(R_WB), joints])
     poses, tree = body_poses(robot, q), robot.tree
