@@ -117,7 +117,7 @@ def compile(
     >>> fd = ff.compile(ff.dynamics.forward_dynamics, robot)
     >>> a = fd(q, v, tau)
 
-    target: ``native`` (one robot), ``batch`` (every argument with a leading robot axis), ``interpret``, or ``cuda``.
+    target: ``native`` (one robot), ``batch`` (every argument with a leading robot axis), or ``interpret``.
     free: parameters that stay inputs: ``free=["trunk.mass"]``, then ``fd(q, v, tau, {"trunk.mass": 4.0})``.
     verify: replay the trace against NumPy; None does so for functions that are not footfall's own.
     limbs: of one robot, four legs that are alike share vector instructions; the numbers are the same either way.

@@ -137,7 +137,7 @@ def test_file_that_is_no_checkpoint_is_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(InputError, match="not a checkpoint"):
             trot().resume(path)
-    with pytest.raises(InputError, match="not a checkpoint"):
+    with pytest.raises(InputError, match="cannot read the checkpoint"):
         trot().resume(tmp_path / "missing.npz")
     np.savez(path, other=np.zeros(3))
     with pytest.raises(InputError, match="not a checkpoint"):

@@ -41,8 +41,10 @@ def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
     try:
         with np.load(path, allow_pickle=False) as archive:
             data: dict[str, Any] = dict(archive)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise InputError(f"{path} is not a checkpoint that can be read: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot read the checkpoint {path}: {error.strerror or error}") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise InputError(f"{path} is not a checkpoint, or damaged") from error
     if int(data.get("format", -1)) != _FORMAT:
         raise InputError(f"{path} is not a checkpoint of this version of footfall")
     if str(data["identity"]) != _identity(rig):

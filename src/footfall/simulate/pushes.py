@@ -39,9 +39,9 @@ class Push:
 
 def check_pushes(pushes: Sequence[Push], robot: Robot) -> None:
     """Refuse what is no push, and pushes on a base that cannot move."""
-    for push in pushes:
-        if not isinstance(push, Push):
-            raise InputError(f"pushes must be Push(start, duration, force), got {type(push).__name__}")
+    wrong = [push for push in pushes if not isinstance(push, Push)] if isinstance(pushes, (list, tuple)) else [pushes]
+    if wrong:
+        raise InputError(f"pushes must be a list of Push(start, duration, force), got {type(wrong[0]).__name__}")
     if pushes and not robot.floating:
         raise InputError(f"a push acts on the base, which is fixed for robot '{robot.name}'")
 

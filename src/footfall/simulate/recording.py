@@ -53,6 +53,10 @@ class Recording:
 
     # -- columns -------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> ndarray:
+        if not isinstance(name, str):
+            raise InputError(
+                f"a recording is asked for a column by its name, got {name!r}: between() takes a part of it"
+            )
         if name not in self.columns:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]

@@ -25,15 +25,26 @@ from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import named
 from footfall.contact.points import spheres_of
 from footfall.contact.terrain import distances
-from footfall.control.interface import Command, Controller, check_command, check_rate
+from footfall.contact.terrain import named as ground_named
+from footfall.control.interface import Command, Controller, check_command
 from footfall.control.joint_pd import Hold
 from footfall.control.posture import with_stand
 from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import FootfallError, InputError
-from footfall.kinematics.forward import body_poses
 from footfall.robot.description import Robot
 from footfall.robot.parts import Foot
 from footfall.simulate.actuators import JointModel
+from footfall.simulate.arguments import (
+    check_clear,
+    check_robot,
+    check_seam,
+    check_seed,
+    check_sequence,
+    is_number,
+    over_hole,
+    substeps,
+    vector,
+)  # fmt: skip
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
 from footfall.simulate.engine import CompiledEngine, Engine, Rows, Stop, make_engine
 from footfall.simulate.integrators import check_integrator
@@ -57,6 +68,7 @@ Progress = bool | Callable[[str, int, int], None]
 class Simulation:
     """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
 
+    ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
     that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides
@@ -69,7 +81,7 @@ class Simulation:
     robot: Robot
     controller: Controller | None = None
     contact: Any = None
-    ground: Ground | None = None
+    ground: Ground | str | None = None
     dt: float = 1e-3
     integrator: str = "linearly_implicit"
     joints: JointModel = field(default_factory=JointModel)
@@ -87,8 +99,10 @@ class Simulation:
     self_collision: str | None = None
 
     def __post_init__(self) -> None:
-        if not np.isfinite(self.dt) or not 1e-7 <= self.dt <= 0.02:
-            raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt}")
+        check_robot(self.robot)
+        check_seed(self.seed)
+        if not is_number(self.dt) or not 1e-7 <= self.dt <= 0.02:
+            raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt!r}")
         self.robot = with_stand(self.robot)
         self.controller = self.controller or _stand(self.robot, self.dt)
         if isinstance(self.controller, type):
@@ -102,32 +116,40 @@ class Simulation:
             contact: Any = Compliant.as_printed()  # explicit steps stand no more damping
         else:
             contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
-        ground = Plane() if self.ground is None else self.ground
-        _check_seam("contact model", contact, "start", "respond")
-        _check_seam("ground", ground, "distance", "frame", "friction_at")
+        ground: Any = Plane() if self.ground is None else self.ground
+        ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
+        check_seam("contact model", contact, "start", "respond")
+        check_seam("ground", ground, "distance", "frame", "friction_at")
+        check_sequence("touching", self.touching, Foot)
+        if not isinstance(self.joints, JointModel):
+            raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact)
         implicit = self.integrator == "linearly_implicit"
         if getattr(contact, "implicit", implicit) != implicit:
             contact = dataclasses.replace(contact, implicit=implicit)  # type: ignore[type-var]
         world = World(
             self.robot, ground, contact, self.joints,
-            _vector(self.gravity), spheres_of(self.robot, self.touching),
+            vector(self.gravity), spheres_of(self.robot, self.touching),
         )  # fmt: skip
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
         self.watch = watcher(self.robot, self.self_collision)
         behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
-        self.rig = Rig(world, behind, self.integrator, self.dt, _substeps(self.controller.rate, self.dt))
+        self.rig = Rig(world, behind, self.integrator, self.dt, substeps(self.controller.rate, self.dt))
         self._engine: Engine | None = None
         self._energies: Energies | None = None
         self.stopped: Stop | None = None
         self.reset()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and other processes: machine code stays here, and is made again on first use."""
+        return {**self.__dict__, "_engine": None, "_energies": None}
+
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:
         """Back to the start."""
         q, v = _start(self.robot, self._standing() if self.start is None else self.start)
-        _check_clear(self.rig.world, q)
+        check_clear(self.rig.world, q)
         if hasattr(self.rig.world.contact, "check"):
             self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
         if self.robot.floating:  # a robot that is dropped has not fallen when it stands
@@ -196,8 +218,8 @@ class Simulation:
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """
-        if not np.isfinite(duration) or duration <= 0:
-            raise InputError(f"the duration of a run must be positive, got {duration}")
+        if not is_number(duration) or duration <= 0:
+            raise InputError(f"the duration of a run must be positive, got {duration!r}")
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
         check_pushes(self.pushes, self.robot)
@@ -245,7 +267,7 @@ class Simulation:
             when = float(rows.time[bad]) if len(rows) else self.time
             culprit = rows.culprit(bad, self.rig) if len(rows) else "the state of the base"
             last = rows.state(bad - 1, before, self.rig.period) if bad > 0 else before
-            culprit = _over_hole(self.rig.world, last.body.q) or culprit
+            culprit = over_hole(self.rig.world, last.body.q) or culprit
             self.stopped = Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
         met = self.watch.first(rows.q[:good]) if self.watch is not None and self.self_collision == "stop" else None
         if met is not None and met < good:
@@ -280,7 +302,7 @@ class Simulation:
         if self.record_rate is None:
             return 1
         highest = 1.0 / self.rig.period
-        if not np.isfinite(self.record_rate) or not 0 < self.record_rate <= highest * (1 + 1e-9):
+        if not is_number(self.record_rate) or not 0 < self.record_rate <= highest * (1 + 1e-9):
             raise InputError(f"the record rate must lie between 0 and the controller's {highest:.6g} Hz, got"
                              f" {self.record_rate}")  # fmt: skip
         return max(1, round(highest / self.record_rate))
@@ -310,29 +332,6 @@ def _all_finite(carried: Carried) -> bool:
     return bool(np.isfinite(carried.body.q).all() and np.isfinite(carried.body.v).all())
 
 
-def _check_seam(what: str, part: Any, *needs: str) -> None:
-    if not all(hasattr(part, key) for key in needs):
-        raise InputError(f"a {what} needs {' and '.join(needs)}, which {type(part).__name__} has not")
-
-
-def _vector(gravity: Any) -> tuple[float, float, float]:
-    array = np.asarray(gravity, dtype=float)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"gravity must be three finite numbers, got {gravity!r}")
-    return float(array[0]), float(array[1]), float(array[2])
-
-
-def _substeps(rate: float, dt: float) -> int:
-    check_rate(rate)
-    ratio = 1.0 / (rate * dt)
-    count = max(1, round(ratio))
-    if abs(ratio - count) > 1e-6 * count:
-        raise InputError(
-            f"a controller at {rate:g} Hz does not fit a step of {dt:g} s: its period must be a whole number of steps"
-        )
-    return count
-
-
 def _stand(robot: Robot, dt: float) -> Controller:
     """Hold the stand, at about 1 kHz in whole steps."""
     weight, pose = robot.mass * 9.81, "stand" if "stand" in robot.poses else np.zeros(robot.nj)
@@ -355,28 +354,6 @@ def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
             raise InputError(f"the quaternion of the start has length {length:.6g}, not 1")
         q = np.concatenate([q[:3], q[3:7] / length, q[7:]])
     return q, v
-
-
-def _check_clear(world: World, q: ndarray) -> None:
-    """Refuse a start inside the ground, where contact forces would shoot the robot off."""
-    hole = _over_hole(world, q)
-    if hole is not None:
-        raise InputError(f"the robot cannot start there: {hole}")
-    poses = body_poses(world.robot, q)
-    for sphere in world.spheres:
-        depth = sphere.radius - float(world.ground.distance(poses[sphere.body].point(sphere.center)))
-        if depth > 5e-3:
-            raise InputError(f"the start puts '{sphere.name}' {1e3 * depth:.1f} mm inside the ground: raise the base")
-
-
-def _over_hole(world: World, q: ndarray) -> str | None:
-    """Which sphere lies over a place without ground, if one does."""
-    poses = body_poses(world.robot, q)
-    for sphere in world.spheres:
-        p_W = poses[sphere.body].point(sphere.center)
-        if np.isfinite(p_W).all() and np.isnan(world.ground.distance(p_W)):
-            return f"the ground has a hole under '{sphere.name}' at ({p_W[0]:.3f}, {p_W[1]:.3f}) m"
-    return None
 
 
 class _bar:
