@@ -157,14 +157,17 @@ class _TooLong(BaseException):
 
 
 def specimens() -> list[Robot]:
-    return [specimen(True, "exact"), specimen(True, "armature", 1), specimen(False, "exact", 2)]
+    return [specimen(False, "exact", 2), specimen(True, "exact"), specimen(True, "armature", 1)]  # the quickest first
 
 
 SPECIMENS = specimens()
 
 
-def found_by_verify(mutant: Mutant) -> set[str] | None:
-    """The quantities that fail with the mutant in place: empty when all pass, None when it does not even run."""
+def found_by_verify(mutant: Mutant, wanted: set[str]) -> set[str] | None:
+    """The quantities that fail with the mutant in place: empty when all pass, None when it does not even run.
+
+    Robots are verified until one of the ``wanted`` is among them, or any if nothing is wanted.
+    """
     named: set[str] = set()
     if mutant.module in TRACED:
         lagrange.forget()
@@ -173,7 +176,7 @@ def found_by_verify(mutant: Mutant) -> set[str] | None:
             with limit(20.0):
                 for robot in specimens() if mutant.module == "footfall.robot.tree" else SPECIMENS:
                     named |= {check.quantity for check in verify(robot, samples=2).failures()}
-                    if named:
+                    if named & wanted if wanted else named:
                         break
         except _TooLong:
             return None
@@ -199,7 +202,7 @@ def survivors(module: str, mutants: list[Mutant]) -> list[str]:
     """Mutants that ``verify`` passes, or blames on something else than the module's own quantities."""
     out = []
     for mutant in mutants:
-        named = found_by_verify(mutant)
+        named = found_by_verify(mutant, set(MODULES[module]))
         if named is None:
             continue
         if not named:
@@ -212,7 +215,7 @@ def survivors(module: str, mutants: list[Mutant]) -> list[str]:
 def test_specimens_pass_unharmed() -> None:
     reports: list[Report] = [verify(robot, samples=3) for robot in SPECIMENS]
     assert [str(report) for report in reports if not report.passed] == []
-    assert [list(report.skipped) for report in reports] == [["articulated"], [], ["articulated"]]
+    assert [list(report.skipped) for report in reports] == [["articulated"], ["articulated"], []]
 
 
 @pytest.mark.parametrize("module", MODULES)
