@@ -1,4 +1,8 @@
-"""Settings of the documentation; it builds without a network."""
+"""Settings of the documentation; it builds and reads without a network."""
+
+import html
+
+from docutils import nodes
 
 project = "footfall"
 author = "the footfall contributors"
@@ -6,15 +10,63 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 html_theme = "furo"
 html_title = "footfall"
+html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["footfall.css"]
+html_math_renderer = "paths"
 exclude_patterns = ["_build"]
 autodoc_typehints = "none"
+autodoc_member_order = "bysource"
 suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure", "ref.python"]
 
 
-def plain_bars(app, what, name, obj, options, lines):
-    """Docstrings are plain text: |x| is a magnitude, not a substitution."""
-    for k, line in enumerate(lines):
-        lines[k] = line.replace("|", "\\|")
+def plain_text(app, what, name, obj, options, lines):
+    """Docstrings are plain text: |x| is a magnitude, an indented block is code, a colon names no type."""
+    shown, before = [], ""
+    for line in lines:
+        if line.startswith("    ") and before and not before.startswith((" ", "-", "*", ".")) and not shown[-1]:
+            shown += ["::", ""]
+        shown.append(line.replace("|", "\\|"))
+        before = line or before
+    lines[:] = shown
+
+
+def colon_names_no_type(app, what, name, obj, options, lines):
+    """Napoleon takes 'Length of q: one more than nv' of a property for a type and a description."""
+    if what in ("property", "attribute") and lines and ":type:" in "\n".join(lines):
+        own = (getattr(obj, "__doc__", None) or "").strip().splitlines()
+        lines[:] = [line.strip() for line in own] or lines
+
+
+def formula(latex):
+    """A formula as an inline drawing in the colour of the text, by matplotlib's own typesetter."""
+    from matplotlib.path import Path
+    from matplotlib.textpath import TextPath
+
+    size = 100.0
+    path = TextPath((0, 0), f"${' '.join(latex.split())}$", size=size)
+    (x0, y0), (x1, y1) = path.vertices.min(axis=0), path.vertices.max(axis=0)
+    letters = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
+    drawn = []
+    for points, code in path.iter_segments(curves=True, simplify=False):
+        numbers = " ".join(f"{value:.0f}" for value in points) if code != Path.CLOSEPOLY else ""
+        drawn.append(letters[code] + numbers)
+    look = f"width:{(x1 - x0) / size:.3f}em;vertical-align:{y0 / size:.3f}em"
+    return (
+        f'<svg class="formula" role="img" aria-label="{html.escape(latex)}" style="{look}" '
+        f'viewBox="{x0:.0f} {-y1:.0f} {x1 - x0:.0f} {y1 - y0:.0f}">'
+        f'<path transform="scale(1,-1)" fill="currentColor" d="{"".join(drawn)}"/></svg>'
+    )
+
+
+def inline(translator, node):
+    translator.body.append(formula(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed(translator, node):
+    translator.body.append(f'<div class="formula">{formula(node.astext())}</div>')
+    raise nodes.SkipNode
 
 
 def replay_of_the_learned_trot(app, error):
@@ -31,5 +83,7 @@ def replay_of_the_learned_trot(app, error):
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("autodoc-process-docstring", colon_names_no_type, priority=600)
+    app.connect("autodoc-process-docstring", plain_text, priority=700)
     app.connect("build-finished", replay_of_the_learned_trot)
+    app.add_html_math_renderer("paths", (inline, None), (displayed, None))

@@ -35,3 +35,21 @@ def test_every_file_that_papers_names_exists():
     text = (DOCS / "papers.md").read_text()
     for name in set(re.findall(r"`([a-z_0-9]+/[a-z_0-9/]+\.py)`", text)):
         assert (root / name).exists(), name
+
+
+def test_every_public_name_is_in_the_reference():
+    import footfall
+
+    text = (DOCS / "api.md").read_text()
+    missing = [name for name in footfall.__all__ if not re.search(rf"ff\.{name}\b", text)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+def test_links_and_figures_of_a_page_are_there_and_figures_are_small(page):
+    for name in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", page.read_text()):
+        target = page.parent / name
+        if target.name != "learned-trot.html":  # made with the pages
+            assert target.exists(), name
+        if target.suffix == ".png":
+            assert target.stat().st_size < 150_000, name

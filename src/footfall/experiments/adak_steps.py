@@ -206,7 +206,7 @@ def largest_steps(robot: Robot, quick: bool = False) -> tuple[LargestStep, ...]:
     printed, own = Compliant.as_printed(), Compliant()
     if not quick:
         found = Bench(robot, ExplicitHertz()).largest()
-        made.append(LargestStep("Hertz, as seed 000 prints it", *found, _hertz_depth(printed, load), "10"))
+        made.append(LargestStep("Hertz, as de Paula et al. print it", *found, _hertz_depth(printed, load), "10"))
     found = Bench(robot, own).largest()
     made.append(LargestStep("Hertz, linearly implicit", *found, _hertz_depth(own, load), "10000", "implicit"))
     return tuple(made)
