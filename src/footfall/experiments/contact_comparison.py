@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,7 @@ MODELS = ("compliant", "complementarity", "stance")
 WITNESS = "mujoco"
 LABELS = {"compliant": "compliant", "complementarity": "complementarity", "stance": "stance", WITNESS: "MuJoCo, stiff"}
 COLORS = {"compliant": "#0072b2", "complementarity": "#d55e00", "stance": "#009e73", WITNESS: "#909090"}
+DASHES: dict[str, Any] = {"compliant": "-", "complementarity": (0, (6, 2)), "stance": (0, (2, 2)), WITNESS: "-"}
 HARD_RESIDUAL = 1e-8  # [m/s]
 _STIFFEST = {"solref": (4 * DT, 1.0), "solimp": (0.95, 0.99, 0.001)}  # that MuJoCo stands at this step
 Progress = Callable[[str, int, int], None]
@@ -218,7 +219,7 @@ def _figure(scene: Scene, runs: dict[tuple[str, str], Recording]) -> Figure:
     axes = figure.subplots(2, 3, sharex=True)
     far = 0 if scene.trots else 1
     titles = (f"trunk {'xy'[far]} [mm]", "trunk z [mm]", "trunk pitch [deg]", "sum of vertical forces [N]",
-              "energy, change [J]", "residual [m/s]")  # fmt: skip
+              "energy, change [J]", "complementarity: residual [m/s]")  # fmt: skip
     for model in (WITNESS, *MODELS):
         rec = runs.get((scene.key, model))
         if rec is None:
@@ -230,11 +231,14 @@ def _figure(scene: Scene, runs: dict[tuple[str, str], Recording]) -> Figure:
         ]  # fmt: skip
         for axis, values in zip(axes.flat, columns):
             if values is not None:
-                axis.plot(rec.time, values, color=COLORS[model], lw=1.0, label=LABELS[model])
+                dashes = "-" if axis is axes[1, 2] else DASHES[model]
+                axis.plot(rec.time, values, color=COLORS[model], lw=1.0, label=LABELS[model], linestyle=dashes)
     for axis, title in zip(axes.flat, titles):
         axis.set_title(title, loc="left", fontsize=9.5)
         axis.grid(color="#dddddd", lw=0.6)
     axes[1, 2].set_yscale("log")
+    low, high = axes[0, 0].get_ylim()
+    axes[0, 0].set_ylim(min(low, -1.0), max(high, 1.0))  # rounding is no motion
     for axis in axes[1]:
         axis.set_xlabel("time [s]")
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -30,7 +30,7 @@ _DASHES: dict[str, Any] = {
 def errors(counts: Sequence[int], curves: Mapping[str, ndarray]) -> Figure:
     """Fig. 1: distance left against iterations."""
     with style():
-        figure = new_figure(7.0, 3.8)
+        figure = new_figure(8.0, 4.0)
         axis = figure.subplots()
         for method, quartiles in curves.items():
             color = _COLORS[method]
@@ -41,7 +41,8 @@ def errors(counts: Sequence[int], curves: Mapping[str, ndarray]) -> Figure:
         axis.set_title("distance of the foot from its target [mm]")
         axis.set_xticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
         axis.minorticks_off()
-        figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper")
+        axis.set_ylabel("median, and quartiles shaded")
+        axis.legend(loc="lower left", framealpha=0.9)
         return figure
 
 
@@ -69,10 +70,11 @@ def drop(rec: Recording) -> Figure:
         above.plot(rec.time, 1e3 * rec.trunk_position[:, 2], color="#0072b2")
         above.set_title("trunk's height [mm]")
         above.set_ylim(bottom=0.0)
-        for k, foot in enumerate(rec.robot.foot_names):
-            below.plot(rec.time, rec.force[:, k, 2], lw=0.8, label=foot)
+        for k, foot in enumerate(rec.robot.foot_names):  # fore and hind pairs fall alike: the later ones are dashed
+            below.plot(rec.time, rec.force[:, k, 2], lw=1.0, label=foot, linestyle=("-", (0, (3, 3)))[k % 2])
         below.set_title("vertical force on the paws [N]")
-        below.set(xlabel="time [s]", xlim=(0.0, float(rec.time[-1])))
+        landed = float(rec.time[np.argmax(rec.force[:, :, 2].max(axis=1) > 0.0)])
+        below.set(xlabel="time [s]", xlim=(0.0, min(float(rec.time[-1]), 3.0 * landed)))  # the rest is at rest
         figure.legend(*below.get_legend_handles_labels(), loc="outside upper right", ncols=4)
         return figure
 

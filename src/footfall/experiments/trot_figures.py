@@ -106,20 +106,24 @@ def convergence(study: Study) -> Figure:
                     axis.plot(curve.steps, 1e3 * np.array(curve.errors), color=_COLORS[curve.scheme], lw=1.3, ms=4.5,
                               marker=_MARKERS[curve.scheme], label=READINGS[curve.scheme].label)  # fmt: skip
             axis.set_xscale("log")
+            axis.xaxis.set_minor_formatter("")  # over less than a decade matplotlib would name every tick
             axis.set_title(title)
             axis.set_xlabel("time step [s]")
             axis.axvline(DT, color=GREY, lw=0.8, linestyle=":")
             if case != "ten_seconds":
                 axis.set_yscale("log")
-                axis.set_ylim(8e-4, 20.0)
-                axis.set_yticks((1e-3, 1e-2, 0.1, 1.0, 10.0), ("0.001", "0.01", "0.1", "1", "10"))
+                least = min(1e3 * min(curve.errors) for curve in study.curves if curve.case != "ten_seconds")
+                axis.set_ylim(0.6 * least, 20.0)
+                ticks = [tick for tick in (1e-3, 1e-2, 0.1, 1.0, 10.0) if tick > 0.6 * least]
+                axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
                 axis.axhline(1e3 * ENOUGH, color=GREY, lw=0.8, linestyle="--")
-                axis.text(axis.get_xlim()[0] * 1.1, 1.08e3 * ENOUGH, "0.5 mm", color=GREY, fontsize=7.5, va="bottom")
+                axis.text(0.985, 1.05e3 * ENOUGH, "0.5 mm: small enough", color=GREY, fontsize=7.5, va="bottom",
+                          ha="right", transform=axis.get_yaxis_transform())  # fmt: skip
             else:
                 axis.set_ylim(0.0, 1.15 * axis.get_ylim()[1])
                 axis.axhline(63.0, color=GREY, lw=0.8, linestyle="--")
                 axis.text(axis.get_xlim()[0] * 1.1, 63.0, "printed: 63 mm", color=GREY, fontsize=7.5, va="bottom")
-        axes[0].set_ylabel("[mm]")
+        axes[0].set_ylabel("error [mm]")
         _legend(figure, axes[0])
         return figure
 

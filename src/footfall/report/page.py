@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
     from footfall.simulate.recording import Recording
 
+_RULES = (
+    "Reproduced: our error (MAE) is at most the printed one plus a quarter, our time at most the printed one, a shape"
+    " or an order is there. Refuted: we show that the statement is false or does not follow from what is printed. Not"
+    " reproduced: we fall short and cannot say why. “Our question” marks what the paper does not ask."
+)
 DPI = 180  # of embedded figures: sharp on a laptop's display
 
 
@@ -65,6 +70,7 @@ def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -
 <div class="kicker">footfall report</div>
 <h1>{escape(title)}</h1>
 {_tally([claim for outcome in outcomes for claim in outcome.claims])}
+<p class="small">{_RULES}</p>
 {lead}
 <nav>{nav}</nav>
 </header>
