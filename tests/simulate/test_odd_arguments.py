@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
+from footfall.simulate.actuators import JointModel
 
 ROBOT = ff.load("mini_cheetah")
 
@@ -75,3 +76,15 @@ def test_what_is_no_checkpoint_is_one_sentence(tmp_path):
         sim.resume(tmp_path / "text")
     with pytest.raises(ff.InputError, match=r"cannot read the checkpoint .*: No such file or directory$"):
         sim.resume(tmp_path / "none")
+
+
+def test_a_fall_without_work_keeps_its_energy_and_says_so():
+    """The residual of a run that moves energy from one kind to another alone is not one of 0 by 0."""
+
+    @ff.controller
+    def limp(t, robot, sensed, command, memory):
+        return ff.JointCommand(), memory
+
+    start = ROBOT.state("stand", height=50.0)
+    sim = ff.Simulation(ROBOT, limp, start=start, integrator="rk4", joints=JointModel.ideal())
+    assert sim.run(0.5).energy_residual() < 1e-10

@@ -57,11 +57,15 @@ class Batch:
         lanes: int | None = None,
         **options: Any,
     ) -> None:
-        self.robot, self.n, self.free, self.dtype = robot, counted(n), tuple(free), _checked_dtype(dtype)
+        free = (free,) if isinstance(free, str) else tuple(free)
+        self.n, self.free, self.dtype = counted(n), free, _checked_dtype(dtype)
         if threads is not None and threads < 1:
             raise InputError(f"a batch needs at least one thread, got {threads}")
         self.simulation = Simulation(robot, controller, **options)
-        rig = self.simulation.rig
+        self.robot, rig = self.simulation.robot, self.simulation.rig
+        if hasattr(rig.controller, "prepare"):
+            name = type(self.simulation.controller).__name__
+            raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
         self.first = lean_of(self.simulation.carried, feels)
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(rig.parameter(path), float) for path in self.free}
@@ -116,13 +120,16 @@ class Batch:
             raise InputError(f"a state of robot '{self.robot.name}' has {self.robot.nq} and {self.robot.nv} numbers")
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise InputError("the states of a batch must be finite")
-        self.state.q[which], self.state.v[which] = q, v
+        if self.robot.floating and np.abs(np.linalg.norm(q[..., 3:7], axis=-1) - 1.0).max(initial=0.0) > 1e-6:
+            raise InputError("the quaternions (w, x, y, z) of a batch's states must have length 1")
+        _put(self.state.q, which, q, "q of the states")
+        _put(self.state.v, which, v, "v of the states")
 
     def reset(self, which: Any = slice(None)) -> None:
         """Back to the start, memory included: all robots, or those of a mask or of indices."""
         fresh, _ = tree.flatten(self.first)
         for array, start in zip(tree.flatten(self.state)[0], fresh):
-            array[which] = start
+            _put(array, which, start, "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Any], which: Any = slice(None)) -> None:
@@ -130,7 +137,7 @@ class Batch:
         for path, value in parameters.items():
             if path not in self.parameters:
                 raise unknown("free parameter", path, self.parameters, "this batch has")
-            _put(self.parameters[path], which, value, f"the parameter '{path}'")
+            _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path))
 
     def set_command(self, which: Any = slice(None), **command: Any) -> None:
         """What is asked of robots: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
@@ -173,8 +180,10 @@ class Batch:
 
         A recording has the rows of every ``every``-th tick, and the robot with its own parameters.
         """
-        if int(ticks) != ticks or ticks < 1:
-            raise InputError(f"a batch runs for at least one tick, got {ticks}")
+        if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
+            raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
+        if not hasattr(record, "__len__"):
+            raise InputError(f"record is a list of robots by their numbers, got {record!r}")
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
         work = [(part, int(ticks)) for part in self.parts]
         for _ in map(self._part, work) if self._pool is None else self._pool.map(self._part, work):
@@ -257,7 +266,15 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype:
     return found
 
 
-def _put(array: ndarray, which: Any, value: Any, what: str) -> None:
+def _least(path: str) -> float:
+    """The smallest value of a parameter that makes sense, as far as its name tells."""
+    name = path.rpartition(".")[2]
+    if name == "mass":
+        return float(np.finfo(float).tiny)
+    return 0.0 if name in ("friction", "damping", "dry_friction", "armature", "radius", "kp", "kd") else -math.inf
+
+
+def _put(array: ndarray, which: Any, value: Any, what: str, least: float = -math.inf) -> None:
     """Set rows of an array to finite numbers."""
     try:
         number = np.asarray(value, float)
@@ -265,6 +282,8 @@ def _put(array: ndarray, which: Any, value: Any, what: str) -> None:
         raise InputError(f"{what} must be numbers, got {value!r}") from None
     if not np.isfinite(number).all():
         raise InputError(f"{what} must be finite")
+    if number.min(initial=math.inf) < least:
+        raise InputError(f"{what} must be {'positive' if least > 0 else '0 or more'}, got {number.min():g}")
     try:
         array[which] = number
     except (ValueError, IndexError) as error:

@@ -95,6 +95,8 @@ class LinearStep:
         """Everything with a robots' axis, and whether the caller gave one."""
         robot = self.robot
         command = JointCommand() if command is None else command
+        if not isinstance(command, JointCommand):
+            raise InputError(f"the command of a linearised step is a JointCommand, got {type(command).__name__}")
         given = {
             "q": (q, (robot.nq,)), "v": (v, (robot.nv,)), "push": (np.zeros(6) if push is None else push, (6,)),
             **{key: (getattr(command, key), (robot.nj,)) for key in INPUTS[:-1]},

@@ -172,9 +172,11 @@ class Recording:
         return (self.energy - self.energy[0]) - sum(self[k] - self[k][0] for k in self._works())
 
     def energy_residual(self) -> float:
-        """Largest energy balance relative to the energy moved: the largest sum of the works' and the change's size."""
+        """Largest energy balance relative to the energy moved: the largest sum of the works' and the change's size, or
+        what went from kinetic to potential energy or back if that is more, as in a fall without any work."""
         moved = np.abs(self.energy - self.energy[0]) + sum(np.abs(self[k] - self[k][0]) for k in self._works())
-        scale = float(np.max(moved))
+        changed = (np.abs(self[k] - self[k][0]) for k in ("kinetic", "potential"))
+        scale = float(np.max([moved, *changed]))
         return float(np.abs(self.energy_balance()).max()) / scale if scale > 0 else 0.0
 
     def cost_of_transport(self, after: float = 0.0) -> float:
