@@ -126,6 +126,8 @@ def test_a_model_without_its_meshes_is_shown_and_said_once(tmp_path):
         assert shown.note.count("not in its package folder") == 1
         assert "drawn from its links" in shown.note
         assert "held still" in shown.note
+        assert shown.page.sim.time == 0.0  # nobody watches
+        shown.page.watched = lambda: True
         until(lambda: shown.page.sim.time > 0.1)
         assert shown.page.sim.stopped is None
         assert shown.page.message == ""
