@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from footfall.contact.compliant import ForceLaw
 from footfall.control.interface import check_rate
 from footfall.errors import InputError
 from footfall.kinematics.forward import body_poses
@@ -32,8 +33,40 @@ def check_seed(seed: Any) -> None:
 
 
 def check_seam(what: str, part: Any, *needs: str) -> None:
+    if isinstance(part, type):
+        raise InputError(f"a {what} must be an object, such as {part.__name__}(...), got its class")
     if not all(hasattr(part, key) for key in needs):
         raise InputError(f"a {what} needs {' and '.join(needs)}, which {type(part).__name__} has not")
+
+
+def check_law(contact: Any, dt: float) -> None:
+    """Ask a user's own force law once, for a sphere that touches: two arrays of three numbers are wanted."""
+    if not isinstance(contact, ForceLaw) or type(contact).__module__.startswith("footfall."):
+        return
+    owner = f"law of {type(contact).__name__}"
+    if type(contact).law is ForceLaw.law:
+        raise InputError(f"{type(contact).__name__} must define law(self, depth, v_C, friction, dt)")
+    answer = contact.law(1e-4, np.array([0.01, 0.0, -0.01]), 0.8, dt)
+    if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(3,), (3,)]:
+        shown = [np.shape(part) for part in answer] if isinstance(answer, tuple) else type(answer).__name__
+        raise InputError(f"{owner} must return (force, slopes), two arrays of three numbers, got {shown}")
+    if not all(isinstance(part, ndarray) for part in answer):
+        raise InputError(f"{owner} must return arrays: np.array([...]) rather than [...]")
+
+
+def check_ground(ground: Any) -> None:
+    """Ask a user's own ground once: a distance, a frame and a friction are wanted."""
+    if type(ground).__module__.startswith("footfall."):
+        return
+    owner, p = type(ground).__name__, np.array([0.0, 0.0, 0.1])
+    for name in ("distance", "friction_at"):
+        if np.shape(getattr(ground, name)(p)) != ():
+            raise InputError(f"{name}(p) of {owner} must be one number, got {getattr(ground, name)(p)!r}")
+    if not float(ground.friction_at(p)) >= 0.0:
+        raise InputError(f"friction_at(p) of {owner} must be 0 or more, got {ground.friction_at(p)!r}")
+    R = np.asarray(ground.frame(p), dtype=float)
+    if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
+        raise InputError(f"frame(p) of {owner} must be a rotation, 3 by 3 with the normal as its last column")
 
 
 def check_sequence(what: str, parts: Any, kind: type) -> None:
@@ -68,11 +101,19 @@ def check_clear(world: World, q: ndarray) -> None:
     hole = over_hole(world, q)
     if hole is not None:
         raise InputError(f"the robot cannot start there: {hole}")
+    depth, name = deepest(world, q)
+    if depth > 5e-3:
+        raise InputError(f"the start puts '{name}' {1e3 * depth:.1f} mm inside the ground: raise the base")
+
+
+def deepest(world: World, q: ndarray) -> tuple[float, str]:
+    """(depth in the ground [m], name) of the sphere that is deepest in it; below zero over it."""
     poses = body_poses(world.robot, q)
-    for sphere in world.spheres:
-        depth = sphere.radius - float(world.ground.distance(poses[sphere.body].point(sphere.center)))
-        if depth > 5e-3:
-            raise InputError(f"the start puts '{sphere.name}' {1e3 * depth:.1f} mm inside the ground: raise the base")
+    depths = [
+        (sphere.radius - float(world.ground.distance(poses[sphere.body].point(sphere.center))), sphere.name)
+        for sphere in world.spheres
+    ]
+    return max(depths, key=lambda found: found[0], default=(-np.inf, ""))
 
 
 def over_hole(world: World, q: ndarray) -> str | None:

@@ -99,8 +99,11 @@ def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | Non
     except TraceError as error:
         if compiled:
             raise
+        engine = PythonEngine(
+            rig, carried, inputs
+        )  # what ails the ground or the contact law ails it too, and is raised
         warnings.warn(f"controller {_name(rig)} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
-        return PythonEngine(rig, carried, inputs)
+        return engine
 
 
 def _check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> None:

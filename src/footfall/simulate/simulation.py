@@ -36,10 +36,13 @@ from footfall.robot.parts import Foot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.arguments import (
     check_clear,
+    check_ground,
+    check_law,
     check_robot,
     check_seam,
     check_seed,
     check_sequence,
+    deepest,
     is_number,
     over_hole,
     substeps,
@@ -120,6 +123,8 @@ class Simulation:
         ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
         check_seam("contact model", contact, "start", "respond")
         check_seam("ground", ground, "distance", "frame", "friction_at")
+        check_law(contact, self.dt)
+        check_ground(ground)
         check_sequence("touching", self.touching, Foot)
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
@@ -161,9 +166,10 @@ class Simulation:
     def _standing(self) -> Any:
         """Where it starts when nobody says: as the controller stands, or along a ground that is not level."""
         ground, controller = self.rig.world.ground, self.controller
-        level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
         if controller is None or not (self.robot.floating and self.robot.nf):
             return None
+        level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
+        level = level and deepest(self.rig.world, _start(self.robot, None)[0])[0] < 1e-3
         return None if level and not hasattr(controller, "posture") else standing_start(self.robot, controller, ground)
 
     @property

@@ -1,0 +1,85 @@
+"""Contact laws and grounds of one's own that are not what they must be, or stand in another's way."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall.contact import ForceLaw, Plane
+
+ROBOT = ff.load("mini_cheetah")
+
+
+def with_law(law):
+    return ff.Simulation(ROBOT, contact=type("Mine", (ForceLaw,), {"law": law} if law else {})())
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        (None, "Mine must define law"),
+        (lambda self, depth, v_C, friction, dt: None, "must return .*, got NoneType"),
+        (lambda self, depth, v_C, friction, dt: np.zeros(3), "must return .*, got ndarray"),
+        (lambda self, depth, v_C, friction, dt: (0.0, 0.0), r"got \[\(\), \(\)\]"),
+        (lambda self, depth, v_C, friction, dt: (np.zeros(2), np.zeros(2)), r"got \[\(2,\), \(2,\)\]"),
+        (lambda self, depth, v_C, friction, dt: ([0.0, 0.0, 1.0], [0.0, 0.0, 0.0]), "must return arrays"),
+    ],
+)
+def test_a_law_that_returns_something_else_is_one_sentence(law, words):
+    with pytest.raises(ff.InputError, match=words):
+        with_law(law)
+
+
+def test_a_law_that_branches_on_depth_is_not_blamed_on_the_controller():
+    def law(self, depth, v_C, friction, dt):
+        return (np.array([0.0, 0.0, 2e4 * depth]), np.zeros(3)) if depth > 0 else (np.zeros(3), np.zeros(3))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ff.TraceError, match=r"test_odd_worlds.py"):
+            with_law(law).run(0.01)
+
+
+class Flat:
+    def distance(self, p):
+        return p[2]
+
+    def frame(self, p):
+        return np.eye(3)
+
+    def friction_at(self, p):
+        return 0.8
+
+
+def ground(**methods):
+    return type("Mine", (Flat,), methods)()
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (ground(frame=lambda self, p: np.eye(2)), "frame.* of Mine must be a rotation"),
+        (ground(frame=lambda self, p: 2 * np.eye(3)), "frame.* of Mine must be a rotation"),
+        (ground(friction_at=lambda self, p: -1.0), "friction_at.* of Mine must be 0 or more"),
+        (ground(distance=lambda self, p: p[2:3]), "distance.* of Mine must be one number"),
+        (Flat, r"a ground must be an object, such as Flat\(...\), got its class"),
+        (Plane, r"a ground must be an object, such as Plane\(...\), got its class"),
+    ],
+)
+def test_a_ground_that_says_something_else_is_one_sentence(made, words):
+    with pytest.raises(ff.InputError, match=words):
+        ff.Simulation(ROBOT, ground=made)
+
+
+def test_a_contact_model_is_an_object():
+    with pytest.raises(ff.InputError, match="a contact model must be an object"):
+        ff.Simulation(ROBOT, contact=ff.contact.Compliant)
+
+
+def test_a_robot_starts_on_a_ground_that_is_level_under_its_trunk_alone():
+    bumpy = ground(distance=lambda self, p: p[2] - 0.1 * p[0] * p[0])
+    sim = ff.Simulation(ROBOT, ground=bumpy)
+    heights = [float(bumpy.distance(p)) for p in ff.kinematics.foot_positions(ROBOT, sim.q)]
+    assert min(heights) == pytest.approx(ROBOT.feet[0].radius, abs=1e-9)
+    assert sim.run(0.2).force[-1, :, 2].sum() > 0.5 * 9.81 * ROBOT.mass
