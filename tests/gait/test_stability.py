@@ -133,3 +133,14 @@ def test_margins_of_a_recording():
 def test_bad_input_is_refused(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_a_margin_does_not_depend_on_the_order_of_the_corners():
+    square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    for point in ([0.2, 0.0], [3.0, 0.0], [0.9, -0.9]):
+        assert st.polygon_margin(square[::-1], np.array(point)) == st.polygon_margin(square, np.array(point))
+
+
+def test_a_margin_of_corners_in_a_line_is_never_positive():
+    line = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
+    assert st.polygon_margin(line, np.array([5.0, 0.0])) == -3.0

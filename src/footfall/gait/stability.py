@@ -72,7 +72,8 @@ def polygon_margin(polygon: Float[ndarray, "m 2"], point: Float[ndarray, "2"]) -
         return -math.hypot(x - corners[0][0], y - corners[0][1])
     sides = list(zip(corners, corners[1:] + corners[:1])) if len(corners) > 2 else [(corners[0], corners[1])]
     nearest = min(_distance_to_side(a, b, (x, y)) for a, b in sides)
-    inside = len(corners) > 2 and all(_cross(a, b, (x, y)) >= 0 for a, b in sides)
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in sides)  # twice; below zero for corners in clockwise order
+    inside = len(corners) > 2 and area != 0 and all(area * _cross(a, b, (x, y)) >= 0 for a, b in sides)
     return nearest if inside else -nearest
 
 
