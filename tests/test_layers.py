@@ -29,6 +29,7 @@ LAYERS = [
     {"view", "learn", "sweep"},
     {"commands"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 ALGORITHMS = {"spatial", "robot", "kinematics", "dynamics", "contact", "gait", "control"}

@@ -89,11 +89,13 @@ def card(robot: Robot) -> str:
         "poses": ", ".join(robot.poses) or "none",
         "notes": robot.notes,
     }
-    cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items() if v)
+    left = 'style="text-align:left;vertical-align:top"'  # whatever the notebook's own style
+    cells = "".join(f"<tr><th {left}>{escape(k)}</th><td {left}>{escape(v)}</td></tr>" for k, v in rows.items() if v)
     picture = io.BytesIO()
-    draw_robot(robot).savefig(picture, format="png", dpi=60, metadata={"Software": None})
+    draw_robot(robot).savefig(picture, format="png", dpi=120, bbox_inches="tight", metadata={"Software": None})
     data = base64.b64encode(picture.getvalue()).decode("ascii")
-    return f'<table>{cells}</table><img alt="{escape(robot.name)}" src="data:image/png;base64,{data}">'
+    look = 'style="max-width:min(100%,36em);border-radius:4px"'
+    return f'<table>{cells}</table><img {look} alt="{escape(robot.name)}" src="data:image/png;base64,{data}">'
 
 
 # -- the three views ---------------------------------------------------------------------------------------------------

@@ -274,10 +274,14 @@ class Recording:
         if self.robot.floating and len(self) > 1:
             rows.append(("distance", f"{self.distance:.3f} m, {self.mean_speed(self.time[0]):.3f} m/s forward"))
         plain = ("controller", "contact", "dt", "seed", "stop", "fell", "diverged", "interrupted")
-        rows += [(key, str(self.meta[key])) for key in plain if key in self.meta]
+        for key in (key for key in plain if key in self.meta):
+            value = self.meta[key]
+            said = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)
+            rows.append(("time step" if key == "dt" else key, said))
         rows.append(("columns", ", ".join(f"{k} {a.shape[1:] or ''}".strip() for k, a in self.columns.items())))
         rows += [(f"{event.time:.3f} s", f"{event.kind}: {event.message}") for event in self.events[:10]]
-        cells = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows)
+        left = 'style="text-align:left;vertical-align:top"'  # whatever the notebook's own style
+        cells = "".join(f"<tr><th {left}>{html.escape(k)}</th><td {left}>{html.escape(v)}</td></tr>" for k, v in rows)
         return f"<table>{cells}</table>"
 
     def _floating(self) -> None:

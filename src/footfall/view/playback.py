@@ -1,4 +1,4 @@
-"""The page of a recording: the robot as it was, with a timeline, and plots at the present place."""
+"""The page of a recording: the robot as it was, with a timeline, and plots of the whole run."""
 
 from __future__ import annotations
 
