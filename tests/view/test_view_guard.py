@@ -201,7 +201,7 @@ def test_junk_costs_nobody_else_anything(server, junk):
 def test_forged_messages_change_nothing_that_is_not_offered_and_fill_no_terminal(live, capfd):
     _, _, link = ask(live.server, "/", True)
     menus, sliders = live.page.menus, live.page.sliders
-    _until(lambda: live.server.viser._websock_server._live_connections)
+    until(lambda: live.server.viser._websock_server._live_connections)
 
     def forge(handle, value):
         message = {"type": "GuiUpdateMessage", "uuid": handle._impl.uuid, "updates": {"value": value}}
@@ -213,10 +213,10 @@ def test_forged_messages_change_nothing_that_is_not_offered_and_fill_no_terminal
     forge(sliders["turn"], float("nan"))
     forge(sliders["forward"], 1e300)
     time.sleep(0.6)  # they have arrived, and been put right
-    _until(lambda: menus["robot"].value == live.driver.choice.robot == "mini_cheetah")
-    _until(lambda: all(abs(slider.value) <= getattr(LIMITS, key) for key, slider in sliders.items()))
+    until(lambda: menus["robot"].value == live.driver.choice.robot == "mini_cheetah")
+    until(lambda: all(abs(slider.value) <= getattr(LIMITS, key) for key, slider in sliders.items()))
     link.close()
-    _until(lambda: live.driver.command == Command())
+    until(lambda: live.driver.command == Command())
     assert "Traceback" not in capfd.readouterr().err
 
 
