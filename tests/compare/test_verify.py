@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from random_trees import random_link
+from specimens import specimen
 
 from footfall import dynamics
 from footfall.compare import Report, verify
@@ -83,12 +84,23 @@ def test_an_algorithm_that_raises_or_returns_nan_fails_by_name(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("backend", "used"),
-    [("numpy", "numpy"), pytest.param("batch", "batch", marks=pytest.mark.slow), ("auto", "numpy+batch")],
+    ("robot", "backend", "used"),
+    [
+        ("mini_cheetah", "numpy", "numpy"),
+        ("specimen", "auto", "numpy+batch"),
+        *(
+            pytest.param("mini_cheetah", *b, marks=pytest.mark.slow)
+            for b in (("batch", "batch"), ("auto", "numpy+batch"))
+        ),
+    ],
 )
-def test_machine_code_is_verified_like_numpy(backend: str, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_code_is_verified_like_numpy(
+    robot: str, backend: str, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a small robot of all kinds of joints in a plain run: whole robots take a while to compile."""
     monkeypatch.setattr(sys.modules["footfall.compare.verify"], "_PLAIN", 2)
-    report = verify(library.load("mini_cheetah"), samples=5, laws=False, backend=backend)
+    chosen = specimen(False, "armature", 1) if robot == "specimen" else library.load(robot)
+    report = verify(chosen, samples=5, laws=False, backend=backend)
     assert report.passed, report.failures()
     assert report.backend == used
     both = [check for check in report.checks if check.quantity == "machine_code_equals_numpy"]
