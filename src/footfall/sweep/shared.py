@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,28 +47,35 @@ class Family:
 
 _families: OrderedDict[str, Family | None] = OrderedDict()
 _changes: dict[str, dict[str, tuple[str, ...]]] = {}
+_lock = threading.Lock()
 
 
 def share(simulation: Simulation, parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> bool:
     """Give a simulation the machine code of its family; False if it has none and is compiled for itself."""
+    with _lock:  # workers of a cluster may have several threads
+        family = _family_of(parameters, folder, numbers)
+    if family is None or not family.fits(simulation.rig):
+        return False
+    simulation._engine = family.engine.like(simulation.rig)
+    simulation._energies = family.energies.like(simulation.rig.world)
+    return True
+
+
+def _family_of(parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> Family | None:
+    """The family that was made for the first of its kind, or is made now."""
     study = json.dumps([str(folder), dict(numbers), {n: v for n, v in parameters.items() if n not in numbers}])
     if study not in _changes:
         _changes[study] = _changed(parameters, folder, numbers)
     changes = _changes[study]
     if not changes:
-        return False
+        return None
     key = json.dumps([study, {name: value for name, value in parameters.items() if name not in changes}])
     if key not in _families:
         _families[key] = _family(parameters, folder, numbers, changes)
         if len(_families) > _MOST:
             _families.popitem(last=False)
     _families.move_to_end(key)
-    family = _families[key]
-    if family is None or not family.fits(simulation.rig):
-        return False
-    simulation._engine = family.engine.like(simulation.rig)
-    simulation._energies = family.energies.like(simulation.rig.world)
-    return True
+    return _families[key]
 
 
 def _changed(parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> dict[str, tuple[str, ...]]:
