@@ -71,7 +71,10 @@ def _family_of(parameters: Mapping[str, Any], folder: Path, numbers: Numbers) ->
         return None
     key = json.dumps([study, {name: value for name, value in parameters.items() if name not in changes}])
     if key not in _families:
-        _families[key] = _family(parameters, folder, numbers, changes)
+        try:
+            _families[key] = _family(parameters, folder, numbers, changes)
+        except Exception:  # nothing is shared then; if the run itself is at fault, it will say so
+            _families[key] = None
         if len(_families) > _MOST:
             _families.popitem(last=False)
     _families.move_to_end(key)
@@ -100,11 +103,9 @@ def _family(
 ) -> Family | None:
     """The family of an item, made with the first values of all numbers it shares; None if nothing can be shared."""
     first = _simulation({**parameters, **{name: numbers[name][0] for name in changes}}, folder)
-    engine = (
-        None if first is None else _engine(first, tuple(dict.fromkeys(p for paths in changes.values() for p in paths)))
-    )
-    if first is None or engine is None:
+    if first is None:
         return None
+    engine = _engine(first, tuple(dict.fromkeys(path for paths in changes.values() for path in paths)))
     constants = _constants(first.rig)
     skeleton = _skeleton(constants, constants, engine.free)
     if skeleton is None:
@@ -112,10 +113,9 @@ def _family(
     of_robot = set(first.robot.parameter_names())
     energies = Energies(first.rig.world, [path for path in engine.free if path in of_robot])
     family = Family(engine, energies, skeleton)
-    witness = _simulation({**parameters, **{name: numbers[name][1] for name in changes}}, folder)
-    if witness is not None and family.fits(witness.rig) and not _agrees(family, witness):
-        return None
-    return family
+    others = {name: numbers[name][int({*paths} <= {*engine.free})] for name, paths in changes.items()}
+    witness = _simulation({**parameters, **others}, folder)
+    return family if witness is not None and family.fits(witness.rig) and _agrees(family, witness) else None
 
 
 def _simulation(parameters: Mapping[str, Any], folder: Path) -> Simulation | None:
@@ -131,18 +131,15 @@ def _constants(rig: Rig) -> Rig:
     return rig.physics if hasattr(rig.controller, "prepare") else rig
 
 
-def _engine(simulation: Simulation, free: tuple[str, ...]) -> CompiledEngine | PythonEngine | None:
-    """The engine with as many of the numbers free as can be; None if not even a plain one can be made so."""
+def _engine(simulation: Simulation, free: tuple[str, ...]) -> CompiledEngine | PythonEngine:
+    """The engine with as many of the numbers free as can be."""
     kind = PythonEngine if hasattr(simulation.rig.controller, "prepare") else CompiledEngine
     asked = simulation.rig, simulation.carried, Inputs(simulation.command, np.zeros(6))
     try:
         return kind(*asked, free)
     except Exception:  # a number that decides what is computed, whatever the trace stumbles over
         able = tuple(path for path in free if _traces(kind, asked, path)) if len(free) > 1 else ()
-    try:
-        return kind(*asked, able)
-    except Exception:  # the run itself will say what is wrong
-        return None
+    return kind(*asked, able)
 
 
 def _traces(kind: Any, asked: tuple[Any, ...], path: str) -> bool:
