@@ -87,6 +87,20 @@ def test_slopes_are_how_the_force_falls_with_the_normal_velocity():
     assert f[2] - more[2] == pytest.approx(slopes[2] * 0.001)
 
 
+def test_a_loaded_foot_that_comes_out_of_its_dent_keeps_its_friction():
+    """The damper cancels the spring at the start of the step; what the foot carries at its end is what friction knows."""
+    robot, dt, mu, load = block(1, 1.0), 1e-3, 0.8, 50.0
+    world = World(robot, Plane(mu), Compliant(), IDEAL)
+    q, v = robot.state(height=0.02 - DEEP)
+    v[3], v[5] = 0.5, 5e-3
+    assert force(EXPLICIT, DEEP, v[3:6])[2] == 0.0
+    after, acted, _ = step(world, State(q, v), JointCommand().spread(0), np.array([0, 0, 0, 0, 0, -load]), dt)
+    f = acted.forces[0]
+    assert f[2] > load
+    assert -f[0] == pytest.approx(mu * f[2] * after.v[3] / v[3], rel=1e-3)  # the secant slope times the velocity then
+    assert after.v[3] - v[3] == pytest.approx(dt * f[0], rel=1e-6)
+
+
 def test_options_that_make_no_sense_are_refused():
     with pytest.raises(InputError, match=r"slip speed .* must exceed its stick speed"):
         Compliant(stick_speed=1e-3, slip_speed=1e-3)

@@ -77,7 +77,7 @@ def test_a_bound_starts_stops_and_starts_again():
         ("xiling", "compliant", 1e-3),
         ("xiling", "complementarity", 1e-3),
         ("dynakat", "complementarity", 1e-3),
-        ("dynakat", "compliant", 5e-4),  # at 1 ms the stiff damper takes the light foot's friction away
+        ("dynakat", "compliant", 5e-4),
     ],
 )
 def test_robots_with_spines_and_redundant_legs_trot(name, contact, dt):
@@ -85,6 +85,24 @@ def test_robots_with_spines_and_redundant_legs_trot(name, contact, dt):
     stand = ff.control.standing_joints(recording.robot)
     spine = [k for k, joint in enumerate(recording.robot.joint_names) if "spine" in joint]
     assert np.abs(recording.joint_position[:, spine] - stand[spine]).max(initial=0.0) < 0.05
+
+
+def test_light_feet_do_not_slide_where_they_touch_down():
+    simulation = moving(robot_of("dynakat"), "trot", 0.3, dt=1e-3)
+    keeps(simulation, 0.3, 1.5, 0.7)
+    assert not simulation.controller.log
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [{"forward": 0.3}, {"forward": 0.5}, {"sideways": 0.15}, {"turn": 0.5}, {"forward": 0.3, "turn": 0.4}]
+)
+def test_redundant_legs_trot_for_half_a_minute_on_compliant_ground(command):
+    simulation = ff.Simulation(robot_of("dynakat"), on_command("whole_body"), command=ff.Command(**command), dt=1e-3)
+    got = simulation.run(30.0).mean_velocity(after=2.0)
+    assert simulation.stopped is None
+    wanted = [command.get(key, 0.0) for key in ("forward", "sideways", "turn")]
+    np.testing.assert_allclose(got, wanted, atol=0.03)
 
 
 @pytest.mark.slow

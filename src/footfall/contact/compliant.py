@@ -11,13 +11,17 @@ The friction slope μ f_n / v_s is so steep that explicit steps need dt near 2e-
     (M + dt JᵀDJ) a = F + Jᵀ f - dt Jᵀ K_z v_n n,   D = k_t 1 + (k_n - k_t) n nᵀ,   k_n = c + dt K_z
 
 with the secant slope k_t of friction and K_z = dK d^e/dd. The ground never pulls: a foot whose force would do so at the
-end of the step is let go and the step is solved again, until all that hold push.
+end of the step is let go and the step is solved again, until all that hold push. Friction is measured by the normal
+force at the start of the step. Where a foot comes out of a dent, spring and damper nearly cancel, and the dt J̇v that
+velocities gain between steps can leave no force there although the foot carries load to the end: such a step is solved
+again with the force found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -54,6 +58,9 @@ class ForceLaw:
 
         The force [N] is that at the depth [m] reached after dt, and slopes [N s/m] say how it falls with each component
         of the velocity; explicit steps use the force alone. Both must be zero where the sphere does not touch.
+
+        A law that has a further argument ``press`` is asked again for spheres that carry load without friction, with
+        the normal force [N] that was found for them; it is zero where none is known.
         """
         raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
 
@@ -73,28 +80,46 @@ class ForceLaw:
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], dict[str, ndarray]]:
         """(accelerations, contact forces, memory): see ``contact.model``.
 
-        ``memory["holds"]``, if there, is 1 for spheres that count and 0 for those that the step has let go; it comes
-        back with those let go whose force pulls, and ``simulate.step`` solves again until none does.
+        ``memory``, if there: ``holds`` is 1 for spheres that count and 0 for those that the step has let go, ``press``
+        what presses spheres for which the law did not know. It comes back with those let go whose force pulls and
+        those pressed that would slide under load without friction; ``simulate.step`` solves again until it is the same.
         """
         ahead = dt if self.implicit else 0.0
-        laws = [self.law(-point.distance, point.R_BC.T @ (point.J @ v), point.friction, ahead) for point in points]
+        press = memory.get("press", np.zeros(len(points)))
+        told = [{"press": load} for load in press] if self._is_told else [{} for _ in points]
+        laws = [
+            self.law(-point.distance, point.R_BC.T @ (point.J @ v), point.friction, ahead, **known)
+            for point, known in zip(points, told)
+        ]
         if not self.implicit or not points:
             pushes = [point.J.T @ (point.R_BC @ f) for point, (f, _) in zip(points, laws)]
             L, d = factor(robot, M)
             return solve_factored(robot, L, d, sum(pushes, start=force)), [f for f, _ in laws], memory
         holds = memory.get("holds", np.ones(len(points)))
-        for k, (point, (f, slopes)) in enumerate(zip(points, laws)):
-            M = M + _damping(point, dt * holds[k] * slopes, self.round)
-            force = force + point.J.T @ (point.R_BC @ (holds[k] * f))
+        held = [(holds[k] * f, dt * holds[k] * slopes) for k, (f, slopes) in enumerate(laws)]
+        for point, (f, slopes) in zip(points, held):
+            M = M + _damping(point, slopes, self.round)
+            force = force + point.J.T @ (point.R_BC @ f)
         L, d = factor(robot, M)
         a = solve_factored(robot, L, d, force)
-        forces = [
-            holds[k] * (f - dt * slopes * (point.R_BC.T @ (point.J @ a)))
-            for k, (point, (f, slopes)) in enumerate(zip(points, laws))
-        ]
+        forces = [f - slopes * (point.R_BC.T @ (point.J @ a)) for point, (f, slopes) in zip(points, held)]
         if "holds" in memory:
-            memory = {"holds": np.stack([np.where(f[2] < 0.0, 0.0, hold) for f, hold in zip(forces, holds)])}
+            memory = {
+                "holds": np.stack([np.where(f[2] < 0.0, 0.0, hold) for f, hold in zip(forces, holds)]),
+                "press": self._presses(press, forces, laws),
+            }
         return a, forces, memory
+
+    @property
+    def _is_told(self) -> bool:
+        return "press" in signature(self.law).parameters
+
+    def _presses(self, press: ndarray, forces: Sequence[ndarray], laws: Sequence[tuple[ndarray, ndarray]]) -> ndarray:
+        """The normal forces found for spheres without friction; what is known already for the others."""
+        if not self._is_told:
+            return press
+        loads = zip(press, forces, laws)
+        return np.stack([np.where(slopes[0] > 0.0, known, np.maximum(f[2], 0.0)) for known, f, (_, slopes) in loads])
 
 
 def _damping(point: ContactPoint, slopes: Float[ndarray, "3"], round: bool) -> Float[ndarray, "nv nv"]:
@@ -148,17 +173,18 @@ class Compliant(ForceLaw):
         return Compliant(stiffness=stiffness * 1e3**exponent, exponent=exponent, **others)  # type: ignore[arg-type]
 
     def law(
-        self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
+        self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float, press: float = 0.0
     ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
         depth = np.maximum(depth, 0.0)
         hard = self.stiffness * depth ** (self.exponent - 1.0)
         elastic = hard * depth
         hardening = dt * self.exponent * hard  # dt K_z
-        c = self.damping * smoothstep(depth / self.ramp)
+        ramped = np.minimum(depth / self.ramp, 1.0)
+        c = ramped * ramped * (3.0 * self.damping - 2.0 * self.damping * ramped)
         normal = elastic - (c + hardening) * v_C[2]  # if the foot went on like this; nothing where it does not touch
         if not self.implicit:
             normal = np.maximum(normal, 0.0)  # implicit: whether it pulls is known when the step is solved
-        now = np.maximum(elastic - c * v_C[2], 0.0)  # presses the sliding foot
+        now = np.maximum(elastic - c * v_C[2], press)  # presses the sliding foot
         if self.friction == "isotropic":
             speed = np.sqrt(v_C[0] * v_C[0] + v_C[1] * v_C[1] + _TINY_SPEED**2)
             drag_x = drag_y = self._drag(speed, friction) * now
@@ -171,7 +197,7 @@ class Compliant(ForceLaw):
         """μ(speed) / speed: the secant slope of friction for a unit normal force."""
         mu_s = self.static_ratio * friction
         s = np.minimum(speed / self.stick_speed, 1.0)
-        mu = mu_s * s * (1.5 - 0.5 * s * s)
+        mu = s * (1.5 * mu_s - 0.5 * mu_s * (s * s))
         if type(self.static_ratio) is not float or self.static_ratio != 1.0:  # traced, or not one
             slide = (speed - self.stick_speed) / (self.slip_speed - self.stick_speed)
             mu = mu + (friction - mu_s) * smoothstep(slide)

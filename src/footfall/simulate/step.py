@@ -65,7 +65,8 @@ def accelerate(
 ) -> tuple[Float[ndarray, "nv"], Acted]:
     """Classical accelerations of the base and accelerations of the joints, and what caused them.
 
-    The ground never pulls: spheres whose force would do so at the end of the step are let go, and it is solved again.
+    The ground never pulls: spheres whose force would do so at the end of the step are let go, and it is solved again;
+    so it is with the normal force for spheres that carry load without friction.
     """
     if not (world.contact.implicit and getattr(world.contact, "lets_go", False) and world.spheres):
         a, acted = _solve(world, state, command, push, dt, state.memory or world.contact.start(world.spheres))
@@ -75,16 +76,17 @@ def accelerate(
     # nearly always turns once, and what it would have kept from outside costs a GPU more than doing it again.
     def again(_: float, carry: Any) -> Any:
         acted, state, command, push = carry[1:5]
-        a, acted = _solve(world, state, command, push, dt, {"holds": acted.memory["holds"]})
-        return a, acted, state, command, push, np.sum(acted.memory["holds"]), carry[5]
+        a, acted = _solve(world, state, command, push, dt, acted.memory)
+        left = np.sum(acted.memory["holds"] - acted.memory["press"])  # less whenever something was let go or pressed
+        return a, acted, state, command, push, left, carry[5]
 
     spheres = len(world.spheres)
     nothing = Acted(
         np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((spheres, 3)), np.zeros((4, world.robot.nv)),
-        {"holds": np.ones(spheres)},
+        {"holds": np.ones(spheres), "press": np.zeros(spheres)},
     )  # fmt: skip
     start = (np.zeros(world.robot.nv), nothing, state, command, push, float(spheres), 0.0)
-    a, acted, *_ = numeric.repeat(spheres + 1, again, start, until=lambda carry: carry[5] > carry[6] - 0.5)
+    a, acted, *_ = numeric.repeat(2 * spheres + 1, again, start, until=lambda carry: carry[5] >= carry[6])
     return a, replace(acted, memory={})
 
 
