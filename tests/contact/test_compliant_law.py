@@ -88,7 +88,7 @@ def test_slopes_are_how_the_force_falls_with_the_normal_velocity():
 
 
 def test_a_loaded_foot_that_comes_out_of_its_dent_keeps_its_friction():
-    """The damper cancels the spring at the start of the step; what the foot carries at its end is what friction knows."""
+    """The damper cancels the spring at the start of the step: friction knows the load that is found at its end."""
     robot, dt, mu, load = block(1, 1.0), 1e-3, 0.8, 50.0
     world = World(robot, Plane(mu), Compliant(), IDEAL)
     q, v = robot.state(height=0.02 - DEEP)
