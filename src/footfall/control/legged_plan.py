@@ -25,6 +25,7 @@ from footfall.control.single_body import SingleBody
 from footfall.control.whole_body import Gains, Program, Tasks, whole_body_program
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.dynamics.passive import joint_values
 from footfall.gait.pattern import Gait
 from footfall.identity import digest_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
@@ -38,6 +39,8 @@ from footfall.spatial.rotation import about_z, to_euler
 LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)  # beyond these a command is clipped
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
 FURTHEST = 0.45  # footholds from under the hip, as a part of the height
+SAG, SETTLES = 0.02, 0.7  # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
+COMPENSATED, REVERSAL = 0.8, 0.05  # part of the losses in joints; rate over which dry friction reverses [rad/s]
 FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 
 
@@ -91,6 +94,7 @@ class Memory:
     down: Float[ndarray, "4"]
     reflex: ReflexMemory
     forces: Float[ndarray, "4 3"]  # of stage one [N]
+    sag: Any  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
 
     @staticmethod
     def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
@@ -99,7 +103,7 @@ class Memory:
             tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
             delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
             down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
-            forces=np.zeros((4, 3)),
+            forces=np.zeros((4, 3)), sag=0.0,
         )  # fmt: skip
 
 
@@ -260,14 +264,17 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     error = np.array([level[0] - roll, level[1] - pitch, _within_turn(wanted[2] - yaw)])
     turn = kp * error + kd * (R.T @ spin - v[:3])
     travel = np.array([across[0], across[1], slope[0] * across[0] + slope[1] * across[1]])
-    lift = walker.height + rise + np.clip(command.height, -LIMITS.height, LIMITS.height)
+    high = walker.height + rise + np.clip(command.height, -LIMITS.height, LIMITS.height)
+    too_low = ground(q[0], q[1]) + high - q[2]
+    sag = np.clip(memory.sag + dt / SETTLES * np.clip(too_low, -0.5 * SAG, 0.5 * SAG), -SAG, SAG)
+    lift = high + sag
     kp, kd = walker.gains.base_move
     place = np.array([wanted[0], wanted[1], ground(q[0], q[1]) + lift])
     move = kp * np.array([0.3, 0.3, 1.0]) * (place - q[:3]) + kd * (travel - moving_at)
     acceleration = np.concatenate([turn, move])
 
     # -- the whole-body program: the trunk moves as the forces of stage one would move it, and by its own feedback
-    bias, gains = bias_terms(robot, q, v), walker.gains
+    bias, gains = bias_terms(robot, q, v) + np.concatenate([np.zeros(6), _losses(robot, v[6:])]), walker.gains
     arms = feet_W - radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
     by_force, free_base = walker.body.base_acceleration(R, v[:6], arms)
     base = free_base + gains.base_feedback * np.concatenate([turn, R.T @ move])
@@ -291,7 +298,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     )  # fmt: skip
     after = Memory(
         memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
-        memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces,
+        memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces, sag,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     found = Plan(
@@ -299,6 +306,12 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         lift, friction, np.stack([duty, period]),
     )  # fmt: skip
     return found, after
+
+
+def _losses(robot: Robot, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """What motors add for the joints' own damping and dry friction [N m]; more than there is would drive the joints."""
+    drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), REVERSAL)
+    return COMPENSATED * (joint_values(robot, "damping") + drag) * rates
 
 
 def _part(x: Any) -> Any:
