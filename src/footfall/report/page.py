@@ -70,7 +70,7 @@ def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -
 <div class="kicker">footfall report</div>
 <h1>{escape(title)}</h1>
 {_tally([claim for outcome in outcomes for claim in outcome.claims])}
-<p class="small">{_RULES}</p>
+<details class="small"><summary>How verdicts are given</summary>{_RULES}</details>
 {lead}
 <nav>{nav}</nav>
 </header>
