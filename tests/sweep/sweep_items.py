@@ -6,12 +6,15 @@ import time
 from pathlib import Path
 
 
-def traced(k, folder, seconds=0.0):
-    """Sleeps; says in a file when it starts and when it ends."""
+def traced(k, folder, seconds=0.0, gate=""):
+    """Sleeps, and waits while the number in the file ``gate`` is not above k; says in a file of its own when it starts
+    and when it ends."""
     file = Path(folder) / f"{k}.log"
     with file.open("a") as log:
         log.write(f"start {os.getpid()}\n")
     time.sleep(seconds)
+    while gate and k >= int(Path(gate).read_text() or 0):
+        time.sleep(0.01)
     with file.open("a") as log:
         log.write("end\n")
     return {"square": k * k, "pair": [k, -k], "even": k % 2 == 0}

@@ -18,13 +18,16 @@ from footfall.sweep.run import Outcome
 
 HERE = Path(__file__).parent
 ITEMS, WORKERS = 28, 2
+GATES = 8, 20  # items that may finish before the death of a worker, and before that of the sweep
 
 
 def write_study(folder: Path, count: int, seconds: float) -> Path:
     (folder / "traces").mkdir()
+    (folder / "gate").write_text(str(count))
     study = folder / "killed.toml"
     study.write_text(
         f'function = "sweep_items:traced"\n[run]\nfolder = "{folder / "traces"}"\nseconds = {seconds}\n'
+        f'gate = "{folder / "gate"}"\n'
         f"[grid]\nk = {list(range(count))}\n"
     )
     return study
@@ -86,14 +89,18 @@ def check_nothing_is_lost_or_repeated(folder: Path, *options: str) -> None:
 
     What the journal held at either death is never touched again. What it did not hold may be done twice: items in
     hand, answers on their way, items that a scheduler hands out before it notices. These are few, whatever the study.
+    A gate lets only so many items through before each death, however long this process is kept waiting.
     """
-    study = write_study(folder, ITEMS, 0.2)
+    study = write_study(folder, ITEMS, 0.1)
+    (folder / "gate").write_text(str(GATES[0]))
     sweeping = start(study, *options)
-    until(lambda: len(lines(study)) >= 3 and bool(running(study, 0.05)))
+    seen: dict[int, int] = {}
+    until(lambda: len(lines(study)) >= 3 and bool(seen.update(running(study, 0.05)) or seen))
     at_first_death = traces(study, finished(study))
-    in_hand, process = next(iter(running(study).items()))
+    in_hand, process = seen.popitem()
     os.kill(process, signal.SIGKILL)
     interrupted = not traces(study, {in_hand})[in_hand].endswith("end\n")
+    (folder / "gate").write_text(str(GATES[1]))
     until(lambda: len(lines(study)) >= len(at_first_death) + 3)
     sweeping.kill()
     sweeping.wait()
@@ -101,6 +108,7 @@ def check_nothing_is_lost_or_repeated(folder: Path, *options: str) -> None:
     at_second_death = traces(study, finished(study))
     assert 6 <= len(kept) < ITEMS
 
+    (folder / "gate").write_text(str(ITEMS))
     resumed = start(study, *options, "--resume", "--json")
     said, errors = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, errors
@@ -131,7 +139,7 @@ def test_workers_end_with_the_sweep_in_the_middle_of_an_item(tmp_path: Path) -> 
     process.kill()
     process.wait()
     left = list(running(study).values())
-    until(lambda: not any(map(alive, left)), 10.0)
+    until(lambda: not any(map(alive, left)), 50.0)  # before the items would end by themselves
 
 
 def test_a_dask_study_survives_kill_9_of_a_worker_and_of_itself(tmp_path: Path) -> None:
