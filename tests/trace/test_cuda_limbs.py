@@ -16,6 +16,7 @@ from footfall.numeric import lookup, repeat
 from footfall.trace import cuda, packed
 from footfall.trace.compiled import program
 from footfall.trace.emit import first_is_state
+from footfall.trace.limb_sums import regrouped
 from footfall.trace.program import walk
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -38,6 +39,10 @@ template <class T> static T __shfl_sync(unsigned, T value, int source, int width
     const T found = (T)slot[(threadIdx.x / width) * width + source];
     turn();
     return found;
+}
+template <class T> static T __shfl_xor_sync(unsigned mask, T value, int flip)
+{
+    return __shfl_sync(mask, value, threadIdx.x ^ flip, 4);
 }
 inline int __all_sync(unsigned, int truth)
 {
@@ -111,7 +116,7 @@ def settling(x, rest):
 @pytest.mark.parametrize("function", [lambda x, rest: four_legs(STEPPING, x, rest), settling], ids=["once", "loop"])
 def test_four_threads_a_robot_give_the_bits_of_one(function, tmp_path):
     code = program(function, np.ones(14), np.ones(4))
-    made = packed.packed(code)
+    made = packed.packed(regrouped(code))
     library = emulate(made, first_is_state([14, 4]), np.float64, tmp_path)
     data = np.ascontiguousarray(np.random.default_rng(0).normal(size=(18, 9)))
     out, batch = (
@@ -132,7 +137,7 @@ def test_what_is_no_state_is_written_leg_by_leg(tmp_path):
         return np.stack([leg * np.sum(total) - np.sqrt(1 + leg * leg) for leg in ends]), total
 
     x, table = np.random.default_rng(3).normal(size=(4, 3)), HEIGHTS
-    made = packed.packed(program(feet, x, table))
+    made = packed.packed(regrouped(program(feet, x, table)))
     library = emulate(made, first_is_state([12, 12], shared=[1]), np.float64, tmp_path)
     state, out = np.ravel(x).copy(), np.zeros(15)
     library.run_evaluate(pointer(state), None, pointer(np.ravel(table)), pointer(out), 1)

@@ -23,6 +23,7 @@ from footfall.robot.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
 from footfall.trace import cuda, emit, tree
+from footfall.trace.limb_sums import regrouped
 from footfall.trace.packed import packed
 
 KERNEL = "footfall_tick"
@@ -72,7 +73,7 @@ class TickSource:
         self.program = compiling.program(lean_tick, rig, self.first, self.inputs, free=tuple(free))
         nests = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([_size(nest) for nest in nests])
-        lanes = packed(self.program, lanes=(4,)) if threads == 4 else None
+        lanes = packed(regrouped(self.program), lanes=(4,)) if threads == 4 else None
         self.threads = 1 if lanes is None else 4
         self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, block)
 

@@ -66,7 +66,7 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
     functions, constants = "\n".join(e.functions.values()), tables(program, e, "static __device__ const")
     needed = bit_functions(functions + "as_real(")  # INF and NOT_A_NUMBER are bit patterns
     limbs = cuda_limbs.PRELUDE if program.wide else ""
-    parts = [prelude, limbs, types(dtype), needed, functions, constants, step, kernels]
+    parts = [prelude, types(dtype), limbs, needed, functions, constants, step, kernels]
     return "\n".join(p for p in parts if p)
 
 

@@ -21,7 +21,20 @@ from .program import Operation, Program, walk, without_dead_code
 LANES = 4  # threads a robot
 PRELUDE = """#define WARP 0xffffffffu
 #define LIMB(k, a, b, c, d) ((k) < 2 ? ((k) < 1 ? (a) : (b)) : ((k) < 3 ? (c) : (d)))
+INLINE real limb_sum(real x)
+{
+    x += __shfl_xor_sync(WARP, x, 1);
+    return x + __shfl_xor_sync(WARP, x, 2);
+}
 """
+
+
+_MIRRORS = {"side": (1, -1, 1, -1), "end": (1, 1, -1, -1), "cross": (1, -1, -1, 1)}  # registers of signs, by limb
+_SIGNS = {  # of four numbers: their register, and whether it is to be turned round
+    tuple(turn * sign > 0 for sign in signs): (name, turn < 0)
+    for name, signs in {"": (1, 1, 1, 1), **_MIRRORS}.items()
+    for turn in (1, -1)
+}
 
 
 class Split:
@@ -71,6 +84,7 @@ class LimbBody(Body):
     def __init__(self, program: Program, layout: Layout, emitter: Emitter, split: Split) -> None:
         super().__init__(program, layout, emitter)
         self.split, self.truths = split, set[int]()
+        self.mirrored: dict[tuple[str, float], str] = {}
 
     def value(self, s: Operation) -> str:
         e = self.e
@@ -82,14 +96,28 @@ class LimbBody(Body):
             return self.names[s.operands[0]]
         if s.op == "lane":
             return e.new(f"__shfl_sync(WARP, {self.names[s.operands[0]]}, {s.detail[0]}, {LANES})", *kind)
+        if s.op == "sum":
+            return e.new(f"limb_sum({self.names[s.operands[0]]})")
         if s.op == "join":
             return e.new(_chosen([self.names[x] for x in s.operands]), *kind)
         if s.result in self.program.wide and s.op == "const":
             self.constants[s.result] = s.detail[0]
-            return e.new(_chosen([e.const(x) for x in s.detail[0]]))
+            return self._wide_constant(s.detail[0])
         if s.result in self.program.wide and s.op == "input":
             return self._wide_input([self.places[k] for k in s.detail])
         return super().value(s)
+
+    def _wide_constant(self, values: Sequence[float]) -> str:
+        """Mirrored legs differ in signs: a register of signs serves all such constants, and a minus costs nothing."""
+        e, first = self.e, values[0]
+        signs = tuple(x > 0 for x in values)
+        if first == 0 or any(abs(x) != abs(first) for x in values) or signs not in _SIGNS:
+            return e.new(_chosen([e.const(x) for x in values]))
+        name, minus = _SIGNS[signs]
+        key = name, abs(first)
+        if key not in self.mirrored:
+            self.mirrored[key] = e.new(f"{name} * {e.const(abs(first))}" if name else e.const(abs(first)))
+        return f"(-{self.mirrored[key]})" if minus else self.mirrored[key]
 
     def _wide_input(self, places: Sequence[tuple[str, int]]) -> str:
         e, offsets = self.e, tuple(offset for _, offset in places)
@@ -143,7 +171,11 @@ def body(program: Program, layout: Layout, name: str, e: Emitter, split: Split) 
     arguments = "const real *one, const real *four, const real *rest, const real *shared, real *out, real *work"
     unused = "".join(f"    (void){a};\n" for a in ("one", "four", "rest", "shared", "work", "stride", "limb"))
     head = f"INLINE void {name}_body({arguments}, size_t stride, int limb)\n"
-    return head + f"{{\n{unused}" + "\n".join(e.lines) + "\n}\n", tape_size(statements)
+    signs = "".join(
+        f"    const real {name} = {_chosen([f'(real){x}' for x in by_limb])};\n    (void){name};\n"
+        for name, by_limb in _MIRRORS.items()
+    )
+    return head + f"{{\n{unused}{signs}" + "\n".join(e.lines) + "\n}\n", tape_size(statements)
 
 
 def kernels(name: str, split: Split, tape: int) -> str:

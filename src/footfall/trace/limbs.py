@@ -149,7 +149,9 @@ class _Scope:
 
     def _grown(self, seeds: Sequence[Team]) -> Teams:
         """Follow the seeds; leaves that are met side by side become seeds in their turn."""
-        seeds = [g for g in seeds if self._side_by_side(g)]
+        bare, seen = Teams(self.lanes, self.level), set[Team]()
+        behind = [leaves for g in seeds if self._alike(g) for leaves in self._behind(g, bare, seen)]
+        seeds = [g for g in (*seeds, *behind) if self._side_by_side(g)]
         while True:
             start = Teams(self.lanes, self.level)
             for group in seeds:
@@ -195,6 +197,10 @@ class _Scope:
                         met += self._behind(group, teams, seen)
         return met
 
+    def _alike(self, group: Sequence[int]) -> bool:
+        """Whether values are made here, by the same operation."""
+        return all(v in self.made for v in group) and len({self.made[v].op for v in group}) == 1
+
     def _behind(self, group: Team, teams: Teams, seen: set[Team]) -> Iterator[Team]:
         """Leaves that like operations are made from, side by side."""
         for side in zip(*(ordered(self.made[v], teams.of, self.constants) for v in group)):
@@ -203,7 +209,7 @@ class _Scope:
             seen.add(side)
             if self._side_by_side(side):
                 yield side
-            elif all(v in self.made for v in side) and len({self.made[v].op for v in side}) == 1:
+            elif self._alike(side):
                 yield from self._behind(side, teams, seen)
 
     def _signature(self, value: int, teams: Teams) -> tuple[tuple, int] | None:

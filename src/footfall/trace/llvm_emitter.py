@@ -280,3 +280,14 @@ class LimbEmitter(Emitter):
 
     def lane(self, whole: str, lane: int, truth: bool = False) -> str:
         return self.new(f"extractelement {self.bool_type if truth else self.type} {whole}, i64 {lane}")
+
+    def sum(self, whole: str) -> str:
+        """Of four lanes, in pairs."""
+        pair = f"<2 x {self.scalar}>"
+        even, odd = (
+            self.new(f"shufflevector {self.type} {whole}, {self.type} poison, <2 x i32> <i32 {k}, i32 {k + 2}>")
+            for k in (0, 1)
+        )
+        both = self.new(f"fadd {pair} {even}, {odd}")
+        first, second = (self.new(f"extractelement {pair} {both}, i64 {k}") for k in (0, 1))
+        return self.new(f"fadd {self.scalar} {first}, {second}")

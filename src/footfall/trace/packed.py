@@ -1,8 +1,8 @@
 """Rewrite a program so that like limbs share their operations: one leg's program in four lanes, or in two.
 
 What ``limbs`` found side by side becomes *wide*: a value that holds one number a limb. The rest stays as it is.
-Between the two: ``spread`` (one number into all lanes), ``join`` (a wide value from its numbers) and ``lane`` (one
-number out of it). A wide constant has several numbers as its detail, a wide input several positions. Every number is
+Between the two: ``spread`` (one number into all lanes), ``join`` (a wide value from its numbers), ``lane`` (one number
+out of it) and ``sum`` (of four lanes, in pairs). A wide constant has several numbers as its detail, a wide input several positions. Every number is
 made by the same operation from the same numbers as before, so that a packed program gives the same bits.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .limbs import Team, Teams, find, ordered, reads
+from .limbs import LEGS, Team, Teams, find, ordered, reads
 from .program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
 
 SMALLEST = 64  # operations; packing less is not worth the search
@@ -146,8 +146,22 @@ class _Scope:
                 self.out.append(Operation("lane", s.result, (whole,), (lane,)))
         elif s.op in ("const", "input", "saved"):
             self.out.append(s)
+        elif (whole := self._summed(s)) is not None:
+            self.out.append(Operation("sum", s.result, (self.wides[whole],)))
         else:
             self.out.append(Operation(s.op, s.result, tuple(map(self.scalar, s.operands)), s.detail))
+
+    def _summed(self, s: Operation) -> Team | None:
+        """The team of which a value is the sum in pairs, (a + b) + (c + d), if it is one of four."""
+        pairs = [self.made.get(x) for x in s.operands] if s.op == "add" and self.teams.lanes == LEGS else []
+        if not pairs or any(p is None or p.op != "add" or p.result in self.teams.of for p in pairs):
+            return None
+        members = tuple(x for p in pairs if p is not None for x in sorted(p.operands, key=self._lane))
+        team = self.teams.all[self.teams.of[members[0]][0]] if members[0] in self.teams.of else None
+        return team if team in (members, members[2:] + members[:2]) and team in self.wides else None
+
+    def _lane(self, value: int) -> int:
+        return self.teams.of.get(value, (0, 0))[1]
 
     def _wide_statement(self, group: Team) -> None:
         first = self.made[group[0]]
@@ -184,6 +198,8 @@ class _Scope:
         place = {p: k for k, p in enumerate(loop.params)}
         groups = [g for g in inner.teams.all if all(p in place for p in g)]
         together = {p for g in groups for p in g}
+        groups += self._overwritten(loop, inner.teams, together)
+        together = {p for g in groups for p in g}
         single = [p for p in loop.params if p not in together]
         for slot, p in enumerate(single):
             self.slots[loop.node, place[p]] = (slot, None)
@@ -204,6 +220,20 @@ class _Scope:
             loop.node, loop.region, loop.count, loop.reverse, tuple(params), tuple(initial), tuple(results), saves,
             inner.out, loop.counter, stop,
         )  # fmt: skip
+
+    @staticmethod
+    def _overwritten(loop: Loop, teams: Teams, together: set[int]) -> list[Team]:
+        """Carried values that no turn reads and every turn makes side by side."""
+        inside = {x for o in walk(loop.body) for x in o.operands}
+        inside |= {x for inner in all_loops(loop.body) for x in (*inner.initial, *inner.results, *inner.saves)}
+        inside |= {*loop.results, *loop.saves}
+        by_team: dict[int, dict[int, int]] = {}
+        for k, (p, result) in enumerate(zip(loop.params, loop.results)):
+            if p not in together and p not in inside and k != loop.stop and result in teams.of:
+                team, lane = teams.of[result]
+                by_team.setdefault(team, {}).setdefault(lane, p)
+        whole = [found for found in by_team.values() if len(found) == teams.lanes]
+        return [tuple(found[lane] for lane in range(teams.lanes)) for found in whole]
 
     # -- values -------------------------------------------------------------------------------------------------------
     def scalar(self, value: int) -> int:
