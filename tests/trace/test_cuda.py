@@ -24,6 +24,7 @@ EMULATION = """
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(n)
+#define __log2f log2f
 struct Index { unsigned x; };
 static Index blockIdx, blockDim, threadIdx;
 """
