@@ -128,8 +128,9 @@ def _damping(point: ContactPoint, slopes: Float[ndarray, "3"], round: bool) -> F
     if not round:
         J_C = point.R_BC.T @ J
         return J_C.T @ (slopes[:, None] * J_C)
-    along = point.R_BC[:, 2] @ J
-    return J.T @ (slopes[0] * J) + np.outer(along, (slopes[2] - slopes[0]) * along)
+    n = point.R_BC[:, 2]
+    D = slopes[0] * np.eye(3) + (slopes[2] - slopes[0]) * np.outer(n, n)
+    return (D @ J).T @ J  # below the diagonal, where it is read, the simple columns of the base are on the right
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import factor, solve_factored
-from footfall.dynamics.gravity_terms import GRAVITY, gravity_wrenches
+from footfall.dynamics.gravity_terms import GRAVITY, upward
 from footfall.dynamics.mass_matrix import composite_mass_matrix
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.dynamics.velocity_terms import velocity_wrenches
@@ -33,10 +33,9 @@ def bias_forces(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     classical: bool = False,
 ) -> Float[ndarray, "nv"]:
-    """c + g: the outward passes of Algorithms 2 and 3, and one inward pass of their sum."""
-    turning, spin_torques = velocity_wrenches(robot, X, v, classical)
-    falling = gravity_wrenches(robot, X, gravity)
-    return joint_space_forces(robot, X, [a + b for a, b in zip(turning, falling)]) + spin_torques
+    """c + g: Algorithms 2 and 3 in one pass outward and one inward, for the base's accelerations add up."""
+    wrenches, spin_torques = velocity_wrenches(robot, X, v, classical, upward(X[0], gravity))
+    return joint_space_forces(robot, X, wrenches) + spin_torques
 
 
 def bias_terms(

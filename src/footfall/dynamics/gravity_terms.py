@@ -28,7 +28,12 @@ def gravity_wrenches(
 ) -> list[ndarray]:
     """The outward pass: f_i = I_i a_i with a_i = X a_j. Nothing turns, so only the linear part is carried."""
     tree = robot.tree
-    a = [-(X[0].R.T @ np.asarray(gravity))]
+    a = [upward(X[0], gravity)]
     for i in range(1, len(X)):
         a.append(X[i].R.T @ a[tree.parent[i]])
     return [np.concatenate([cross(body.inertia.h, a[i]), body.inertia.m * a[i]]) for i, body in enumerate(tree.bodies)]
+
+
+def upward(X_WB: Transform, gravity: Float[ndarray, "3"] | tuple[float, float, float]) -> Float[ndarray, "3"]:
+    """-R_0W g: the acceleration of the base that feels like gravity, in base axes."""
+    return -(X_WB.R.T @ np.asarray(gravity))

@@ -33,14 +33,20 @@ def velocity_terms(
 
 
 def velocity_wrenches(
-    robot: Robot, X: list[Transform], v: Float[ndarray, "nv"], classical: bool = False
-) -> tuple[list[ndarray], Float[ndarray, "nv"]]:
-    """The outward pass: (wrench that every body needs, torque that exact rotors need at their joints)."""
+    robot: Robot, X: list[Transform], v: Float[ndarray, "nv"], classical: bool = False,
+    a_0: Float[ndarray, "3"] | None = None,
+) -> tuple[list[ndarray], Float[ndarray, "nv"]]:  # fmt: skip
+    """The outward pass: (wrench that every body needs, torque that exact rotors need at their joints).
+
+    a_0: the whole robot accelerates so as well, in base axes [m/s²], as eq. (24) has it for gravity.
+    """
     check_shape(robot, v=(v, robot.nv))
     tree, rates = robot.tree, joint_rates(robot, v)
     V_0 = base_twist(robot, v)
     omega, alpha = [V_0[:3]], [np.zeros(3)]
-    a = [np.zeros(3) if classical else cross(V_0[:3], V_0[3:])]
+    a = [np.zeros(3) if a_0 is None else a_0]
+    if not classical:
+        a[0] = a[0] + cross(V_0[:3], V_0[3:])
     B = [_point_acceleration_matrix(omega[0], alpha[0])]
     for i in range(1, len(X)):
         j, R_BP, body = tree.parent[i], X[i].R.T, tree.bodies[i]
