@@ -85,27 +85,28 @@ class _Regrouping:
 
     def _by_limb(self, terms: Sequence[_Term], teams: Teams) -> tuple[list[list[_Term]], list[_Term]]:
         """(terms that are alike in four limbs, limb by limb; the others)."""
-        lanes: dict[tuple, list[list[_Term]]] = defaultdict(lambda: [[] for _ in range(_LANES)])
-        rest = []
-        for term in terms:
-            found = {teams.of[x][1] for x in term.factors if x in teams.of}
-            if len(found) == 1:
-                described = sorted(self._described(x, teams) for x in term.factors)
-                lanes[term.minus, *described][found.pop()].append(term)
-            else:
-                rest.append(term)
         groups: list[list[_Term]] = []
-        for members in lanes.values():
-            if len({len(m) for m in members}) == 1:
-                groups += [list(group) for group in zip(*members)]
-            else:
-                rest += [term for m in members for term in m]
-        return groups, rest
+        rest = [t for t in terms if len({teams.of[x][1] for x in t.factors if x in teams.of}) != 1]
+        alone = set(map(id, rest))
+        left = [t for t in terms if id(t) not in alone]
+        for strict in (True, False):  # at last, a value of the base may differ from limb to limb
+            lanes: dict[tuple, list[list[_Term]]] = defaultdict(lambda: [[] for _ in range(_LANES)])
+            for term in left:
+                lane = next(teams.of[x][1] for x in term.factors if x in teams.of)
+                described = sorted(self._described(x, teams, strict) for x in term.factors)
+                lanes[term.minus, *described][lane].append(term)
+            left = []
+            for members in lanes.values():
+                if len({len(m) for m in members}) == 1:
+                    groups += [list(group) for group in zip(*members)]
+                else:
+                    left += [term for m in members for term in m]
+        return groups, rest + left
 
-    def _described(self, x: int, teams: Teams) -> tuple:
+    def _described(self, x: int, teams: Teams, strict: bool) -> tuple:
         if x in teams.of:
             return ("team", teams.of[x][0])
-        return ("constant", -1) if x in self.constants else ("value", x)
+        return ("constant", -1) if x in self.constants else ("value", x if strict else -1)
 
     def _parts(
         self, groups: list[list[_Term]], place: dict[int, int], early: dict[int, list[Statement]], name: int | None
