@@ -27,7 +27,8 @@ from footfall.trace.limb_sums import regrouped
 from footfall.trace.packed import packed
 
 KERNEL = "footfall_tick"
-FEW = 32768  # robots; below, one thread a robot leaves most of a large card idle
+FEW = 24576  # robots; below, one thread a robot leaves most of a large card idle
+BLOCKS = {1: 256, 4: 128}  # threads a block, by threads a robot: warps of one block share the instructions they fetch
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
@@ -53,19 +54,20 @@ def cupy() -> ModuleType:
 class TickSource:
     """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
 
-    threads: 1 a robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` then says so.
+    threads: 1 a robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` then says so. The two add up
+    what the legs do to the base in different orders: they agree to rounding, not to the bit.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
     def __init__(
-        self, robot: Robot, controller: Any = None, *, dtype: DTypeLike = np.float32, block: int = 128,
+        self, robot: Robot, controller: Any = None, *, dtype: DTypeLike = np.float32, block: int | None = None,
         feels: bool = False, threads: int = 1, free: Sequence[str] = (), **options: Any,
     ) -> None:  # fmt: skip
         if threads not in (1, 4):
             raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
-        if block % 32:
+        if block is not None and (block < 32 or block % 32):
             raise InputError(f"block {block!r}: threads come in warps of 32")
-        self.robot, self.dtype, self.block = robot, np.dtype(dtype), block
+        self.robot, self.dtype = robot, np.dtype(dtype)
         self.simulation = Simulation(robot, controller, **options)
         self.first = lean_of(self.simulation.carried, feels)
         rig, self.inputs = self.simulation.rig, Inputs(self.simulation.command, np.zeros(6))
@@ -75,7 +77,8 @@ class TickSource:
         self.layout = emit.first_is_state([_size(nest) for nest in nests])
         lanes = packed(regrouped(self.program), lanes=(4,)) if threads == 4 else None
         self.threads = 1 if lanes is None else 4
-        self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, block)
+        self.block = block or BLOCKS[self.threads]
+        self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, self.block)
 
     def numbers(self, nest: Any) -> np.ndarray:
         """A nest as one column of numbers."""

@@ -213,6 +213,9 @@ class Body(Walk):
     """Statements of a program as lines of C; a loop is a for with mutable carried values."""
 
     e: Emitter
+    # Whether a loop that may end early forgets in every turn what it computed from values that do not change: such
+    # loops mostly turn once, and what a compiler would keep for a second turn fills the registers of a GPU.
+    forgets = False
 
     def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
         super().__init__(program, layout, emitter)
@@ -248,6 +251,13 @@ class Body(Walk):
         e.depth, e.block = e.depth + 1, f"loop{label}"
         if loop.stop is not None:
             e.line(f"if ({self.stopped(names[loop.params[loop.stop]])}) break;")
+        same = [
+            (p, start)
+            for p, start, x in zip(loop.params, loop.initial, loop.results)
+            if self.forgets and loop.stop is not None and p == x and start not in self.constants
+        ]
+        for p, _ in same:
+            e.line(f"FORGET({names[p]});")
         if loop.counter is not None:
             names[loop.counter] = e.new(f"(real){turn}")
         self.run(loop.body)
@@ -262,6 +272,8 @@ class Body(Walk):
         e.line("}")
         for k, p in enumerate(loop.params):
             names["item", loop.node, k] = names[p]
+        for p, start in same:  # one copy is enough
+            names[start] = names[p]
 
 
 def tables(program: Program, emitter: Emitter, qualifier: str) -> str:

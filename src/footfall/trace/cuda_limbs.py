@@ -81,6 +81,8 @@ class Split:
 class LimbBody(Body):
     """Statements of a packed program; ``limb`` is the number of the thread's limb."""
 
+    forgets = True
+
     def __init__(self, program: Program, layout: Layout, emitter: Emitter, split: Split) -> None:
         super().__init__(program, layout, emitter)
         self.split, self.truths = split, set[int]()

@@ -73,20 +73,28 @@ class Tracer:
         shapes, truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
         initial = [node_of(graph, x) for leaf in leaves for x in elements(leaf)]
         region, params = graph.open_region(int(count), len(initial))
-        outside, self.scope = self.scope, self._enter()
-        try:
-            after = body(Scalar(graph, graph.counter(region)), rebuild(_refill(graph, params, shapes, truths)))
-        finally:
-            self.scope = outside
-        changed = tree.difference(after, carry, "the carry", truths=True)
-        if changed:
-            raise refusal(f"repeat: the body must return what it is given, but {changed}")
-        new, _ = tree.flatten(after, truths=True)
-        if tree.shapes(new) != shapes:
-            raise refusal(f"repeat: the body was given shapes {shapes} and returned {tree.shapes(new)}")
-        if [is_truth(leaf) for leaf in new] != truths:
-            raise refusal("repeat: a truth value became a number in the carry, or the other way round")
-        results = [node_of(graph, x) for leaf in new for x in elements(leaf)]
+
+        def turn(given: Sequence[Node]) -> list[Node]:
+            outside, self.scope = self.scope, self._enter()
+            try:
+                after = body(Scalar(graph, graph.counter(region)), rebuild(_refill(graph, given, shapes, truths)))
+            finally:
+                self.scope = outside
+            changed = tree.difference(after, carry, "the carry", truths=True)
+            if changed:
+                raise refusal(f"repeat: the body must return what it is given, but {changed}")
+            new, _ = tree.flatten(after, truths=True)
+            if tree.shapes(new) != shapes:
+                raise refusal(f"repeat: the body was given shapes {shapes} and returned {tree.shapes(new)}")
+            if [is_truth(leaf) for leaf in new] != truths:
+                raise refusal("repeat: a truth value became a number in the carry, or the other way round")
+            return [node_of(graph, x) for leaf in new for x in elements(leaf)]
+
+        results = turn(params)
+        fixed = {k for k, x in enumerate(initial) if results[k] == params[k] and graph.op(x) == "const"}
+        if fixed:  # constants that go through unchanged are constants inside, too
+            again = turn([initial[k] if k in fixed else p for k, p in enumerate(params)])
+            results = [params[k] if k in fixed else x for k, x in enumerate(again)]
         loop = graph.repeat(region, initial, results, stop=len(results) - 1 if stops else None)
         return rebuild(_refill(graph, [graph.item(loop, k) for k in range(len(initial))], shapes, truths, False))
 
