@@ -16,7 +16,9 @@ from footfall.trace.program import walk
 def felt(x, rest):
     """A base that feels products and values of its legs in one long sum, some of them subtracted, with a rest."""
     base, legs = x[:2], x[2:].reshape(4, 3)
-    ends = [np.stack([np.sin(leg[0]) * leg[1], leg[2] + np.cos(leg[1]), leg[0] * c[1]]) for leg, c in zip(legs, MIRRORED)]
+    ends = [
+        np.stack([np.sin(leg[0]) * leg[1], leg[2] + np.cos(leg[1]), leg[0] * c[1]]) for leg, c in zip(legs, MIRRORED)
+    ]
     total, plain = base[0] * base[1], 0.0
     for end, c, push in zip(ends, MIRRORED, rest):
         total = total - end[0] * end[1] + c[0] * end[2] - end[2] + base[1] * end[0] * push

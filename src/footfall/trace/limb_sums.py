@@ -1,9 +1,9 @@
 """Sums over like limbs, regrouped: each limb adds up its own part, then the parts are added in pairs.
 
-The base of a robot feels its legs in long sums, ``x - a_0 b_0 - c_0 d_0 - a_1 b_1 - ...``, that take every number out of
-its leg. Regrouped, a leg sums what is its own, ``p_k = a_k b_k + c_k d_k``, and the base ``x - ((p_0 + p_1) + (p_2 + p_3))``:
-the first is one program for all legs, the second a few exchanges between neighbours in place of hundreds. It is the
-same sum in another order, so the last digits differ; nothing else does.
+The base of a robot feels its legs in long sums, x - a_0 b_0 - c_0 d_0 - a_1 b_1 - ..., which take every number out of
+its leg. Regrouped, a leg sums what is its own, p_k = a_k b_k + c_k d_k, and the base x - ((p_0 + p_1) + (p_2 + p_3)).
+The first is one program for all legs, the second a few exchanges between neighbours in place of hundreds. It is the
+same sum in another order: the last digits differ, nothing else does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LANES = 4
 
 @dataclass(frozen=True)
 class _Term:
-    """A value or a product of two in a sum; ``place`` orders the terms as they were added."""
+    """A value or a product of two in a sum."""
 
     minus: bool
     factors: tuple[int, ...]
@@ -33,7 +33,7 @@ def regrouped(program: Program) -> Program:
     found = find(program.body, constants, _LANES)
     if not any(teams.all for teams in found.values()):
         return program
-    values = [*(o.result for o in walk(program.body))]
+    values = [o.result for o in walk(program.body)]
     values += [x for loop in all_loops(program.body) for x in (loop.node, *loop.params, loop.counter or 0)]
     work = _Regrouping(constants, found, _readers(program), 1 + max(values))
     body = without_dead_code(work.body(program.body, None), program.outputs)
@@ -53,24 +53,26 @@ def _readers(program: Program) -> Counter[int]:
 
 @dataclass
 class _Regrouping:
+    """The rewriting of the bodies of one program; ``fresh`` is the last number in use."""
+
     constants: frozenset[int]
     found: dict[int | None, Teams]
     readers: Counter[int]
     fresh: int
 
     def body(self, statements: Sequence[Statement], node: int | None) -> list[Statement]:
+        """The statements of a loop (``node``), or those outside of loops."""
         teams = self.found[node]
         place = {s.result: k for k, s in enumerate(statements) if isinstance(s, Operation)}
         own = [s for s in statements if isinstance(s, Operation) and s.result not in teams.of]
         made = {s.result: s for s in own if s.op in _SUMS or s.op == "mul"}
         inner = {x for s in made.values() for x, _ in _added(s)[1] if x in made and self.readers[x] == 1}
         early: dict[int, list[Statement]] = defaultdict(list)  # what is written after a statement
-        instead: dict[int, list[Statement]] = {}
+        instead: dict[int, Sequence[Statement]] = {}
         for root in made.values():
             if root.result in inner or root.op == "mul":
                 continue
-            terms = _terms(root, made, inner)
-            groups, rest = self._by_limb(terms, teams)
+            groups, rest = self._by_limb(_terms(root, made, inner), teams)
             if groups:
                 total, minus = self._parts(groups, place, early, None if rest else root.result)
                 instead[root.result] = self._chain([_Term(minus, (total,)), *rest], root.result) if rest else []
@@ -134,9 +136,7 @@ class _Regrouping:
 
     def _chain(self, terms: list[_Term], result: int | None) -> list[Operation]:
         """Statements that add up terms, the first one that is added first; none for a single value alone."""
-        first = next((t for t in terms if not t.minus), None)
-        if first is None:  # at least two, or it would have been turned round
-            first = terms[0]
+        first = next((t for t in terms if not t.minus), terms[0])
         others = [t for t in terms if t is not first]
         lines: list[Operation] = []
         total = first.factors[0]

@@ -2,8 +2,9 @@
 
 What ``limbs`` found side by side becomes *wide*: a value that holds one number a limb. The rest stays as it is.
 Between the two: ``spread`` (one number into all lanes), ``join`` (a wide value from its numbers), ``lane`` (one number
-out of it) and ``sum`` (of four lanes, in pairs). A wide constant has several numbers as its detail, a wide input several positions. Every number is
-made by the same operation from the same numbers as before, so that a packed program gives the same bits.
+out of it) and ``sum`` (of four lanes, in pairs). A wide constant has several numbers as its detail, a wide input
+several positions. Every number is made by the same operation from the same numbers as before, so that a packed program
+gives the same bits.
 """
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ class _Scope:
                 self.out.append(Operation("lane", s.result, (whole,), (lane,)))
         elif s.op in ("const", "input", "saved"):
             self.out.append(s)
-        elif (whole := self._summed(s)) is not None:
-            self.out.append(Operation("sum", s.result, (self.wides[whole],)))
+        elif (team := self._summed(s)) is not None:
+            self.out.append(Operation("sum", s.result, (self.wides[team],)))
         else:
             self.out.append(Operation(s.op, s.result, tuple(map(self.scalar, s.operands)), s.detail))
 
