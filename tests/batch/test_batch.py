@@ -7,7 +7,8 @@ import footfall as ff
 from footfall.batch import Batch
 from footfall.batch.gpu import TickSource
 from footfall.errors import FootfallError, InputError
-from footfall.trace import interpret
+from footfall.trace import interpret, limb_sums, packed
+from footfall.trace.program import walk
 
 CHEETAH = ff.load("mini_cheetah")
 TROT = ff.control.JointPD.tuned("mini_cheetah", "trot")
@@ -96,6 +97,26 @@ def test_a_robot_with_four_like_legs_may_have_four_threads():
         TickSource(CHEETAH, TROT, threads=3)
     with pytest.raises(InputError, match="warps of 32"):
         TickSource(CHEETAH, TROT, block=100)
+
+
+def test_four_threads_agree_with_one_to_single_precision():
+    """They add up what the legs do to the base in different orders; after a stride's worth of ticks that is all."""
+    source = TickSource(CHEETAH, TROT)
+    lanes = packed.packed(limb_sums.regrouped(source.program), lanes=(4,))
+    exchanged = sum(o.op == "sum" for o in walk(lanes.body))
+    assert 27 <= exchanged <= 40  # 21 + 6 numbers of the base's equation, and little else
+    inputs, state = source.numbers(source.inputs), source.numbers(source.first)
+    one = np.stack([state] * 4, axis=1)
+    one[source.rows("q").start + 2] += np.linspace(0.0, 0.003, 4, dtype=np.float32)
+    rest = np.stack([inputs] * 4, axis=1)
+    four = one.copy()
+    for _ in range(40):
+        one = interpret.evaluate(source.program, np.concatenate([one, rest]))
+        four = interpret.evaluate(lanes, np.concatenate([four, rest]))
+    q = source.rows("q")
+    assert one.dtype == four.dtype == np.float32
+    assert not np.array_equal(one[q], four[q])
+    np.testing.assert_allclose(four[q], one[q], atol=2e-5)
 
 
 def test_without_a_gpu_it_says_what_to_use():
