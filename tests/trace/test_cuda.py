@@ -10,6 +10,7 @@ from trace_examples import EXAMPLES, LEG, SWEEPS, gauss_seidel, leg_step, nested
 
 from footfall import trace
 from footfall.errors import InputError
+from footfall.numeric import repeat
 from footfall.trace import cuda, machine
 from footfall.trace.compiled import program
 from footfall.trace.emit import first_is_state
@@ -107,6 +108,31 @@ def test_advancing_on_the_gpu_has_the_bits_of_the_cpu(tmp_path):
         assert np.array_equal(state.T, expected)
     else:
         np.testing.assert_allclose(state.T, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_what_passes_through_a_loop_within_a_loop_is_there_behind_both(tmp_path):
+    """A GPU forgets in every turn what does not change, and goes on with the copy that the loop carried."""
+
+    def settle(x, gain):
+        def inner(_, carry):
+            y, gain, total = carry
+            return np.sin(y) * gain + 0.01 * total, gain, total
+
+        def outer(_, carry):
+            y, total = carry
+            y, _, _ = repeat(4, inner, (y, gain, total), until=lambda c: np.sum(c[0]) < 0.4)
+            return y + 0.1, total + y * gain
+
+        y, total = repeat(3, outer, (x, np.zeros(2)))
+        return y - total * gain
+
+    arguments = (np.array([0.9, 1.4]), np.array([0.8, 0.6]))
+    library = emulate(program(settle, *arguments), first_is_state([2, 2]), np.float64, tmp_path)
+    data = columns(arguments, np.float64, 9)
+    state, rest, out = np.ascontiguousarray(data[:2]), np.ascontiguousarray(data[2:]), np.zeros((2, 9))
+    library.run_evaluate(pointer(state), pointer(rest), None, pointer(out), 9)
+    np.testing.assert_allclose(out.T, [settle(*split(c, arguments)) for c in data.T], rtol=1e-12)
+    assert "FORGET(c" in (tmp_path / "kernel.cpp").read_text()
 
 
 def test_shared_arguments_are_read_without_a_stride(tmp_path):

@@ -240,9 +240,10 @@ class Body(Walk):
         e, names = self.e, self.names
         self.loops += 1
         label, outer = self.loops, e.block
-        for k, (p, start) in enumerate(zip(loop.params, loop.initial)):
-            e.line(f"real c{label}_{k} = {names[start]};")
-            names[p] = f"c{label}_{k}"
+        carriers = [f"c{label}_{k}" for k in range(len(loop.params))]
+        for carrier, p, start in zip(carriers, loop.params, loop.initial):
+            e.line(f"real {carrier} = {names[start]};")
+            names[p] = carrier
         turn = self.turns[loop.region] = f"n{label}"
         order = f"{turn} = {loop.count - 1}; {turn} >= 0; --{turn}"
         if not loop.reverse:
@@ -260,16 +261,17 @@ class Body(Walk):
             e.line(f"FORGET({names[p]});")
         if loop.counter is not None:
             names[loop.counter] = e.new(f"(real){turn}")
+        outside = dict(names)
         self.run(loop.body)
         for slot, x in enumerate(loop.saves):
             e.line(f"{self._tape(self.tapes[loop.node], slot, turn)} = {names[x]};")
-        mine = {names[p] for p in loop.params}
         # a carried value that becomes another one is read before any of them is written
-        fresh = [e.new(names[x]) if names[x] in mine else names[x] for x in loop.results]
-        for p, value in zip(loop.params, fresh):
-            e.line(f"{names[p]} = {value};")
+        fresh = [e.new(names[x]) if names[x] in carriers else names[x] for x in loop.results]
+        for carrier, value in zip(carriers, fresh):
+            e.line(f"{carrier} = {value};")
         e.depth, e.block = e.depth - 1, outer
         e.line("}")
+        names.update(outside)  # not as an inner loop may have renamed them
         for k, p in enumerate(loop.params):
             names["item", loop.node, k] = names[p]
         for p, start in same:  # one copy is enough
