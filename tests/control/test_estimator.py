@@ -22,6 +22,7 @@ from footfall.control.invariant_filter import (
     FilterState,
     FootSeen,
     correct,
+    on_level_ground,
     plain_covariance,
     propagate,
 )
@@ -125,6 +126,23 @@ def test_a_foot_beyond_the_gate_is_moved_and_the_body_is_left_alone():
     np.testing.assert_allclose(after.v, state.v, atol=1e-4)
     trusting, _ = correct(state, place, 1e9)
     assert np.abs(trusting.p - state.p).max() > 1e-3
+
+
+def test_level_ground_adds_its_information_and_a_step_adds_none():
+    """inv(P⁺) = inv(P) + H Hᵀ / σ², H found by moving the state; a foot 0.3 m up stands on something else."""
+    state, variance = random_state(7, 3e-3), 1e-4
+    feet = np.array(state.feet)
+    feet[:, 2] = [0.002, 0.3, -0.003, 0.001]
+    state = dataclasses.replace(state, feet=feet)
+    after = on_level_ground(state, np.zeros(4), variance, np.array([True, True, False, False]))
+    foot = FEET  # of the one that settles
+    turns = [to_rotation(rotated(np.array([1.0, 0, 0, 0]), 1e-6 * axis)) @ feet[0] - feet[0] for axis in np.eye(3)]
+    H = np.zeros(27)
+    H[TURN], H[foot + 2] = 1e6 * np.array(turns)[:, 2], 1.0
+    expected = np.linalg.inv(np.linalg.inv(state.P) + np.outer(H, H) / variance)
+    np.testing.assert_allclose(after.P, expected, atol=1e-5 * np.abs(state.P).max())
+    gain = state.P @ H / (H @ state.P @ H + variance)
+    np.testing.assert_allclose(after.feet[0, 2], feet[0, 2] * (1.0 - H @ gain), atol=2e-5)
 
 
 def test_covariance_in_plain_words_is_that_of_samples():
@@ -368,6 +386,10 @@ def test_wrong_parts_are_refused():
         Estimated(ff.control.Locomotion(), estimator=3)
     with pytest.raises(InputError, match="must be a controller"):
         Estimated("walk")
+    with pytest.raises(InputError, match="positive length"):
+        Estimator(level=0.0)
+    with pytest.raises(InputError, match="'firm' of an estimator"):
+        Estimator(firm=1.0)
     with pytest.raises(InputError, match="nothing was estimated"):
         Estimated(ff.control.Locomotion()).history()
 

@@ -30,6 +30,7 @@ from footfall.control.invariant_filter import (
     FilterState,
     FootSeen,
     correct,
+    on_level_ground,
     plain_covariance,
     propagate,
 )
@@ -79,6 +80,8 @@ class Estimator:
     observer_gain: float = 200.0  # of the momentum observer [1/s]
     contact_change: float = 8.0  # how often a foot comes or goes [1/s]
     sure: float = 0.9  # probability at which a foot's contact changes
+    firm: float = 0.99  # probability below which a foot that stands may be about to lift, and to move
+    level: float | None = None  # what the ground strays from a level plane [m]; None: nothing is assumed of it
     patience: float = 0.06  # how long a force sensor may contradict the momentum observer [s]
     gyro_disagreement: float = 0.08  # between gyro and standing legs, mean over 0.05 s [rad/s]
     worst_gyro_bias: float = 0.05  # beyond which it is told [rad/s]
@@ -93,8 +96,11 @@ class Estimator:
                 raise InputError(f"{key} of an estimator must be positive, got {getattr(self, key)!r}")
         if not 0 <= self.off <= self.on:
             raise InputError(f"an estimator's feet come down above 'on' and lift below 'off': {self.on}, {self.off}")
-        if not 0.5 < self.sure < 1:
-            raise InputError(f"'sure' of an estimator must lie between 0.5 and 1, got {self.sure}")
+        for key in ("sure", "firm"):
+            if not 0.5 < getattr(self, key) < 1:
+                raise InputError(f"'{key}' of an estimator must lie between 0.5 and 1, got {getattr(self, key)}")
+        if self.level is not None and not (np.isfinite(self.level) and self.level > 0):
+            raise InputError(f"'level' of an estimator is a positive length [m] or None, got {self.level!r}")
         place, turn = np.array(self.imu_position, dtype=float), np.array(self.imu_rotation, dtype=float)
         if place.shape != (3,) or not np.isfinite(place).all() or turn.shape != (3, 3) or not is_rotation(turn):
             raise InputError("the IMU of an estimator needs a position of three numbers and a rotation matrix")
@@ -231,7 +237,8 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
         np.where(gyro_good, own.gyro, 0.5) ** 2, np.where(health.acceleration < 0.5, own.acceleration, 5.0) ** 2,
         walk, own.acceleration_bias_walk**2 * dt + 0.0 * walk, np.where(wrong, own.tilt**2 * dt / 0.01, 0.0),
     ])  # fmt: skip
-    wander = np.where(since > own.landing_time, own.stance, own.landing) ** 2 * dt
+    firm = (since > own.landing_time) & (probability > own.firm)  # a foot moves before it is known to have lifted
+    wander = np.where(firm, own.stance, own.landing) ** 2 * dt
     feet_variance = np.where((contact > 0.5) & ~slips, wander, LOST)
     moves = np.where((contact > 0.5)[:, None], dt * (rolled @ R_WB.T), 0.0)
     predicted = propagate(state, gyro, acceleration, dt, np.array(own.gravity), variances, moves, feet_variance)
@@ -239,6 +246,10 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
     noise = place_noise(legs, encoders, own.leg**2) + np.where(readable, 0.0, _UNREADABLE)[:, None, None] * np.eye(3)
     seen = FootSeen((legs.place - r_I) @ R_BI, np.stack([R_BI.T @ N @ R_BI for N in noise]), stands)
     corrected, nis = correct(predicted, seen, own.gate)
+    if own.level is not None:
+        settles = ((since > own.landing_time) & (memory.since <= own.landing_time)) | (memory.started < 0.5)
+        radii = np.array([foot.radius for foot in robot.feet])
+        corrected = on_level_ground(corrected, radii, own.level**2, settles)
     state = _finite_or(corrected, state)
 
     # -- what it means for the base

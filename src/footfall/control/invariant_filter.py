@@ -139,6 +139,27 @@ def _correct_first(state: FilterState, place: ndarray, noise: ndarray, stands: A
     return _moved(state, K @ z, _symmetric(P)), nis
 
 
+def on_level_ground(
+    state: FilterState, radii: Float[ndarray, "nf"], variance: float, settles: Float[ndarray, "nf"]
+) -> FilterState:
+    """The state once more corrected by feet that settle on ground of which is known that it is level, at height 0.
+
+    z = r - d̂_z is ξ'_d + ξ'_R x d̂ in z, and what the ground strays (its ``variance`` [m²]). A foot beyond three
+    standard deviations stands on something else, and says nothing.
+    """
+    for k in range(state.feet.shape[0]):
+        P, foot = _symmetric(state.P), state.feet[k]
+        H = np.zeros(len(P))
+        H[TURN], H[_foot(k)] = np.array([foot[1], -foot[0], 0.0]), np.array([0.0, 0.0, 1.0])
+        z, PH = radii[k] - foot[2], P @ H
+        S = H @ PH + variance
+        K = np.where(settles[k] & (z * z < 9.0 * S), 1.0, 0.0) * PH / S
+        left = P - K[:, None] * PH  # (1 - K H) P
+        P = left - (left @ H)[:, None] * K + variance * K[:, None] * K
+        state = _moved(state, K * z, _symmetric(P))
+    return state
+
+
 def _moved(state: FilterState, step: ndarray, P: ndarray) -> FilterState:
     """exp(ξ') X̂, and the biases."""
     turn = step[TURN]
