@@ -42,11 +42,12 @@ def broken(sensor: str, kind: str, duration: float = np.inf, value: float = 0.0,
     return dataclasses.replace(Sensors.realistic(3), faults=(Fault(sensor, kind, 2.0, duration, value, axes),))
 
 
-def told_of(factor: float) -> ff.control.Estimator:
-    """An estimator that is told of its sensors' noise, if it is more than the usual."""
+def told_of(name: str) -> ff.control.Estimator:
+    """An estimator that is told of its sensors' noise, if it is more than the usual, and of ground that is level."""
+    factor = 2.0 if name == "noise x2" else 1.0
     return ff.control.Estimator(
         gyro=0.005 * factor, acceleration=0.1 * factor, encoder=1e-3 * factor, gyro_bias=0.01 * factor,
-        acceleration_bias=0.1 * factor, gyro_disagreement=0.08 * factor,
+        acceleration_bias=0.1 * factor, gyro_disagreement=0.08 * factor, level=0.002 if "level" in name else None,
     )  # fmt: skip
 
 
@@ -55,6 +56,7 @@ CASES = {  # name: (ground, seconds, sensors)
     "rough 1": ("rough:0.03", 30.0, Sensors.realistic(1)),
     "plane 2": ("plane", 30.0, Sensors.realistic(2)),
     "rough 2": ("rough:0.03", 30.0, Sensors.realistic(2)),
+    "plane 2, level": ("plane", 30.0, Sensors.realistic(2)),
     "noise x0.5": ("rough:0.03", 10.0, scaled(0.5, 1)),
     "noise x2": ("rough:0.03", 10.0, scaled(2.0, 1)),
     "typical": ("rough:0.03", 10.0, Sensors.typical(1)),
@@ -73,7 +75,7 @@ CASES = {  # name: (ground, seconds, sensors)
 def run(name: str) -> tuple[dict, EstimationErrors, list]:
     ground, seconds, sensors = CASES[name]
     robot, command, surface = ff.load("mini_cheetah"), ff.Command(forward=0.4), named(ground, 0, 0.8)
-    controller = ff.control.Estimated(ff.control.Locomotion(), told_of(2.0 if name == "noise x2" else 1.0))
+    controller = ff.control.Estimated(ff.control.Locomotion(), told_of(name))
     start = standing_start(robot, controller.inner, surface, command)
     simulation = ff.Simulation(
         robot, controller, ground=surface, command=command, sensors=sensors, start=start, record_rate=200.0
