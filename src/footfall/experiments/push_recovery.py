@@ -202,9 +202,8 @@ def figure(maps: Sequence[PushMap]) -> Any:
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(m.controller for m in maps))
-    drawing = Figure(figsize=(3.4 * len(names), 3.9), layout="constrained")
-    layout: Any = drawing.get_layout_engine()
-    layout.set(rect=(0.0, 0.0, 1.0, 0.93))  # titles of polar axes are not counted
+    drawing = Figure(figsize=(3.4 * len(names), 4.3))
+    drawing.subplots_adjust(left=0.04, right=0.96, bottom=0.24, top=0.86, wspace=0.3)  # polar titles are not counted
     axes = drawing.subplots(1, len(names), subplot_kw={"projection": "polar"}, squeeze=False)[0]
     top = 1.1 * max(float(m.impulse.max()) for m in maps)
     for axis, name in zip(axes, names):
@@ -223,10 +222,9 @@ def figure(maps: Sequence[PushMap]) -> Any:
         axis.set_yticks([5.0 * k for k in range(1, int(top // 5.0) + 1)])
         axis.grid(color="#dddddd", lw=0.6)
         axis.set_title(name, fontsize=10, fontweight="bold")
-        axis.legend(loc="lower center", bbox_to_anchor=(0.5, -0.26), fontsize=8, frameon=False, ncols=2)
-    drawing.supxlabel(
-        f"{maps[0].robot}: impulse survived [N s], line: at the worst phase, dots: at each phase", fontsize=9
-    )
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize=8, frameon=False, ncols=2)
+    caption = f"{maps[0].robot}: impulse survived [N s], line: at the worst phase, dots: at each phase"
+    drawing.text(0.5, 0.03, caption, ha="center", fontsize=9)
     return drawing
 
 
