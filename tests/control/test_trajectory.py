@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import footfall as ff
+from footfall.contact.compliant import Compliant
 from footfall.control.follow import Follow
 from footfall.control.lqr import regulate
 from footfall.control.trajectory import Expansion, Trajectory, box_minimum, optimise
 from footfall.errors import InputError
-from footfall.experiments.jump import find_jump, soft_ground
+from footfall.experiments.jump import feet, find_jump, soft_ground
 from footfall.robot import library
 from footfall.simulate.step_problem import Reference, StepProblem
 from footfall.simulate.world import World
@@ -205,14 +206,26 @@ def test_follow_and_reference_are_checked_against_the_robot(short):
         problem.aiming_at(Reference(ref.q, ref.v, ref.weights[:, :5], ref.torque, ref.effort))
 
 
+def test_feet_harden_from_rubber_to_the_default():
+    robot = library.load("mini_cheetah")
+    assert feet(robot, 0.0) == soft_ground(robot)
+    assert feet(robot, 1.0) == Compliant()
+    halfway = feet(robot, 0.5)
+    assert halfway.damping**2 == pytest.approx(soft_ground(robot).damping * Compliant().damping)
+    assert soft_ground(robot).stiffness < halfway.stiffness < Compliant().stiffness
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mini_cheetah", "xiling"])
 def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
     jump = find_jump(name)
     assert jump.rise.max() > 0.18
     assert (np.abs(jump.trajectory.u) <= jump.problem.high).all()
-    for costs in jump.costs:
-        assert (np.diff(costs) < 0).all()
+    for search in jump.searches:
+        assert (np.diff(search.costs) < 0).all()
+    assert jump.searches[-1].hardness == 1.0
+    assert jump.trajectory.ended == "converged"
+    assert jump.problem.moves.rig.world.contact == Compliant()
     rec = jump.replay()
     forces = rec.force[:, :, 2]
     flying = (forces < 1e-9).all(axis=1)
@@ -220,4 +233,4 @@ def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
     assert (np.abs(rec.torque) <= jump.problem.high + 1e-9).all()
     assert np.abs(rec.q[:, 2] - jump.stand[2]).max() > 0.18
     assert abs(rec.q[-1, 2] - jump.stand[2]) < 0.02
-    assert jump.stays(rec)
+    assert jump.stays(rec, 0.5)

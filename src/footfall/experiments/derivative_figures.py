@@ -91,15 +91,17 @@ def jump_figure(jumps: list[Jump]) -> Figure:
         axes[0, 1].plot(rec.time, rec.force[:, :, 2].sum(axis=1) / weight, color=colour, label=label)
         axes[1, 0].plot(rec.time, (np.abs(rec.torque) / jump.problem.high).max(axis=1), color=colour, label=label)
         count = 0
-        for stage in jump.costs:
-            axes[1, 1].semilogy(count + np.arange(len(stage)), stage, ".-", ms=4, lw=1.0, color=colour)
-            count += len(stage)
+        for search in jump.searches:
+            last = search.hardness == 1.0
+            at = count + np.arange(len(search.costs))
+            axes[1, 1].semilogy(at, search.costs, ".-", ms=6 if last else 3, lw=2.4 if last else 0.8, color=colour)
+            count += len(search.costs)
     axes[0, 0].set(ylabel="trunk over its stand [mm]", xlabel="time [s]")
     axes[0, 0].legend(frameon=False)
     axes[0, 1].set(ylabel="force on all feet / weight", xlabel="time [s]")
     axes[1, 0].axhline(1.0, color=INK, lw=0.8, ls="--")
     axes[1, 0].set(ylabel="largest torque / its limit", xlabel="time [s]", ylim=(0.0, 1.08))
-    axes[1, 1].set(ylabel="cost", xlabel="iteration")
+    axes[1, 1].set(ylabel="cost", xlabel="iteration (bold: on the default ground)")
     return figure
 
 
@@ -157,10 +159,13 @@ def make(folder: Path) -> dict[str, Any]:
         rec = jump.replay()
         in_the_air = (rec.force[:, :, 2] < 1e-9).all(axis=1)
         numbers[jump.robot.name] = {
-            "apex_m": float(jump.rise.max()), "iterations": [len(stage) - 1 for stage in jump.costs],
-            "ended": jump.trajectory.ended, "processor_seconds": jump.seconds, "stays": jump.stays(rec),
+            "apex_m": float(jump.rise.max()), "iterations": [len(search.costs) - 1 for search in jump.searches],
+            "hardness": [search.hardness for search in jump.searches],
+            "ended": [search.ended for search in jump.searches],
+            "processor_seconds": jump.seconds, "stays": jump.stays(rec),
             "flight_s": float(in_the_air.sum() * DT * STEPS),
             "torque_over_limit": float((np.abs(rec.torque) / jump.problem.high).max()),
+            "largest_force_of_a_foot_in_weights": float(rec.force[:, :, 2].max() / (9.81 * jump.robot.mass)),
         }  # fmt: skip
     return numbers
 

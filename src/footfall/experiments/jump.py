@@ -1,10 +1,10 @@
 """A jump on the spot, found by trajectory optimisation through the compiled step with exact derivatives.
 
 The robot stands, jumps so that its trunk rises by ``height``, lands and stands again, all within its motors' limits. No
-contact sequence is given: when feet leave and touch the ground is found with the rest. Feet are softer than footfall's
-default (rubber, stick speed 2 cm/s): through the default ground, whose forces change within a tenth of a millimetre,
-the same search gets stuck at kinks of the cost with jumps of 12 to 15 cm. What it finds on soft feet rises as high on
-the default ground, but does not land there.
+contact sequence is given: when feet leave and touch the ground is found with the rest. From a stand the search gets
+stuck on the default ground, whose forces change within a tenth of a millimetre. So it begins on soft feet (rubber,
+stick speed 2 cm/s) and makes them harder while the jump that it has still leads to one on feet a little harder; the
+last search is on the default ground, and what it finds is a motion of the default simulation.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from footfall.contact.compliant import Compliant
 from footfall.control.follow import Follow
 from footfall.control.joint_pd import Hold
 from footfall.control.trajectory import Trajectory, optimise
+from footfall.errors import FootfallError
 from footfall.robot import library
 from footfall.robot.description import Robot
 from footfall.simulate.recording import Recording
@@ -31,7 +32,19 @@ from footfall.simulate.world import World
 DT, STEPS = 1e-3, 5  # physics step [s], steps that a torque is held for
 DURATION, TAKE_OFF, RISE = 1.2, 0.40, 0.04  # [s], [s], [m]: where the trunk's ballistic reference begins
 _REFERENCE_MASS = 8.912  # [kg], of the robot that the weights were chosen on; others scale by their mass
-_STAGES = ((20.0, 60), (100.0, 40))  # weight of the trunk's height in flight, iterations at most
+_WEIGHTS = (20.0, 100.0)  # of the trunk's height in flight, one search after the other
+_ITERATIONS, _TOLERANCE = 200, 1e-3  # of one search
+_DAMPING, _LAST_DAMPING = 0.2, 0.3  # of joints [N m s/rad], and in the last search: knees must not kick as they land
+_FIRST, _LEAST, _WORSE = 0.1, 0.01, 1.5  # steps of the feet's hardness; costs that a harder foot may have, as a factor
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search on the way: the feet's hardness (0 soft, 1 the default), its costs, and how it ended."""
+
+    hardness: float
+    costs: tuple[float, ...]
+    ended: str
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class Jump:
     problem: StepProblem
     stand: ndarray  # q at rest
     trajectory: Trajectory
-    costs: tuple[tuple[float, ...], ...]  # of every stage's iterates
+    searches: tuple[Search, ...]
     seconds: float  # processor time of the search
 
     @property
@@ -55,21 +68,30 @@ class Jump:
         return self.trajectory.x[:, 2] - self.stand[2]
 
     def replay(self, feedback: bool = True, push: tuple = (), contact: object = None) -> Recording:
-        """The jump in ``Simulation``, its torques alone or with its gains."""
+        """The jump in ``Simulation`` on its default ground, its torques alone or with its gains."""
         follow = Follow.of(self.trajectory, self.problem.high, self.problem.damping, 1.0 / (DT * STEPS), feedback)
         sim = Simulation(
-            self.robot, follow, contact or soft_ground(self.robot), dt=DT, pushes=push,
+            self.robot, follow, contact or Compliant(), dt=DT, pushes=push,
             start=(self.stand, np.zeros(self.robot.nv)), stop_on_fall=False,
         )  # fmt: skip
         return sim.run(DURATION)
 
     def stays(self, rec: Recording, seconds: float = 1.0) -> bool:
         """Whether the robot, once landed, goes on standing by joint PD."""
+        if abs(rec.q[-1, 2] - self.stand[2]) > 0.1:
+            return False  # it lies
         weight = 9.81 * self.robot.mass
         hold = Hold(self.stand[7:], 0.5 * weight, 0.012 * weight, torque=self.problem.reference.torque[0])
-        sim = Simulation(self.robot, hold, soft_ground(self.robot), dt=DT, start=(rec.q[-1], rec.v[-1]))
+        sim = Simulation(self.robot, hold, dt=DT, start=(rec.q[-1], rec.v[-1]))
         sim.run(seconds)
         return sim.stopped is None and bool(abs(sim.q[2] - self.stand[2]) < 0.02)
+
+
+def feet(robot: Robot, hardness: float) -> Compliant:
+    """Contact between ``soft_ground`` (0) and the default (1), every constant on a geometric scale."""
+    soft, hard = soft_ground(robot), Compliant()
+    keys = ("stiffness", "damping", "ramp", "stick_speed", "slip_speed")
+    return Compliant(**{key: getattr(soft, key) ** (1.0 - hardness) * getattr(hard, key) ** hardness for key in keys})
 
 
 def soft_ground(robot: Robot) -> Compliant:
@@ -83,29 +105,44 @@ def soft_ground(robot: Robot) -> Compliant:
 def find_jump(
     name: str = "mini_cheetah", height: float = 0.25, tell: Callable[[int, float], None] | None = None
 ) -> Jump:
-    """A jump of a library robot whose trunk aims at ``height`` [m] over its stand."""
+    """A jump of a library robot whose trunk aims at ``height`` [m] over its stand, on the default ground."""
     robot, began = library.load(name), time.process_time()
-    stand, torque = _settled(robot)
-    start, guess = np.concatenate([stand, np.zeros(robot.nv)]), np.tile(torque, (round(DURATION / (DT * STEPS)), 1))
-    scale, costs = robot.mass / _REFERENCE_MASS, []
-    found: Trajectory | None = None
-    for weight, iterations in _STAGES:
+    searches: list[Search] = []
+
+    def search(
+        hardness: float, weight: float, guess: Trajectory | None, damping: float = _DAMPING
+    ) -> tuple[Trajectory, StepProblem, ndarray]:
+        contact, damping = feet(robot, hardness), damping * robot.mass / _REFERENCE_MASS
+        stand, torque = _settled(robot, contact)
         reference = _reference(robot, stand, torque, height, weight)
-        if found is None:
-            problem = StepProblem(World(robot, contact=soft_ground(robot)), reference, DT, STEPS, 0.2 * scale)
+        problem = StepProblem(World(robot, contact=contact), reference, DT, STEPS, damping)
+        start = np.concatenate([stand, np.zeros(robot.nv)])
+        found = optimise(problem, start, guess or reference.torque, _ITERATIONS, _TOLERANCE, tell=tell)
+        searches.append(Search(hardness, tuple(found.costs), found.ended))
+        return found, problem, stand
+
+    best = None
+    for weight in _WEIGHTS:
+        best = search(0.0, weight, best[0] if best else None)
+    assert best is not None
+    hardness, step = 0.0, _FIRST
+    while hardness < 1.0:
+        tried = search(min(1.0, hardness + step), weight, best[0])
+        if tried[0].cost < _WORSE * best[0].cost and tried[0].ended == "converged":
+            hardness, step, best = searches[-1].hardness, 1.5 * step, tried
+        elif step < _LEAST:
+            raise FootfallError(f"no jump of '{name}' by {height} m was found on feet harder than {hardness:.2f}")
         else:
-            problem = problem.aiming_at(reference)
-        found = optimise(problem, start, guess if found is None else found, iterations, 1e-3, tell=tell)
-        costs.append(tuple(found.costs))
-    assert found is not None
-    return Jump(robot, problem, stand, found, tuple(costs), time.process_time() - began)
+            step *= 0.5
+    trajectory, problem, stand = search(1.0, weight, best[0], _LAST_DAMPING)
+    return Jump(robot, problem, stand, trajectory, tuple(searches), time.process_time() - began)
 
 
-def _settled(robot: Robot) -> tuple[ndarray, ndarray]:
-    """(q, torques) of the robot at rest on its soft feet."""
+def _settled(robot: Robot, contact: Compliant) -> tuple[ndarray, ndarray]:
+    """(q, torques) of the robot at rest."""
     weight = 9.81 * robot.mass
     hold = Hold("stand", kp=0.5 * weight, kd=0.012 * weight)
-    sim = Simulation(robot, hold, soft_ground(robot), dt=DT, start=standing_start(robot, hold))
+    sim = Simulation(robot, hold, contact, dt=DT, start=standing_start(robot, hold))
     sim.run(2.0)
     return sim.q, sim.carried.body.motor
 
