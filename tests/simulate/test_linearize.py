@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import footfall as ff
+from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
+from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
 from footfall.robot import library
 from footfall.simulate.linearize import LinearStep
+from footfall.simulate.tick import physics
 from footfall.simulate.world import World
 from footfall.spatial import quaternion
 
@@ -148,6 +152,18 @@ def test_unknown_inputs_and_worlds_are_refused():
         ff.linearize(robot, *robot.state())
     with pytest.raises(InputError, match="dt must lie"):
         ff.linearize(World(robot), *robot.state(), dt=0.0)
+    with pytest.raises(InputError, match="has its own dt"):
+        ff.linearize(ff.Simulation(robot), *robot.state(), steps=4)
+
+
+def test_a_simulation_is_linearised_with_its_own_integrator():
+    sim = ff.Simulation(library.load("mini_cheetah"), contact=Compliant.as_printed(), integrator="heun", dt=1e-4)
+    at, body = ff.linearize(sim, sim.q, sim.v), replace(sim.carried.body, q=sim.q, v=sim.v)
+    after = physics(sim.rig.physics, body, JointCommand().spread(12), np.zeros(6))
+    np.testing.assert_allclose(at.q, after.q, atol=1e-12)
+    np.testing.assert_allclose(at.v, after.v, atol=1e-9)
+    euler = ff.linearize(sim.rig.world, sim.q, sim.v, dt=1e-4, steps=sim.rig.substeps)
+    assert np.abs(euler.v - at.v).max() > 1e-6
 
 
 def test_rotation_vector_traces_and_undoes_rotated_for_any_turn():

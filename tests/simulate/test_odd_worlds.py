@@ -8,7 +8,7 @@ import pytest
 import footfall as ff
 from footfall.contact import ForceLaw, Plane
 
-ROBOT = ff.load("mini_cheetah")
+ROBOT, CHANCE = ff.load("mini_cheetah"), np.random.default_rng(0)
 
 
 def with_law(law):
@@ -24,6 +24,7 @@ def with_law(law):
         (lambda self, depth, v_C, friction, dt: (0.0, 0.0), r"got \[\(\), \(\)\]"),
         (lambda self, depth, v_C, friction, dt: (np.zeros(2), np.zeros(2)), r"got \[\(2,\), \(2,\)\]"),
         (lambda self, depth, v_C, friction, dt: ([0.0, 0.0, 1.0], [0.0, 0.0, 0.0]), "must return arrays"),
+        (lambda self, depth, v_C, friction, dt: (CHANCE.normal(size=3), np.zeros(3)), "in two ways: chance"),
     ],
 )
 def test_a_law_that_returns_something_else_is_one_sentence(law, words):

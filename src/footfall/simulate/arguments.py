@@ -40,18 +40,20 @@ def check_seam(what: str, part: Any, *needs: str) -> None:
 
 
 def check_law(contact: Any, dt: float) -> None:
-    """Ask a user's own force law once, for a sphere that touches: two arrays of three numbers are wanted."""
+    """Ask a user's own force law, for a sphere that touches: two arrays of three numbers are wanted, and no chance."""
     if not isinstance(contact, ForceLaw) or type(contact).__module__.startswith("footfall."):
         return
     owner = f"law of {type(contact).__name__}"
     if type(contact).law is ForceLaw.law:
         raise InputError(f"{type(contact).__name__} must define law(self, depth, v_C, friction, dt)")
-    answer = contact.law(1e-4, np.array([0.01, 0.0, -0.01]), 0.8, dt)
+    answer, again = (contact.law(1e-4, np.array([0.01, 0.0, -0.01]), 0.8, dt) for _ in range(2))
     if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(3,), (3,)]:
         shown = [np.shape(part) for part in answer] if isinstance(answer, tuple) else type(answer).__name__
         raise InputError(f"{owner} must return (force, slopes), two arrays of three numbers, got {shown}")
     if not all(isinstance(part, ndarray) for part in answer):
         raise InputError(f"{owner} must return arrays: np.array([...]) rather than [...]")
+    if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(answer, again)):
+        raise InputError(f"{owner} answers the same question in two ways: chance and clocks are frozen in machine code")
 
 
 def check_ground(ground: Any) -> None:

@@ -42,14 +42,16 @@ class Linearised:
 class LinearStep:
     """The step of a world, compiled, with its derivatives by the state and by ``by``.
 
-    world: a ``World``, or a ``Simulation`` whose world, dt, integrator and steps a tick are taken. by: one or more of
-    torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in this order. steps: how
-    many steps of dt the command is held for; the derivative is that of all of them together.
+    world: a ``World``, or a ``Simulation`` or ``Rig`` whose world, dt, integrator and steps a tick are taken. by: one
+    or more of torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in this order.
+    dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given;
+    the derivative is that of all of them together.
     """
 
     def __init__(
-        self, world: World | Simulation, dt: float = 1e-3, *, by: str | Sequence[str] = "torque", steps: int = 1
-    ) -> None:
+        self, world: World | Simulation | Rig, dt: float | None = None, *, by: str | Sequence[str] = "torque",
+        steps: int | None = None,
+    ) -> None:  # fmt: skip
         self.rig = _rig(world, dt, steps)
         self.robot = self.rig.world.robot
         self.by = (by,) if isinstance(by, str) else tuple(by)
@@ -120,7 +122,7 @@ class LinearStep:
 
 def linearize(
     world: World | Simulation, q: Any, v: Any, command: JointCommand | None = None, push: Any = None, *,
-    dt: float = 1e-3, by: str | Sequence[str] = "torque", steps: int = 1,
+    dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None,
 ) -> Linearised:  # fmt: skip
     """A, B of the step at a state, or at n states at once: q (n, nq), v (n, nv) give A (n, 2nv, 2nv), B (n, 2nv, nu).
 
@@ -134,7 +136,7 @@ def linearize(
 
 @functools.lru_cache(maxsize=16)
 def _linear_step(world: World, integrator: str, dt: float, steps: int, by: tuple[str, ...]) -> LinearStep:
-    return LinearStep(world, dt, by=by, steps=steps)
+    return LinearStep(Rig(world, None, integrator, dt, steps), by=by)
 
 
 def moved(
@@ -167,12 +169,14 @@ def deviated(
     return np.concatenate([difference(robot, q_next, q_after), v_after - v_next])
 
 
-def _rig(world: World | Simulation, dt: float, steps: int) -> Rig:
-    if isinstance(world, Simulation):
-        rig = world.rig
-        return Rig(rig.world, None, rig.integrator, rig.dt, rig.substeps)
+def _rig(world: World | Simulation | Rig, dt: float | None, steps: int | None) -> Rig:
+    if isinstance(world, Simulation | Rig):
+        if dt is not None or steps is not None:
+            raise InputError("a simulation has its own dt and steps a tick: for others linearise sim.rig.world")
+        return world.rig.physics if isinstance(world, Simulation) else world
     if not isinstance(world, World):
         raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
+    dt, steps = 1e-3 if dt is None else dt, 1 if steps is None else steps
     if not np.isfinite(dt) or not 1e-7 <= dt <= 0.02:
         raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {dt}")
     if int(steps) != steps or steps < 1:

@@ -23,11 +23,11 @@ import numpy as np
 
 from footfall.contact.model import MODELS
 from footfall.contact.model import named as contact_named
+from footfall.control import posture
 from footfall.control.interface import Command
 from footfall.control.joint_pd import Hold
 from footfall.control.locomotion import LIMITS
 from footfall.control.named import NAMES, ON_COMMAND
-from footfall.control.posture import standing_state
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
 from footfall.robot import library
@@ -67,12 +67,10 @@ def with_stand(robot: Robot) -> Robot:
         raise InputError(f"robot '{robot.name}' has neither joints nor feet: there is nothing to move")
     if robot.floating and not robot.nf:
         robot = robot.replace(floating=False)
+    robot = posture.with_stand(robot)
     if "stand" in robot.poses:
         return robot
-    try:
-        q, _ = standing_state(robot)
-    except (InputError, ValueError):
-        q, _ = robot.state()
+    q, _ = robot.state()
     pose = Pose(q[robot.nq - robot.nj :], float(q[2]) if robot.floating else 0.0)
     return robot.replace(poses={**robot.poses, "stand": pose})
 
