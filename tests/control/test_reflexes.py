@@ -182,8 +182,9 @@ def test_a_reflex_alone_decides(cheetah, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("slip", "sidestep")])
 def test_each_other_reflex_alone_decides(cheetah, name):
-    assert decide(cheetah, name, True).passed
-    assert not decide(cheetah, name, False).passed
+    with_it, without = ([decide(cheetah, name, on, seed).passed for seed in range(5)] for on in (True, False))
+    assert sum(with_it) >= 4
+    assert sum(with_it) - sum(without) >= 2
 
 
 @pytest.mark.slow

@@ -148,9 +148,9 @@ def test_a_body_that_cannot_exist_serves_as_prior() -> None:
 
 # -- from simulations ------------------------------------------------------------------------------------------------
 @cache
-def dancing() -> Recording:
+def dancing(seed: int = 4) -> Recording:
     """Two seconds on four feet, every joint on its own sines; losses without dry friction, which steps round off."""
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(seed)
     phase, rate = (
         rng.uniform(0, 6.28, (3, 12)),
         2 * np.pi * rng.uniform([[0.5], [1.5], [3.0]], [[1.0], [2.5], [5.0]], (3, 12)),
@@ -180,12 +180,13 @@ def test_a_simulated_run_gives_back_its_robot() -> None:
 
 @pytest.mark.slow
 def test_filtered_rates_of_a_simulated_run_nearly_give_its_robot() -> None:
-    """Contact forces change within a window of 55 ms: that costs up to 0.02 in SI units, where steps cost nothing."""
-    found = identify(dancing(), joint_columns=("damping",), most_rows=1000)
-    wrong = errors(found, found.values)
-    assert wrong["m"] < 0.02
-    assert wrong["h"] < 0.02
-    assert wrong["J"] < 0.02
+    """Contact forces change within a window of 55 ms: that costs 0.01 to 0.09 in SI units, where steps cost nothing."""
+    found = [identify(dancing(seed), joint_columns=("damping",), most_rows=1000) for seed in range(6)]
+    wrong = [errors(each, each.values) for each in found]
+    for key in ("m", "h", "J"):
+        sizes = [each[key] for each in wrong]
+        assert np.median(sizes) < 0.05, key
+        assert max(sizes) < 0.15, key
 
 
 @pytest.mark.parametrize("p_BI", [(0.0, 0.0, 0.0), (0.1, -0.03, 0.05)])

@@ -146,7 +146,7 @@ def test_unknown_targets_and_precisions_name_the_choices():
         made(scale, Q, K, dtype=np.float16)
     with pytest.raises(InputError, match="float64 or float32"):
         made(scale, Q, K, dtype="nonsense")
-    with pytest.raises(InputError, match="ff.GpuBatch runs robots on a GPU"):
+    with pytest.raises(InputError, match="GpuBatch runs robots on a GPU"):
         made(scale, Q, K, target="cuda")
     with pytest.raises(InputError, match="one robot, one lane"):
         made(scale, Q, K, lanes=4)
