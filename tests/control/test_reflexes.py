@@ -109,6 +109,9 @@ def test_a_rolling_foot_does_not_slide_and_an_unloaded_one_neither():
     fast, long = np.tile([0.5, 0.0, 0.0], (4, 1)), np.ones(4)
     assert not slip.sliding(True, ONES, fast, np.tile([0.0, 0.0, 1.0], (4, 1)), UP, 90.0, long, DT)[0].any()
     assert not slip.sliding(True, 0 * ONES, fast, np.tile(30 * UP, (4, 1)), UP, 90.0, long, DT)[0].any()
+    against, along = np.tile([-9.0, 0.0, 30.0], (4, 1)), np.tile([9.0, 0.0, 30.0], (4, 1))
+    assert slip.sliding(True, ONES, fast, against, UP, 90.0, long, DT)[0].all()
+    assert not slip.sliding(True, ONES, fast, along, UP, 90.0, long, DT)[0].any()  # friction never drives
 
 
 def test_touchdowns_early_and_missed():
@@ -140,10 +143,11 @@ def test_only_a_force_against_the_swing_bars_it():
 
 def test_legs_fold_only_when_a_fall_stays_certain_and_for_good():
     time, folded = 0.0, 0.0
-    for _ in range(15):
+    ticks = round(safe_stop.SURE / DT)
+    for _ in range(ticks - 5):
         time, folded = safe_stop.folded(True, safe_stop.doomed(0.2, 0.1, 0.3), time, folded, DT)
     assert folded == 0.0
-    for _ in range(15):
+    for _ in range(10):
         time, folded = safe_stop.folded(True, True, time, folded, DT)
     assert folded == 1.0
     assert safe_stop.folded(True, safe_stop.doomed(1.0, 0.1, 0.3), time, folded, DT) == (0.0, 1.0)

@@ -75,11 +75,11 @@ CASES: dict[str, Case] = {
         speed=0.0, force=(250.0, 0.0, 0.0), seconds=1.4, falls=True,
     ),
     "slope": Case(
-        "19 degrees uphill", "keeps 0.4 m/s within a tenth", lambda x: Plane.slope(19.0), options={"friction": 0.7}
+        "20 degrees uphill", "keeps 0.4 m/s within a tenth", lambda x: Plane.slope(20.0), options={"friction": 0.7}
     ),
     "rough_ground": Case(
-        "a flight of steps, 90 mm each, by feet that clear 30 mm", "does not fall",
-        lambda x: Steps.flight(0.09, start=0.6 + x), speed=0.45, seconds=3.1, options={"clearance": 0.03},
+        "a flight of steps, 100 mm each, by feet that clear 30 mm", "does not fall",
+        lambda x: Steps.flight(0.1, start=0.6 + x), speed=0.38, seconds=3.4, options={"clearance": 0.03},
     ),
     "speed_gait": Case(
         "a walk that is told to go at 1.2 m/s", "does not fall", speed=1.2, options={"gait": schedule("walk")}

@@ -19,6 +19,7 @@ from footfall.spatial import cross
 SLIDING = 0.2  # [m/s]
 LOADED = 0.08  # of the weight
 LASTING = 0.01  # before this it is a foot that lands [s]
+OPPOSED = 0.7  # of the force along the ground points against the sliding: a foot that is dragged, not one that kicks
 CAUTION = 0.85  # of the friction measured is trusted
 LEARN, FORGET = 0.015, 4.0  # time constants [s]
 LEAST = 0.06  # friction that is always trusted
@@ -34,7 +35,8 @@ def sliding(
     for k in range(4):
         load, speed = forces[k] @ normal, velocities[k] - (velocities[k] @ normal) * normal
         along = forces[k] - load * normal
-        which.append((stood[k] > 0.5) & (load > LOADED * weight) & (norm(speed, 1e-9) > SLIDING) & on)
+        held = -(along @ speed) > OPPOSED * norm(along, 1e-9) * norm(speed, 1e-9)
+        which.append((stood[k] > 0.5) & (load > LOADED * weight) & (norm(speed, 1e-9) > SLIDING) & held & on)
         measured.append(norm(along, 1e-9) / np.maximum(load, 1e-3 * weight))
     slid = np.where(np.stack(which), slid + dt, 0.0)
     return slid > LASTING, np.stack(measured), slid
