@@ -7,23 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_trot import ROBOT, made_up_trot, written_in_chunks
+from made_up_trot import ROBOT
 
 from footfall.errors import InputError
 from footfall.simulate import mcap_file
 from footfall.simulate.recording import Event, Recording
 from footfall.simulate.recording_file import RecordingError, RecordingWriter
-
-
-@pytest.fixture(scope="module")
-def rec() -> Recording:
-    return made_up_trot(0.5)
-
-
-@pytest.fixture
-def saved(rec, tmp_path) -> Path:
-    """A recording of 501 rows in chunks of 64."""
-    return written_in_chunks(tmp_path / "run.mcap", rec)
 
 
 # -- there and back ----------------------------------------------------------------------------------------------------

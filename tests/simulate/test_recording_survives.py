@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_trot import ROBOT, made_up_columns, made_up_trot, written_in_chunks
+from made_up_trot import ROBOT, made_up_columns, written_in_chunks
 
 from footfall.errors import FootfallError, InputError
 from footfall.simulate import mcap_file, recording_file
@@ -22,17 +22,6 @@ from footfall.simulate.recording import Event, Recording
 from footfall.simulate.recording_file import RecordingError, RecordingWriter, recover
 
 CHUNK = 64
-
-
-@pytest.fixture(scope="module")
-def rec() -> Recording:
-    return made_up_trot(0.5)
-
-
-@pytest.fixture
-def saved(rec, tmp_path) -> Path:
-    """A recording of 501 rows in chunks of 64."""
-    return written_in_chunks(tmp_path / "run.mcap", rec)
 
 
 def chunk_starts(path: Path) -> list[int]:
