@@ -97,7 +97,7 @@ def test_a_loaded_foot_that_comes_out_of_its_dent_keeps_its_friction():
     after, acted, _ = step(world, State(q, v), JointCommand().spread(0), np.array([0, 0, 0, 0, 0, -load]), dt)
     f = acted.forces[0]
     assert f[2] > load
-    assert -f[0] == pytest.approx(mu * f[2] * after.v[3] / v[3], rel=1e-3)  # the secant slope times the velocity then
+    assert -f[0] == pytest.approx(mu * f[2], rel=1e-9)
     assert after.v[3] - v[3] == pytest.approx(dt * f[0], rel=1e-6)
 
 
@@ -206,7 +206,8 @@ def test_any_number_of_contact_and_ground_may_be_free(path):
     arguments = (state, JointCommand().spread(0), np.zeros(6), 1e-4)
     got, _, _ = ff.compile(step, world, *arguments, free=[path])(*arguments, {path: value})
     expected, _, _ = step(world.with_parameters({path: value}), *arguments)
-    np.testing.assert_allclose(got.v, expected.v, atol=1e-9)
+    fastest = max(1.0, np.abs(expected.v).max())  # the tilted plane throws a block out that was 0.3 m inside it
+    np.testing.assert_allclose(got.v, expected.v, atol=1e-9 * fastest)
 
 
 def test_friction_as_a_free_parameter_decides_whether_a_block_slides():

@@ -2,7 +2,8 @@
 
 from footfall.contact import terrain
 from footfall.contact.complementarity import Complementarity
-from footfall.contact.compliant import Compliant, ForceLaw
+from footfall.contact.compliant import Compliant
+from footfall.contact.force_law import ForceLaw
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, named
 from footfall.contact.points import ContactPoint, Sphere, contact_points, knees, spheres_of, trunk_corners

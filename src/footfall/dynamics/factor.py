@@ -13,7 +13,7 @@ from numpy import ndarray
 from footfall.robot.description import Robot
 
 
-def above(robot: Robot) -> list[int]:
+def next_above(robot: Robot) -> list[int]:
     """For every degree of freedom the next one towards the root, or -1: the base's six form a chain of their own."""
     tree = robot.tree
     chain = [k - 1 for k in range(tree.base_dof)]
@@ -29,7 +29,7 @@ def ancestors(parent: list[int], k: int) -> Iterator[int]:
 
 def factor(robot: Robot, M: Float[ndarray, "nv nv"]) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
     """(L, d) with M = Lᵀ diag(d) L; reads the lower triangle of M on the branches of the tree only."""
-    parent, n = above(robot), robot.nv
+    parent, n = next_above(robot), robot.nv
     A = {(k, i): M[k, i] for k in range(n) for i in (k, *ancestors(parent, k))}
     L = np.eye(n)
     for k in reversed(range(n)):
@@ -43,7 +43,7 @@ def factor(robot: Robot, M: Float[ndarray, "nv nv"]) -> tuple[Float[ndarray, "nv
 
 def solve_outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarray:
     """L⁻ᵀ B of a vector or of the columns of a matrix, from the leaves to the root: half of a solution."""
-    parent, x = above(robot), [B[k] for k in range(robot.nv)]
+    parent, x = next_above(robot), [B[k] for k in range(robot.nv)]
     for k in reversed(range(robot.nv)):
         for i in ancestors(parent, k):
             x[i] = x[i] - L[k, i] * x[k]
@@ -52,7 +52,7 @@ def solve_outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarr
 
 def solve_inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
     """L⁻¹ b, from the root to the leaves: the other half."""
-    parent, x = above(robot), [b[k] for k in range(robot.nv)]
+    parent, x = next_above(robot), [b[k] for k in range(robot.nv)]
     for k in range(robot.nv):
         for i in ancestors(parent, k):
             x[k] = x[k] - L[k, i] * x[i]
@@ -63,12 +63,52 @@ def solve_factored(
     robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv"]
 ) -> Float[ndarray, "nv"]:
     """x with Lᵀ diag(d) L x = b."""
-    parent, n = above(robot), robot.nv
+    parent, n = next_above(robot), robot.nv
     x = [b[k] for k in range(n)]
     for k in reversed(range(n)):
         for i in ancestors(parent, k):
             x[i] = x[i] - L[k, i] * x[k]
     for k in range(n):
+        x[k] = x[k] * (1.0 / d[k])
+        for i in ancestors(parent, k):
+            x[k] = x[k] - L[k, i] * x[i]
+    return np.stack(x)
+
+
+def factor_unsymmetric(
+    robot: Robot, below: Float[ndarray, "nv nv"], above: Float[ndarray, "nv nv"]
+) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
+    """(U, L, d) with A = U diag(d) L for an A with the sparsity of M but not its symmetry: that of sliding friction.
+
+    U is unit upper and L unit lower triangular. A is read from ``below`` on and below its diagonal, else from ``above``.
+    """
+    parent, n = next_above(robot), robot.nv
+    chains = [tuple(ancestors(parent, k)) for k in range(n)]
+    A = {(k, i): below[k, i] for k in range(n) for i in (k, *chains[k])}
+    A |= {(i, k): above[i, k] for k in range(n) for i in chains[k]}
+    U, L = np.eye(n), np.eye(n)
+    for k in reversed(range(n)):
+        reciprocal = 1.0 / A[k, k]
+        for i in chains[k]:
+            L[k, i], U[i, k] = A[k, i] * reciprocal, A[i, k] * reciprocal
+            for j in chains[k]:
+                A[j, i] = A[j, i] - A[j, k] * L[k, i]
+    return U, L, np.stack([A[k, k] for k in range(n)])
+
+
+def solve_unsymmetric(
+    robot: Robot,
+    U: Float[ndarray, "nv nv"],
+    L: Float[ndarray, "nv nv"],
+    d: Float[ndarray, "nv"],
+    b: Float[ndarray, "nv"],
+) -> Float[ndarray, "nv"]:
+    """x with U diag(d) L x = b."""
+    parent, x = next_above(robot), [b[k] for k in range(robot.nv)]
+    for k in reversed(range(robot.nv)):
+        for i in ancestors(parent, k):
+            x[i] = x[i] - U[i, k] * x[k]
+    for k in range(robot.nv):
         x[k] = x[k] * (1.0 / d[k])
         for i in ancestors(parent, k):
             x[k] = x[k] - L[k, i] * x[i]

@@ -17,7 +17,8 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.contact.complementarity import Complementarity
-from footfall.contact.compliant import Compliant, ForceLaw
+from footfall.contact.compliant import Compliant
+from footfall.contact.force_law import ForceLaw
 from footfall.contact.ground import Plane
 from footfall.contact.model import Memory
 from footfall.control.interface import Command, Sensed

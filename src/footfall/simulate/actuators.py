@@ -1,7 +1,11 @@
 """From a joint command to the torque at the joint, and how steeply it falls with speed (for implicit steps).
 
 Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
-of the voltage after back-EMF. A motor at its own limit has no slope, one short of voltage that of its back-EMF.
+of the voltage after back-EMF. A motor at its own limit has no slope, one short of voltage that of its back-EMF. Dry
+friction holds a joint up to its limit and gives that limit against the motion beyond.
+
+Both are laws of the speed at the *end* of an implicit step, in pieces that are straight: which piece a joint is on is
+guessed, judged by what the step finds, and the step is solved again until they agree (``joint_modes``).
 
 Gears lose and have play, if asked for (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they pass
 on: dry friction of ``gear_loss`` times the motor's torque. Backlash is a dead band on the position between motor and
@@ -20,11 +24,18 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.force_law import LATE
 from footfall.control.interface import JointCommand
 from footfall.dynamics.passive import joint_values
 from footfall.errors import InputError
 from footfall.robot.description import Robot
 from footfall.robot.parts import Actuator
+
+
+Modes = dict[str, Any]
+_EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
+_FAR = 10.0  # times what dry friction stops: a joint that turned so fast is not held on its way
+_LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its torque, if no other line is known
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,8 @@ class JointForces:
     passive_slope: Float[ndarray, "nj"]
     spring: Float[ndarray, "nj"]  # the springs' part of ``passive``, whose work is potential energy
     spring_slope: Float[ndarray, "nj"]
+    asked: Float[ndarray, "nj"]  # of the motors, if they had no limits
+    asked_slope: Float[ndarray, "nj"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ class JointModel:
     end_stops: bool = True
     stop_stiffness: float = 500.0  # [N m/rad]
     stop_damping: float = 5.0  # [N m s/rad]
-    stick_rate: float = 0.05  # [rad/s], over which dry friction reverses
+    stick_rate: float = 1e-4  # [rad/s], at which a joint creeps under a torque equal to its dry friction
     backlash: float = 0.0  # [rad], play between motor and joint, from end to end
     gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
 
@@ -63,10 +76,30 @@ class JointModel:
             if not isinstance(value, Real) or not (np.isfinite(float(value)) and float(value) >= least):
                 raise InputError(f"{key.replace('_', ' ')} of a joint model must be at least {least:g}, got {value!r}")
 
+    def has_dry_friction(self, robot: Robot) -> bool:
+        own = self.dry_friction and not all(_is_zero(f) for f in joint_values(robot, "dry_friction"))
+        return own or not _is_zero(self.gear_loss)
+
+    def dry_friction_of(self, robot: Robot, motor: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+        """The most that dry friction gives at every joint [N m], gears under the motors' torque included."""
+        friction = joint_values(robot, "dry_friction") if self.dry_friction else np.zeros(robot.nj)
+        return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
+
     @staticmethod
     def ideal() -> JointModel:
         """Motors that give what is asked, and joints without effects of their own: as in seed 000."""
         return JointModel(False, False, False, False, False)
+
+
+def joint_modes(robot: Robot, model: JointModel) -> Modes:
+    """What an implicit step chooses for the joints, before its first turn; empty where there is nothing to choose.
+
+    ``saturated``: motors at their lowest (-1) or highest torque (1); ``rate``: the speed at which the piece of the
+    limit is taken; ``slides``: the way in which dry friction is overcome, or 0 where it holds.
+    """
+    none = np.zeros(robot.nj)
+    modes = {"saturated": none, "rate": none} if model.motor_limits and robot.actuators and robot.nj else {}
+    return modes | ({"slides": none} if robot.nj and model.has_dry_friction(robot) else {})
 
 
 def joint_forces(
@@ -76,24 +109,25 @@ def joint_forces(
     rates: Float[ndarray, "nj"],
     command: JointCommand,
     dt: float,
+    modes: Modes | None = None,
 ) -> JointForces:
     """Torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
 
-    PD: τ = kp (q_d - q - dt q̇) + kd (q̇_d - q̇), slope kd + dt kp: implicit Euler to first order.
+    PD: τ = kp (q_d - q - dt q̇) + kd (q̇_d - q̇), slope kd + dt kp: implicit Euler to first order. ``modes``: see
+    ``joint_modes``; without them limits and dry friction are those of the speed at the start.
     """
     if not robot.nj:
-        return JointForces(*(np.zeros(0) for _ in range(6)))
+        return JointForces(*(np.zeros(0) for _ in range(8)))
     error, stiffness = command.position - q_J - dt * rates, command.kp
     if not _is_zero(model.backlash):
         play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
         error, stiffness = error - play, np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
-    motor = stiffness * error + command.kd * (command.velocity - rates) + command.torque
-    slope = command.kd + dt * stiffness
-    if model.motor_limits:
-        low, high = torque_limits(robot, rates)
-        free = (motor > low) & (motor < high)
-        motor = np.minimum(np.maximum(motor, low), high)
-        slope = np.where(free, slope, _back_emf_slopes(robot, motor))
+    asked = stiffness * error + command.kd * (command.velocity - rates) + command.torque
+    asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
+    motor, slope = asked, asked_slope
+    if model.motor_limits and robot.actuators:
+        known = modes or {"saturated": motor_saturation(robot, asked, rates), "rate": rates}
+        motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["rate"])
     spring = spring_slope = np.zeros(robot.nj)
     if model.springs and any(joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
@@ -102,15 +136,73 @@ def joint_forces(
     if model.damping:
         b = joint_values(robot, "damping")
         passive, steep = passive - b * rates, steep + b
-    if model.dry_friction or not _is_zero(model.gear_loss):
-        friction = joint_values(robot, "dry_friction") if model.dry_friction else np.zeros(robot.nj)
-        if not _is_zero(model.gear_loss):
-            friction = friction + model.gear_loss * np.abs(motor)
-        drag = friction / np.maximum(np.abs(rates), model.stick_rate)  # secant slope, bounded, as for sliding feet
-        passive, steep = passive - drag * rates, steep + drag
+    if model.has_dry_friction(robot):
+        friction = model.dry_friction_of(robot, motor)
+        if modes and "slides" in modes:
+            drag = np.where(_is_none(modes["slides"]), friction / model.stick_rate, 0.0)
+            passive, steep = passive - drag * rates - modes["slides"] * friction, steep + drag
+        else:
+            passive = passive - friction * np.clip(rates / np.maximum(model.stick_rate, _EXPLICIT_STICK_RATE), -1, 1)
     if model.end_stops:
         passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
-    return JointForces(motor, passive, slope * np.ones(robot.nj), steep, spring, spring_slope)
+    return JointForces(motor, passive, slope, steep, spring, spring_slope, asked, asked_slope)
+
+
+def guessed_modes(
+    robot: Robot,
+    model: JointModel,
+    modes: Modes,
+    rates: Float[ndarray, "nj"],
+    asked: Float[ndarray, "nj"],
+    inertia: Float[ndarray, "nj"],
+    dt: float,
+) -> Modes:
+    """The modes of a step's first turn: by the speed at its start, unless dry friction stops the joint in the step."""
+    guess = {"saturated": motor_saturation(robot, asked, rates), "rate": rates} if "saturated" in modes else {}
+    if "slides" in modes:
+        stopped = _stopped(robot, model, asked, inertia, dt)
+        guess["slides"] = np.where(np.abs(rates) > stopped, np.sign(rates), 0.0)
+    return guess
+
+
+def judged_modes(
+    robot: Robot, model: JointModel, modes: Modes, torques: JointForces, rates: Float[ndarray, "nj"],
+    a: Float[ndarray, "nj"], inertia: Float[ndarray, "nj"], dt: float, turn: float,
+) -> tuple[Modes, Any]:  # fmt: skip
+    """(modes for another turn, in how many joints they differ) for the accelerations found.
+
+    A motor may give more than its limit no longer than it takes to solve again; late turns take nothing back.
+    """
+    after, differ, ends = dict(modes), 0.0, rates + dt * a
+    if "saturated" in modes:
+        saturated = modes["saturated"]
+        wanted = motor_saturation(robot, torques.asked - dt * torques.asked_slope * a, ends)
+        wanted = np.where(saturated * wanted < 0.0, 0.0, wanted)  # from one limit to the other: by way of neither
+        wanted = np.where((turn > LATE) & _is_none(wanted), saturated, wanted)
+        steeper = _limit_slopes(robot, wanted, ends) - _limit_slopes(robot, saturated, modes["rate"])
+        changes = ~_is_none(wanted - saturated) | (np.abs(steeper) > 0.0)
+        after |= {"saturated": wanted, "rate": np.where(changes, ends, modes["rate"])}
+        differ = differ + np.sum(np.where(changes, 1.0, 0.0))
+    if "slides" in modes:
+        slides = modes["slides"]
+        overcome = _is_none(slides) & (np.abs(ends) > model.stick_rate)
+        # a joint that ends a step within reach of its friction, on the other side, is held in the next one
+        stopped = _stopped(robot, model, torques.asked, inertia, dt)
+        back = (slides * ends < 0.0) & (np.abs(ends) > stopped) & (turn < LATE)
+        turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
+        after["slides"] = np.where(back, turned, np.where(overcome, np.sign(ends), slides))
+        differ = differ + np.sum(np.where(overcome | back, 1.0, 0.0))
+    return after, differ
+
+
+def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, dt: float) -> Float[ndarray, "nj"]:
+    """The rate that dry friction takes from a joint of the given inertia in a step [rad/s]."""
+    return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
+
+
+def _is_none(mode: Any) -> Any:
+    """Whether a mode of -1, 0 or 1 is 0."""
+    return np.abs(mode) < 0.5
 
 
 def _is_zero(value: Any) -> bool:
@@ -139,23 +231,57 @@ def _with_end_stops(
     return np.stack(out_torque), np.stack(out_slope)
 
 
-def _back_emf_slopes(robot: Robot, motor: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """How steeply the torque of a saturated motor falls with speed: not at all at its own limit."""
+def _limited(
+    robot: Robot, asked: ndarray, slope: ndarray, rates: ndarray, saturated: ndarray, at: ndarray
+) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
+    """(torque at ``rates``, its slope) of motors, on the piece of their limit that holds at the speed ``at``."""
+    low, high = torque_limits(robot, at)
+    limit, falls = np.where(saturated > 0.0, high, low), _limit_slopes(robot, saturated, at)
+    bound = limit + falls * (at - rates)
+    free = _is_none(saturated)
+    return np.where(free, asked, bound), np.where(free, slope, falls)
+
+
+def motor_saturation(
+    robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]
+) -> Float[ndarray, "nj"]:
+    """-1, 0 or 1 for motors that are asked for less than, within, or more than what they can give at ``rates``."""
+    low, high = torque_limits(robot, rates)
+    return np.where(asked > high, 1.0, np.where(asked < low, -1.0, 0.0))
+
+
+def _limit_slopes(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """How steeply the torque of saturated motors falls with speed: not at all at a motor's own limit."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
     slopes = []
     for k, name in enumerate(robot.joint_names):
         line = _speed_line(by_joint.get(name))
-        slopes.append(np.where(np.abs(motor[k]) < by_joint[name].torque_limit, line[1], 0.0) if line else 0.0)
+        if line is None:
+            slopes.append(0.0 * saturated[k])
+            continue
+        stall, drop, least = line
+        left = stall - drop * saturated[k] * rates[k]  # of the torque towards the limit
+        on_line = ~_is_none(saturated[k]) & (left < by_joint[name].torque_limit) & (left > least)
+        slopes.append(np.where(on_line, drop, 0.0))
     return np.stack(slopes)
 
 
-def _speed_line(actuator: Actuator | None) -> tuple[float, float] | None:
-    """(stall torque, loss of it per rate [N m s/rad]) at the joint, from the motor's electrical data."""
-    if actuator is None or not (actuator.voltage and actuator.torque_constant and actuator.resistance):
+def _speed_line(actuator: Actuator | None) -> tuple[float, float, float] | None:
+    """(stall torque, loss of it per rate [N m s/rad], least torque) at the joint.
+
+    From the motor's electrical data, down to its full torque against the motion; or, where there is a speed limit
+    alone, from full torque to none over the last hundredth of the speed.
+    """
+    if actuator is None:
         return None
-    kt, g = actuator.torque_constant, actuator.gear
-    per_volt = 1.5 * kt / actuator.resistance * abs(g)
-    return per_volt * actuator.voltage, per_volt * 2.0 * kt * abs(g)
+    if actuator.voltage and actuator.torque_constant and actuator.resistance:
+        kt, g = actuator.torque_constant, actuator.gear
+        per_volt = 1.5 * kt / actuator.resistance * abs(g)
+        return per_volt * actuator.voltage, per_volt * 2.0 * kt * abs(g), -actuator.torque_limit
+    if np.isfinite(actuator.speed_limit) and np.isfinite(actuator.torque_limit):
+        drop = actuator.torque_limit / (_LAST_OF_SPEED * actuator.speed_limit)
+        return drop * actuator.speed_limit, drop, 0.0
+    return None
 
 
 def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
@@ -169,12 +295,9 @@ def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndar
         most: Any = limit
         line = _speed_line(actuator)
         if line is not None:
-            stall, drop = line
-            most = np.maximum(np.minimum(limit, stall - drop * rates[k]), -limit)
-            least = np.minimum(np.maximum(-limit, -stall - drop * rates[k]), limit)
-        elif actuator and np.isfinite(actuator.speed_limit):  # a rectangle: no drive beyond the speed limit
-            most = np.where(rates[k] < actuator.speed_limit, limit, 0.0)
-            least = np.where(rates[k] > -actuator.speed_limit, -limit, 0.0)
+            stall, drop, floor = line
+            most = np.maximum(np.minimum(limit, stall - drop * rates[k]), floor)
+            least = np.minimum(np.maximum(-limit, -stall - drop * rates[k]), -floor)
         low.append(least)
         high.append(most)
     return np.stack(low), np.stack(high)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from footfall.contact.compliant import ForceLaw
+from footfall.contact.force_law import ForceLaw
 from footfall.control.interface import check_rate
 from footfall.errors import InputError
 from footfall.kinematics.forward import body_poses

@@ -21,10 +21,12 @@ from footfall.dynamics.forward_dynamics import bias_forces
 from footfall.dynamics.mass_matrix import composite_mass_matrix
 from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
 from footfall.robot.description import Robot
-from footfall.simulate.actuators import joint_forces
+from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
 from footfall.simulate.world import World
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated, to_rotation
+
+TURNS = 16  # at most, in which a step's modes are settled; late ones only tighten them
 
 
 @dataclass(frozen=True)
@@ -65,43 +67,72 @@ def accelerate(
 ) -> tuple[Float[ndarray, "nv"], Acted]:
     """Classical accelerations of the base and accelerations of the joints, and what caused them.
 
-    The ground never pulls: spheres whose force would do so at the end of the step are let go, and it is solved again;
-    so it is with the normal force for spheres that carry load without friction.
+    Implicit laws are linear within a mode: a foot sticks, slides or is let go, a motor is free or at its limit, a joint
+    moves or is held by dry friction. The step is solved until what it finds agrees with the modes it was solved in.
     """
-    if not (world.contact.implicit and getattr(world.contact, "lets_go", False) and world.spheres):
-        a, acted = _solve(world, state, command, push, dt, state.memory or world.contact.start(world.spheres))
+    before = state.memory or world.contact.start(world.spheres)
+    modes = _modes(world)
+    if not any(modes.values()):
+        a, acted, *_ = _solve(world, state, command, push, dt, before, modes, 0.0)
         return a, acted if state.memory else replace(acted, memory={})
 
     # State and inputs go through the loop unchanged, so that it holds all of the work and keeps nothing else alive: it
     # nearly always turns once, and what it would have kept from outside costs a GPU more than doing it again.
-    def again(_: float, carry: Any) -> Any:
-        acted, state, command, push = carry[1:5]
-        a, acted = _solve(world, state, command, push, dt, acted.memory)
-        left = np.sum(acted.memory["holds"] - acted.memory["press"])  # less whenever something was let go or pressed
-        return a, acted, state, command, push, left, carry[5]
+    def again(turn: float, carry: _Turn) -> _Turn:
+        solved = _solve(world, carry.state, carry.command, carry.push, dt, carry.before, carry.modes, turn)
+        return _Turn(*solved, carry.before, carry.state, carry.command, carry.push)
 
-    spheres = len(world.spheres)
     nothing = Acted(
-        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((spheres, 3)), np.zeros((4, world.robot.nv)),
-        {"holds": np.ones(spheres), "press": np.zeros(spheres)},
+        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
+        np.zeros((4, world.robot.nv)), before,
     )  # fmt: skip
-    start = (np.zeros(world.robot.nv), nothing, state, command, push, float(spheres), 0.0)
-    a, acted, *_ = numeric.repeat(2 * spheres + 1, again, start, until=lambda carry: carry[5] >= carry[6])
-    return a, replace(acted, memory={})
+    start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, before, state, command, push)
+    last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
+    return last.a, last.acted if state.memory else replace(last.acted, memory={})
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What one solution of a step found, and what the next one needs."""
+
+    a: Float[ndarray, "nv"]
+    acted: Acted
+    modes: dict[str, Any]
+    unsettled: Any  # how many choices the solution contradicts
+    before: dict[str, ndarray]
+    state: State
+    command: JointCommand
+    push: Float[ndarray, "6"]
+
+
+def _modes(world: World) -> dict[str, Any]:
+    """What an implicit step chooses, of the joints and of the contact law, before its first turn."""
+    if not world.contact.implicit:
+        return {"joints": {}, "contact": {}}
+    choose = getattr(world.contact, "modes", None)
+    contact = choose(len(world.spheres)) if choose and world.spheres else {}
+    return {"joints": joint_modes(world.robot, world.joints), "contact": contact}
 
 
 def _solve(
-    world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float, before: Any
-) -> tuple[Float[ndarray, "nv"], Acted]:
+    world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float,
+    before: dict[str, ndarray], modes: dict[str, Any], turn: float,
+) -> tuple[Float[ndarray, "nv"], Acted, dict[str, Any], Any]:  # fmt: skip
     """One solution of the equations of motion; an implicit law makes joint feedback implicit as well.
 
-    (M + dt JᵀDJ + dt slope) a = force.
+    (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ.
     """
     robot, v = world.robot, state.v
     X = joint_transforms(robot, state.q)
     ahead = dt if world.contact.implicit else 0.0
-    torques = joint_forces(robot, world.joints, joint_positions(robot, state.q), joint_rates(robot, v), command, ahead)
+    q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
     M = composite_mass_matrix(robot, X)
+    at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
+    if at:
+        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at).asked
+        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt)
+        at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
+    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at)
     if world.contact.implicit:
         M = M + np.diag(_behind_base(robot, dt * (torques.motor_slope + torques.passive_slope)))
     pushed = _pushed(robot, X[0], push)
@@ -109,19 +140,26 @@ def _solve(
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
 
     points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
-    a, forces_C, memory = world.contact.respond(robot, M, force, points, v, dt, before)
+    known = {**modes["contact"], "turn": turn} if modes["contact"] else before
+    a, forces_C, memory = world.contact.respond(robot, M, force, points, v, dt, known)
 
+    a_J, unsettled = joint_rates(robot, a), 0.0
     motor, passive, spring = torques.motor, torques.passive, torques.spring
     if world.contact.implicit:
-        motor = motor - dt * torques.motor_slope * joint_rates(robot, a)
-        passive = passive - dt * torques.passive_slope * joint_rates(robot, a)
-        spring = spring - dt * torques.spring_slope * joint_rates(robot, a)
+        motor = motor - dt * torques.motor_slope * a_J
+        passive = passive - dt * torques.passive_slope * a_J
+        spring = spring - dt * torques.spring_slope * a_J
+    if at:
+        at, unsettled = judged_modes(robot, world.joints, at, torques, rates, a_J, inertia, dt, turn)
+    if modes["contact"]:
+        unsettled = unsettled + memory["unsettled"]
+    after = {"joints": at, "contact": {key: memory[key] for key in modes["contact"]}}
     forces_B = [point.R_BC @ f for point, f in zip(points, forces_C)]
     contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
     forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
     losses = passive - spring  # the work of springs is potential energy
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
-    return a, Acted(motor, passive, forces, generalised, memory)
+    return a, Acted(motor, passive, forces, generalised, before if modes["contact"] else memory), after, unsettled
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:

@@ -1,0 +1,135 @@
+"""Contact forces that depend on depth and velocity, taken at the end of the step: what a user's own law derives from.
+
+A law is linearised about the start of the step, f⁺ = f - D (v⁺ - v), so that
+
+    (M + dt JᵀDJ) a = F + Jᵀ f
+
+and the branch sparsity of M survives. What is not linear about contact is a choice: a sphere pulls or pushes, sticks or
+slides. The choice is guessed, the step is solved, and it is solved again while the solution contradicts it; ``modes``
+holds the choice, and ``simulate.step`` turns the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.points import ContactPoint, Sphere
+from footfall.dynamics.factor import factor, factor_unsymmetric, solve_factored, solve_unsymmetric
+from footfall.robot.description import Robot
+
+Modes = dict[str, Any]
+LATE = 4.0  # turns, after which modes are only tightened, so that the turns come to an end
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """One sphere's force at the end of a step, linear in its acceleration; ``modes`` are those it was taken with."""
+
+    force: Float[ndarray, "3"]  # contact axes [N], if nothing accelerated
+    D: Float[ndarray, "3 3"]  # base axes [kg]: dt times how the force falls with the velocity
+    v_C: Float[ndarray, "3"]  # velocity of the contact point at the start [m/s], contact axes
+    modes: Modes
+    slopes: Any = None  # of a law of its own: what it needs to judge what came out
+
+
+@dataclass(frozen=True)
+class ForceLaw:
+    """A contact force that depends on depth and velocity. Override ``law``.
+
+    ``implicit`` takes its slopes at the end of the step.
+    """
+
+    implicit: bool = True
+    symmetric: ClassVar[bool] = True  # D is: no force depends on the end of the step across the slopes
+
+    def law(
+        self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
+    ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
+        """(force, slopes) at a contact point of velocity v_C, both in contact axes, normal last.
+
+        The force [N] is that at the depth [m] reached after dt, and slopes [N s/m] say how it falls with each component
+        of the velocity; explicit steps use the force alone. Both must be zero where the sphere does not touch.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
+
+    def start(self, spheres: Sequence[Sphere]) -> dict[str, ndarray]:
+        """What the law remembers from step to step: nothing."""
+        return {}
+
+    # -- what is chosen within a step --------------------------------------------------------------------------------
+    def modes(self, count: int) -> Modes:
+        """The choice before the first turn of a step: all spheres that touch hold."""
+        return {"holds": np.ones(count)}
+
+    def linearised(
+        self, robot: Robot, point: ContactPoint, v_C: Float[ndarray, "3"], dt: float, modes: Modes, turn: float
+    ) -> Linearised:
+        """The force of one sphere under its modes."""
+        hold = modes["holds"]
+        force, slopes = self.law(-point.distance, v_C, point.friction, dt)
+        falls = dt * hold * slopes
+        D = (point.R_BC * falls) @ point.R_BC.T
+        return Linearised(hold * force, D, v_C, modes, falls)
+
+    def judged(
+        self, sphere: Linearised, a_C: Float[ndarray, "3"], dt: float, turn: float
+    ) -> tuple[Float[ndarray, "3"], Modes, Any]:
+        """(force, modes for another turn, in how much they differ) for the acceleration a_C found at the contact point.
+
+        The ground never pulls: a sphere whose force would do so is let go.
+        """
+        force = sphere.force - sphere.slopes * a_C
+        pulls = force[2] < 0.0
+        return force, {"holds": np.where(pulls, 0.0, sphere.modes["holds"])}, np.where(pulls, 1.0, 0.0)
+
+    # -- the step ----------------------------------------------------------------------------------------------------
+    def respond(
+        self,
+        robot: Robot,
+        M: Float[ndarray, "nv nv"],
+        force: Float[ndarray, "nv"],
+        points: Sequence[ContactPoint],
+        v: Float[ndarray, "nv"],
+        dt: float,
+        memory: Modes,
+    ) -> tuple[Float[ndarray, "nv"], list[ndarray], Modes]:
+        """(accelerations, contact forces, memory): see ``contact.model``.
+
+        An implicit step's memory holds the modes of all spheres, the number of the ``turn``, and comes back with the
+        modes for the next one and in how much they are ``unsettled``.
+        """
+        velocities = [point.R_BC.T @ (point.J @ v) for point in points]
+        if not self.implicit or not points:
+            forces = [self.law(-p.distance, v_C, p.friction, 0.0)[0] for p, v_C in zip(points, velocities)]
+            pushes = [point.J.T @ (point.R_BC @ f) for point, f in zip(points, forces)]
+            return solve_factored(robot, *factor(robot, M), sum(pushes, start=force)), forces, memory
+        turn = memory["turn"]
+        spheres = [
+            self.linearised(robot, point, v_C, dt, {key: memory[key][k] for key in self.modes(len(points))}, turn)
+            for k, (point, v_C) in enumerate(zip(points, velocities))
+        ]
+        pushes = [point.J.T @ (point.R_BC @ sphere.force) for point, sphere in zip(points, spheres)]
+        a = self._solved(robot, M, sum(pushes, start=force), points, spheres)
+        judged = [
+            self.judged(sphere, point.R_BC.T @ (point.J @ a), dt, turn) for point, sphere in zip(points, spheres)
+        ]
+        after = {key: np.stack([modes[key] for _, modes, _ in judged]) for key in judged[0][1]}
+        unsettled = sum(differs for _, _, differs in judged)
+        return a, [f for f, _, _ in judged], {**after, "turn": turn + 1.0, "unsettled": unsettled}
+
+    def _solved(
+        self, robot: Robot, M: ndarray, force: ndarray, points: Sequence[ContactPoint], spheres: Sequence[Linearised]
+    ) -> Float[ndarray, "nv"]:
+        """a of (M + Σ JᵀDJ) a = force."""
+        # multiplied so that the simple columns of the base come last: fewer operations
+        below = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in zip(points, spheres)), start=M)
+        if self.symmetric:
+            return solve_factored(robot, *factor(robot, below), force)
+        above = sum((point.J.T @ (sphere.D @ point.J) for point, sphere in zip(points, spheres)), start=M)
+        return solve_unsymmetric(robot, *factor_unsymmetric(robot, below, above), force)
