@@ -28,7 +28,14 @@ def log(x: Any) -> Any:
 
 
 def floor(x: Any) -> Any:
-    return unary("floor", x)
+    return unary("floor", decides(x))
+
+
+def decides(x: Any) -> Any:
+    """A traced number whose quotients are divided truly: 49 * (1 / 49) is rounded down to 0."""
+    if is_scalar(x):
+        x.graph.decide_by(x.node)
+    return x
 
 
 def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
@@ -49,11 +56,13 @@ def trunc(x: Any) -> Any:
 
 
 def rint(x: Any) -> Any:
-    """To the nearest whole number, halves to the even one."""
-    below = floor(x)
-    rest, half = x - below, 0.5 * below
+    """To the nearest whole number, halves to the even one, with the sign of x also where that is zero."""
+    size = absolute(decides(x))
+    below = floor(size)
+    rest, half = size - below, 0.5 * below
     odd = floor(half) < half
-    return below + select((rest > 0.5) | ((rest >= 0.5) & odd), 1.0, 0.0)
+    whole = below + select((rest > 0.5) | ((rest >= 0.5) & odd), 1.0, 0.0)
+    return select(x < 0, -whole, select(x > 0, whole, x))
 
 
 def _quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
@@ -62,7 +71,7 @@ def _quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
     The quotient of a rounded reciprocal can be off by one next to a whole number: the rest shows it. A constant divisor
     is split, so that the rest is exact without a fused multiply-add too.
     """
-    q = floor(a / b)
+    q = unary("floor", decides(a) / decides(b))
     if is_scalar(b):
         rest, after = a - q * b, a - (q + 1.0) * b
         low, high = rest * b < 0, after * b >= 0
@@ -344,7 +353,7 @@ for _name, _rule in UNARY.items():  # NumPy asks the elements of a plain object 
 for _name in ("arctan2", "hypot", "fmod", "fmax", "fmin", "copysign", "heaviside", "logaddexp"):
     setattr(Scalar, _name, PAIR[_name])
 Scalar.__round__ = Scalar.round = _round  # type: ignore[attr-defined]
-Scalar.__trunc__ = trunc  # type: ignore[attr-defined]
+Scalar.__floor__, Scalar.__ceil__, Scalar.__trunc__ = floor, ceil, trunc  # type: ignore[attr-defined]
 Scalar.__divmod__ = _quotient_and_rest  # type: ignore[attr-defined,operator]
 Scalar.__rdivmod__ = _reflected_divmod  # type: ignore[attr-defined]
 _set_operator("mod", PAIR["remainder"])
