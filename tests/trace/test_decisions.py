@@ -46,7 +46,7 @@ def assert_as_numpy(function, samples, target, folder):
         ran = build_and_run(paths)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return
-    np.testing.assert_allclose(got, expected, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(got, expected, rtol=2e-14, atol=0)
     np.testing.assert_array_equal(np.signbit(got), np.signbit(expected))
 
 
@@ -102,6 +102,44 @@ def test_a_true_quotient_has_its_derivatives(target):
     np.testing.assert_allclose(ff.jacobian(f, None, x, wrt="x", target=target)(x), expected, rtol=1e-14)
     pulled = ff.gradient(lambda x: np.sum(f(x)), None, x, wrt="x", target=target)(x)
     np.testing.assert_allclose(pulled, expected.sum(axis=0), rtol=1e-14)
+
+
+RESTS = {
+    "remainder": lambda x: x[0] % x[1], "floor division": lambda x: x[0] // x[1], "fmod": lambda x: np.fmod(*x),
+    "by a constant": lambda x: np.stack([x[0] % 0.1, x[0] // -0.3]),
+}  # fmt: skip
+DIVISORS = np.array([1, -1, 2, 3, -3, 0.5, -0.14, 7, 49, -49, 1.5, -2.5, 10, 0.1, 0.3, 100, 0.03, 0.7, 1 / 3])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", RESTS)
+def test_rests_are_those_of_numpy_next_to_whole_quotients(name, target, tmp_path):
+    def rest(x):
+        return RESTS[name](x) + 1.0  # a rest of nothing has no sign
+
+    assert_as_numpy(rest, np.array([(a, b) for a in DIVISORS for b in DIVISORS]), target, tmp_path)
+
+
+LOGARITHMS = {
+    "log10": (lambda x: np.floor(np.log10(x)), 10.0 ** np.arange(-20, 21)),
+    "log2": (lambda x: np.floor(np.log2(x)), 2.0 ** np.arange(-60, 61)),
+    "log10 itself": (np.log10, np.array([1e-300, 0.3, 999.9999999999999, 1000.0000000000001, 7e200])),
+    "arcsinh": (np.arcsinh, np.array([1e300, -1e200, 1e9, 1.1e9, 3.0, -1e-9])),
+    "arccosh": (np.arccosh, np.array([1e300, 1e200, 1e9, 1.1e9, 3.0, 1.0])),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_logarithms_of_powers_are_whole_and_those_of_large_numbers_are_finite(name, target, tmp_path):
+    function, x = LOGARITHMS[name]
+    assert_as_numpy(function, x[:, None], target, tmp_path)
+
+
+def test_slope_of_a_logarithm_is_there_at_powers():
+    x = np.array([1000.0, 0.01, 3.0])
+    slopes = ff.jacobian(np.log10, None, x, wrt="x", target="interpret")(x)
+    np.testing.assert_allclose(slopes, np.diag(1 / (x * np.log(10))), rtol=1e-14)
 
 
 # -- signs of zeros, infinities ---------------------------------------------------------------------------------------
@@ -171,3 +209,40 @@ def test_all_and_any_of_nothing_are_known():
     x = np.array([2.0, 3.0])
     f = ff.compile(lambda x: np.where(np.all(x[:0] > 0) & ~np.any(x[:0] > 0), x, -x), None, x, target="interpret")
     np.testing.assert_array_equal(f(x), x)
+
+
+# -- any of it --------------------------------------------------------------------------------------------------------
+STEPS = {
+    "third": lambda a, b: a / 3.0, "quotient": lambda a, b: a / b, "sevenfold": lambda a, b: 7.0 * a,
+    "floor": lambda a, b: np.floor(a), "ceil": lambda a, b: np.ceil(a), "rint": lambda a, b: np.rint(a),
+    "trunc": lambda a, b: np.trunc(a), "negative": lambda a, b: -a, "size": lambda a, b: np.abs(a),
+    "rest": lambda a, b: np.rint(64.0 * (a % 2.0)), "past": lambda a, b: np.where(a >= 1.0, a, b),
+    "within": lambda a, b: np.where(np.abs(a / b) <= 2.0, a, 3.0 * b), "near": lambda a, b: a + np.isclose(a, b),
+    "larger": lambda a, b: np.maximum(a, b / 5.0), "sign": lambda a, b: np.sign(a - b),
+    "clip": lambda a, b: np.clip(a, -4.0, 9.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["interpret", "batch"])
+@pytest.mark.parametrize("seed", range(40))
+def test_random_chains_of_decisions_end_where_numpy_ends(seed, target, tmp_path):
+    """Whole numbers in, three to six steps, and a last one that rounds: a single wrong turn would show as a whole."""
+    random = np.random.default_rng(seed)
+    chain = random.choice(list(STEPS), random.integers(3, 7))
+
+    def function(x):
+        a, b = x[:2], x[2:]
+        for name in chain:
+            a = STEPS[name](a, b)
+        return np.floor(a) + 0.0
+
+    whole = random.integers(-50, 51, (400, 4)).astype(float)
+    whole[:, 2:] = np.where(whole[:, 2:] == 0.0, 1.0, whole[:, 2:])  # something to divide by
+    traced = program_of(function, 4)
+    with np.errstate(all="ignore"):
+        expected = np.stack([function(x) for x in whole])
+    if target == "interpret":
+        got = interpret.evaluate(traced, whole.T).T
+    else:
+        got = ff.compile(function, None, whole[0], target="batch", verify=False)(whole)
+    np.testing.assert_array_equal(got, expected)
