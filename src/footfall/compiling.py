@@ -39,6 +39,7 @@ class Bound:
                 raise unknown("argument", name, parameters, f"{self.__name__} takes")
         if len(examples) > len(parameters):
             raise InputError(f"{self.__name__} takes {len(parameters)} arguments after the robot, got {len(examples)}")
+        self.unnamed = {k: p.default for k, p in parameters.items() if p.kind is p.POSITIONAL_ONLY}
         self.names: list[str] = []
         self.examples: list[Any] = []
         self.constants: dict[str, Any] = {}
@@ -64,9 +65,10 @@ class Bound:
         if self.free:
             *arrays, parameters = arrays  # type: ignore[assignment]
             constant = constant.with_parameters(parameters)
-        named = dict(zip(self.names, arrays))
+        named = dict(zip(self.names, arrays)) | self.constants
         first = () if self.constant is None else (constant,)
-        return self.original(*first, **named, **self.constants)
+        unnamed = [named.pop(name, default) for name, default in self.unnamed.items()]
+        return self.original(*first, *unnamed, **named)
 
     @property
     def is_library(self) -> bool:

@@ -22,6 +22,7 @@ from footfall.dynamics.mass_matrix import composite_mass_matrix
 from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
 from footfall.robot.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
+from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.world import World
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated, to_rotation
@@ -166,15 +167,17 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> S
     """Semi-implicit Euler: velocities first, then positions with the new velocities.
 
     The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
-    while the base turns.
+    while the base turns. So would the angular velocity: what turns the base without a force is taken at the middle of
+    the step, see ``free_rotation``.
     """
     q, v = state.q, state.v
     if not robot.floating:
         rates = v + dt * a
         return State(q + dt * rates, rates)
-    v_W = to_rotation(q[3:7]) @ (v[3:6] + dt * a[3:6])
-    omega, rates = v[:3] + dt * a[:3], v[6:] + dt * a[6:]
-    quat = rotated(q[3:7], dt * omega)
+    spun, carried, past = gyroscopic_change(robot, v[:3], dt)
+    v_W = to_rotation(q[3:7]) @ (v[3:6] + dt * a[3:6] + carried)
+    omega, rates = v[:3] + dt * a[:3] + spun, v[6:] + dt * a[6:]
+    quat = rotated(q[3:7], dt * (omega - past))
     return State(
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),
         np.concatenate([omega, to_rotation(quat).T @ v_W, rates]),

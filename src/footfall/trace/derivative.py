@@ -6,7 +6,8 @@ that saves its carried values for a second loop to read backwards (reverse). Eve
 Where a function has a kink, the slope is that of the branch it takes: |x| has +1 at 0, max(a, b) that of a at a tie.
 floor, lookup by its position and comparisons are flat. sqrt has no slope at 0 (inf, and NaN times a zero tangent): keep
 its argument off zero, as ``numeric.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1. A branch that is not taken adds
-nothing, also where its slope is infinite: np.where(x > 0, np.sqrt(x), 0) has slope 0 at 0.
+nothing, also where its slope is infinite: np.where(x > 0, np.sqrt(x), 0) has slope 0 at 0, as has
+np.arcsin(np.clip(x, -1, 1)) where it clips.
 """
 
 from collections import defaultdict
@@ -18,6 +19,7 @@ import numpy as np
 from footfall.errors import TraceError
 
 from .graph import Graph, Node, Region
+from .powers import is_never_negative
 from .scope import Scopes
 
 LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
@@ -55,7 +57,7 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
     op, a = n[0], [new[x] for x in old.operands(i)]
     simple: dict[str, Callable[..., Node]] = {
         "add": graph.add, "sub": graph.sub, "mul": graph.mul, "neg": graph.neg, "inv": graph.inv,
-        "min": graph.minimum, "max": graph.maximum, "lt": graph.less, "le": graph.less_equal,
+        "div": graph.quotient, "min": graph.minimum, "max": graph.maximum, "lt": graph.less, "le": graph.less_equal,
         "not": graph.logical_not, "select": graph.select, "atan2": graph.atan2,
     }  # fmt: skip
     if op == "const":
@@ -87,10 +89,10 @@ def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[boo
     return [(k, _partial(g, op, a, y, k)) for k in range(len(a)) if moving[k] and op in _SMOOTH]
 
 
-_SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
+_SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "div", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
 
 
-_STEEP = frozenset({"inv", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
+_STEEP = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
 
 
 def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
@@ -103,6 +105,8 @@ def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
         return g.const(-1)
     if op == "inv":
         return g.neg(g.mul(y, y))
+    if op == "div":
+        return g.neg(g.mul(y, g.inv(a[1]))) if k else g.inv(a[1])
     if op == "sqrt":
         return g.mul(g.const(0.5), g.inv(y))
     if op == "sin":
@@ -192,8 +196,25 @@ class _Forward:
             return g.select(g.less(a[0], self.zero), g.neg(t[0]), t[0])
         total = self.zero
         for position, slope in partials(g, op, a, y, [x != self.zero for x in t]):
-            total = g.add(total, g.mul(slope, t[position]))
+            part = g.mul(slope, t[position])
+            if op in ("sqrt", "pow") and self.may_rest(t[position]) and not self.is_positive(a[0]):
+                rests = g.logical("and", g.less_equal(t[position], self.zero), g.less_equal(self.zero, t[position]))
+                part = g.select(rests, self.zero, part)  # what a choice holds still has no slope, be it infinite
+            total = g.add(total, part)
         return total
+
+    def may_rest(self, tangent: Node, depth: int = 4) -> bool:
+        """Whether a choice may have made a tangent zero; looks only so deep."""
+        n = self.new.nodes[tangent]
+        if n[0] == "select":
+            return self.zero in n[2:] or any(self.may_rest(x, depth - 1) for x in n[2:] if depth)
+        return n[0] in ("add", "sub", "mul", "neg") and depth > 0 and any(self.may_rest(x, depth - 1) for x in n[1:])
+
+    def is_positive(self, a: Node) -> bool:
+        """Whether a value is evidently above zero: something that is not negative, and a constant."""
+        n = self.new.nodes[a]
+        known = [self.new.value(x) for x in n[1:]] if n[0] == "add" else []
+        return any(c is not None and c > 0 for c in known) and is_never_negative(self.new, a)
 
     def visit_repeat(self, i: Node) -> None:
         """One loop that carries the values and the tangents that are not zero; which those are is found by trying."""

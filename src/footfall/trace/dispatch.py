@@ -61,6 +61,7 @@ UFUNCS: dict[np.ufunc, np.ufunc] = {
     **_OWN_LOOPS,
     np.conjugate: np.positive,
 }
+_IDENTITIES = {UFUNCS[np.logical_and]: True, UFUNCS[np.logical_or]: False, UFUNCS[np.logical_xor]: False}
 _LOGICAL = frozenset({np.logical_and, np.logical_or, np.logical_xor, np.logical_not})
 
 
@@ -141,6 +142,8 @@ def reduce(
     flat = a.transpose([*axes, *kept]).reshape((-1, *(a.shape[k] for k in kept)))
     if initial is not None and initial is not np._NoValue:
         flat = np.concatenate([_full((1, *flat.shape[1:]), initial, dtype=object), flat.astype(object)])
+    if len(flat) == 0 and rule in _IDENTITIES:
+        return _full(flat.shape[1:], _IDENTITIES[rule], dtype=bool)[()]
     if len(flat) == 0:
         raise ValueError("zero-size array to a reduction that has no identity")
     result = rule.reduce(flat, axis=0) if len(flat) > 1 else flat[0]

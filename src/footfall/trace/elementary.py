@@ -28,7 +28,14 @@ def log(x: Any) -> Any:
 
 
 def floor(x: Any) -> Any:
-    return unary("floor", x)
+    return unary("floor", decides(x))
+
+
+def decides(x: Any) -> Any:
+    """A traced number whose quotients are divided truly: 49 * (1 / 49) is rounded down to 0."""
+    if is_scalar(x):
+        x.graph.decide_by(x.node)
+    return x
 
 
 def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
@@ -49,26 +56,27 @@ def trunc(x: Any) -> Any:
 
 
 def rint(x: Any) -> Any:
-    """To the nearest whole number, halves to the even one."""
-    below = floor(x)
-    rest, half = x - below, 0.5 * below
+    """To the nearest whole number, halves to the even one, with the sign of x also where that is zero."""
+    size = absolute(decides(x))
+    below = floor(size)
+    rest, half = size - below, 0.5 * below
     odd = floor(half) < half
-    return below + select((rest > 0.5) | ((rest >= 0.5) & odd), 1.0, 0.0)
+    whole = below + select((rest > 0.5) | ((rest >= 0.5) & odd), 1.0, 0.0)
+    return select(x < 0, -whole, select(x > 0, whole, x))
 
 
 def _quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
     """(floor(a / b), a - b floor(a / b)) with the rest in [0, b), or (b, 0] for a negative b.
 
-    The quotient of a rounded reciprocal can be off by one next to a whole number: the rest shows it. A constant divisor
-    is split, so that the rest is exact without a fused multiply-add too.
+    The quotient of a rounded reciprocal can be off by one next to a whole number: the rest shows it. The divisor is
+    split, so that the rest is exact without a fused multiply-add too.
     """
-    q = floor(a / b)
+    q = unary("floor", decides(a) / decides(b))
+    head, tail = _halves(b) if is_scalar(b) else _split(float(b))
+    rest, after = a - q * head - q * tail, a - (q + 1.0) * head - (q + 1.0) * tail
     if is_scalar(b):
-        rest, after = a - q * b, a - (q + 1.0) * b
         low, high = rest * b < 0, after * b >= 0
     else:
-        head, tail = _split(float(b))
-        rest, after = a - q * head - q * tail, a - (q + 1.0) * head - (q + 1.0) * tail
         low, high = (rest < 0, after >= 0) if b > 0 else (rest > 0, after <= 0)
     return (
         select(low, q - 1.0, select(high, q + 1.0, q)),
@@ -82,6 +90,13 @@ def _split(b: float) -> tuple[float, float]:
         raise refusal(f"a traced value modulo the constant {b}")
     mantissa, exponent = math.frexp(b)
     head = math.ldexp(round(math.ldexp(mantissa, 26)), exponent - 26)
+    return head, b - head
+
+
+def _halves(b: Any) -> tuple[Any, Any]:
+    """A traced b as a sum (Veltkamp's) of 41 and 12 bits, in single precision 12 and 12: exact for quotients < 4096."""
+    scaled = 4097.0 * b
+    head = scaled - (scaled - b)
     return head, b - head
 
 
@@ -205,13 +220,21 @@ def tanh(x: Any) -> Any:
 
 def arcsinh(x: Any) -> Any:
     size = absolute(x)
-    value = log1p(size + size * size / (1.0 + sqrt(1.0 + size * size)))
+    large, t = _beyond_squares(size)
+    value = select(large, log(size) + math.log(2), log1p(t + t * t / (1.0 + sqrt(1.0 + t * t))))
     return select(x < 0, -value, value)
 
 
 def arccosh(x: Any) -> Any:
-    t = x - 1.0
-    return log1p(t + sqrt(t * (t + 2.0)))
+    large, inside = _beyond_squares(x)
+    t = inside - 1.0
+    return select(large, log(x) + math.log(2), log1p(t + sqrt(t * (t + 2.0))))
+
+
+def _beyond_squares(x: Any) -> tuple[Any, Any]:
+    """(whether 1 is nothing beside the square of x, which might overflow; x where it is not, elsewhere 2)."""
+    large = x > 1e9
+    return large, select(large, 2.0, x)
 
 
 def arctanh(x: Any) -> Any:
@@ -225,11 +248,17 @@ def exp2(x: Any) -> Any:
 
 
 def log2(x: Any) -> Any:
-    return log(x) * (1 / math.log(2))
+    return _exact_at_powers(log(x) * (1 / math.log(2)))
 
 
 def log10(x: Any) -> Any:
-    return log(x) * (1 / math.log(10))
+    return _exact_at_powers(log(x) * (1 / math.log(10)))
+
+
+def _exact_at_powers(y: Any) -> Any:
+    """A whole number where y is one but for its rounding: floor(log10(1000)) is 3. floor leaves the slope to y."""
+    off = y - rint(y)
+    return y - select(absolute(off) <= 4e-16 * absolute(y), floor(off * 2.0**52) * 2.0**-52, 0.0)
 
 
 def logaddexp(a: Any, b: Any) -> Any:
@@ -344,7 +373,7 @@ for _name, _rule in UNARY.items():  # NumPy asks the elements of a plain object 
 for _name in ("arctan2", "hypot", "fmod", "fmax", "fmin", "copysign", "heaviside", "logaddexp"):
     setattr(Scalar, _name, PAIR[_name])
 Scalar.__round__ = Scalar.round = _round  # type: ignore[attr-defined]
-Scalar.__trunc__ = trunc  # type: ignore[attr-defined]
+Scalar.__floor__, Scalar.__ceil__, Scalar.__trunc__ = floor, ceil, trunc  # type: ignore[attr-defined]
 Scalar.__divmod__ = _quotient_and_rest  # type: ignore[attr-defined,operator]
 Scalar.__rdivmod__ = _reflected_divmod  # type: ignore[attr-defined]
 _set_operator("mod", PAIR["remainder"])

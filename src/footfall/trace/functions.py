@@ -80,7 +80,10 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     if equal_nan:
         raise refusal("np.isclose(..., equal_nan=True) cannot be traced")
-    return np.abs(a - b) <= atol + rtol * np.abs(b)
+    near = np.abs(a - b) <= atol + rtol * np.abs(b)
+    if not has_scalars(b) and np.all(np.isfinite(plain_numbers(_asarray(b)))):
+        return near
+    return (near & np.isfinite(b)) | ((a <= b) & (a >= b))  # an infinity is close to itself alone
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ x+0, constants, signs). There is no global state: every trace owns one ``Graph``
 numbers: 0*x is 0 and x - x is 0 also where x turns out to be NaN, and the sign of a zero is not kept.
 
 What the operations mean, on every target: ``min`` and ``max`` give NaN if either operand is NaN; ``pow`` is for bases
->= 0 (``power`` below builds the rest); a quotient is a product with a shared reciprocal ``inv``.
+>= 0 (``power`` below builds the rest); a quotient is a product with a shared reciprocal ``inv``, and only one that is
+compared, rounded or looked up is a true division ``div``: 49 * (1 / 49) is less than 1.
 
 Two nodes are regions rather than operations. A *repeat* is a loop with carried values; its body lives in the same
 graph and refers to the loop's parameters. Whatever in the body does not depend on a parameter is therefore outside the
@@ -31,6 +32,7 @@ Node = int
 BOOLEAN_OPS = frozenset({"lt", "le", "and", "or", "not"})
 LEAF_OPS = frozenset({"const", "input", "param", "counter"})
 COMMUTATIVE_OPS = frozenset({"add", "mul", "and", "or"})
+_PASSING = frozenset({"add", "sub", "mul", "neg", "abs", "min", "max"})  # a rounding error goes through them
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Graph:
     regions: list[Region] = field(default_factory=list)
     tables: list[np.ndarray] = field(default_factory=list)
     _ids: dict[tuple, Node] = field(default_factory=dict)
+    _literal: dict[Node, tuple] = field(default_factory=dict)  # nodes that stand for a quotient: as it was written
     _table_ids: dict[tuple, int] = field(default_factory=dict)
 
     # -- leaves ---------------------------------------------------------------------------------------------------
@@ -146,7 +149,7 @@ class Graph:
             for factor, rest in (n[1:], n[:0:-1]):
                 known = self.value(factor)
                 if known is not None:
-                    return self.mul(self.const(-known), rest)
+                    return self._written(self.mul(self.const(-known), rest), ("neg", a), a)
         return self.node("neg", a)
 
     def mul(self, a: Node, b: Node) -> Node:
@@ -167,7 +170,7 @@ class Graph:
                 for factor, rest in (inner[1:], inner[:0:-1]):
                     known = self.value(factor)
                     if known is not None and safe_scale(x * known):
-                        return self.mul(self.const(x * known), rest)
+                        return self._written(self.mul(self.const(x * known), rest), ("mul", a, b), b)
         if self.op(a) == "neg":
             return self.neg(self.mul(self.nodes[a][1], b))
         if self.op(b) == "neg":
@@ -188,7 +191,32 @@ class Graph:
 
     def div(self, a: Node, b: Node) -> Node:
         """a times the reciprocal of b: a reciprocal is shared by every quotient with the same divisor."""
-        return self.mul(a, self.inv(b))
+        if self.op(a) == "neg":
+            return self.neg(self.div(self.nodes[a][1], b))
+        if self.op(b) == "neg":
+            return self.neg(self.div(a, self.nodes[b][1]))
+        return self._written(self.mul(a, self.inv(b)), ("div", a, b))
+
+    def quotient(self, a: Node, b: Node) -> Node:
+        """a / b, rounded once."""
+        x, y = self.value(a), self.value(b)
+        return self.const(x / y) if x is not None and y else self.node("div", a, b)
+
+    def _written(self, node: Node, literal: tuple, quotient: Node | None = None) -> Node:
+        """The node, known to have been written so; of a node made from a ``quotient`` only if that is one still."""
+        if (quotient is None or quotient in self._literal) and self.op(node) == "mul" and max(literal[1:]) < node:
+            self._literal.setdefault(node, literal)
+        return node
+
+    def decide_by(self, a: Node, depth: int = 3) -> Node:
+        """The same node; quotients in it are divided truly from now on, wherever they are read, for it decides."""
+        literal = self._literal.pop(a, None)
+        if literal is not None:
+            self.nodes[a] = literal
+        if depth and self.op(a) in _PASSING:
+            for x in self.operands(a):
+                self.decide_by(x, depth - 1)
+        return a
 
     # -- functions ------------------------------------------------------------------------------------------------
     def unary(self, op: str, a: Node) -> Node:
@@ -238,6 +266,9 @@ class Graph:
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.truth(x < y if op == "lt" else x <= y)
+        for one, bound in ((a, y), (b, x)):
+            if bound != 0 or self.op(one) not in ("mul", "neg", "abs"):  # the sign of a product is right in any case
+                self.decide_by(one)
         return self.truth(False) if a == b and op == "lt" else self.node(op, a, b)  # NaN <= NaN does not hold
 
     def truth(self, flag: bool) -> Node:
@@ -295,7 +326,7 @@ class Graph:
         if any(map(math.isnan, places)):
             return self.const(math.nan)
         if len(places) < len(position):
-            return self.node(*start, *position)
+            return self.node(*start, *map(self.decide_by, position))
         at = [int(np.clip(np.floor(p), 0, n - 1)) for p, n in zip(places, shape)]
         return known(int(np.ravel_multi_index(at, shape)))
 

@@ -146,6 +146,7 @@ class interpreted:
 _Step = tuple[int, Callable[..., float], tuple[int, ...]]
 _FLOAT_RULES: dict[str, Callable[..., float]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "inv": lambda a: 1.0 / a,
+    "div": operator.truediv,
     "fma": lambda a, b, c: a * b + c, "fms": lambda a, b, c: a * b - c, "fnma": lambda a, b, c: c - a * b,
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "atan2": math.atan2, "abs": abs,
 }  # fmt: skip

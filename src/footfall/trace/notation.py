@@ -189,6 +189,8 @@ class _Steps:
             return self.style.product.format(self._inside(a[0], 1), self._inside(a[1], 2)), 1
         if n[0] == "inv":
             return self.style.quotient.format(self.style.number(1.0), self._inside(a[0], 2)), 1
+        if n[0] == "div":
+            return self.style.quotient.format(self._inside(a[0], 1), self._inside(a[1], 2)), 1
         if n[0] in self.style.functions:
             return self.style.functions[n[0]].format(*(self.text(x) for x in a)), 2
         raise InputError(f"a function with '{n[0]}' cannot be written down")

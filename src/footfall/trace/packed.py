@@ -18,7 +18,7 @@ from .program import Loop, Operation, Program, Statement, all_loops, walk, witho
 SMALLEST = 64  # operations; packing less is not worth the search
 WORTH = 0.9  # of the work may be left at most
 ENOUGH = 0.6  # where no more than this is left, no other number of lanes is tried
-_COSTS = {"sin": 25, "cos": 25, "exp": 25, "log": 30, "pow": 60, "atan2": 40, "inv": 4, "sqrt": 4, "join": 3}
+_COSTS = {"sin": 25, "cos": 25, "exp": 25, "log": 30, "pow": 60, "atan2": 40, "inv": 4, "div": 4, "sqrt": 4, "join": 3}
 _FREE = frozenset({"const", "input", "item"})
 _PULLED = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})
 _DEEPEST = 3  # so many operations of the base are done again in four lanes rather than joined from their numbers

@@ -48,12 +48,6 @@ class Scalar:
     def __invert__(self) -> "Scalar":
         return Scalar(self.graph, self.graph.logical_not(truth_of(self.graph, self)))
 
-    def __floor__(self) -> "Scalar":
-        return unary("floor", self)
-
-    def __ceil__(self) -> "Scalar":
-        return -unary("floor", -self)
-
     def conjugate(self) -> "Scalar":
         return self
 
