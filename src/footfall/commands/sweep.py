@@ -31,6 +31,10 @@ def command(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Resume, and do failed items again.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the study; out/NAME unless given.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Local processes; one a core unless given.")] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option("--allow-code", help="The study's own function may run: it is code. Remembered for --resume."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a parameter study: every point of its grid and samples, to a NetCDF table and a plot.
@@ -43,7 +47,7 @@ def command(
     with progress(f"sweep {study.stem}") as report_progress:
         outcome = sweep.run(
             study, out, resume=resume, retry_failed=retry_failed, cluster=cluster, workers=workers,
-            progress=report_progress,
+            progress=report_progress, allow_code=allow_code,
         )  # fmt: skip
     if outcome.dropped:
         note(f"{outcome.dropped} lines of the journal could not be read; their items were done again")
