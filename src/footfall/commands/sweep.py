@@ -83,6 +83,7 @@ def _words(own: dict[str, Any]) -> str:
 
 def _print(outcome: Outcome) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     results = [(item, outcome.entries[item.digest]) for item in outcome.items]
     columns = _columns([entry["result"] for _, entry in results])
@@ -95,7 +96,7 @@ def _print(outcome: Outcome) -> None:
         for item, entry in results:
             own = [_shown(item.parameters[name]) for name in outcome.study.varying]
             cells = [_shown(entry["result"].get(name)) for name in columns]
-            table.add_row(*own, *cells, "" if entry["status"] == "done" else "[bold red]failed[/]")
+            table.add_row(*own, *cells, "" if entry["status"] == "done" else Text("failed", "bold red"))
     else:
         table = Table(title=f"study {outcome.study.name}: {len(results)} items", title_justify="left")
         table.add_column("column")
