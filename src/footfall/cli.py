@@ -1,7 +1,7 @@
 """The command line: ``footfall robots | verify | export | ...``. Each command has its own file in ``commands``.
 
 Exit status: 0 done and all checks hold, 1 a check failed, 2 bad usage or input (one line on standard error says what),
-130 Ctrl-C. Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+130 Ctrl-C, 143 SIGTERM. Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from footfall.commands import (
     video,
     view,
 )
-from footfall.errors import FootfallError
+from footfall.errors import FootfallError, printable
 
 app = typer.Typer(
     name="footfall",
@@ -39,7 +39,7 @@ app = typer.Typer(
 for _module in (demo, robots, verify, simulate, compare, reproduce, bench, sweep, view, video, export, recover):
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of click, which typer carries inside
 
 
@@ -77,6 +77,10 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         return _said("interrupted", _INTERRUPTED)
+    except SystemExit as end:
+        if end.code != _TERMINATED:
+            raise
+        return _said("told to end", _TERMINATED)
     except _UsageError as error:
         return _usage(error)
     except BrokenPipeError:  # the reader of a pipe has had enough
@@ -107,7 +111,7 @@ def _usage(error: Exception) -> int:
 
 def _said(text: str, status: int) -> int:
     """One line on standard error, whatever line breaks an exception's text has."""
-    typer.echo(f"footfall: {' '.join(text.split())}", err=True)
+    typer.echo(f"footfall: {printable(' '.join(text.split()))}", err=True)
     return status
 
 

@@ -37,6 +37,11 @@ class TraceMismatch(TraceError):
     """A trace is not the function it was made from: hidden state, random numbers, a branch on a value."""
 
 
+def printable(text: str) -> str:
+    """A text without what a terminal would obey: escapes, bells, reversed writing. Lines and tabs stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
 def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose") -> InputError:
     """The error for a name that is not there; lists the known ones and offers the nearest."""
     names = [str(k) for k in known]

@@ -46,7 +46,7 @@ def lines(study: Path) -> list[str]:
     file = study.parent / "out" / "journal.jsonl"
     text = file.read_text() if file.exists() else ""
     whole = text[: text.rfind("\n") + 1].splitlines()[1:]
-    return [json.loads(line)["item"] for line in whole]
+    return [json.loads(line)["item"] for line in whole if not line.startswith('{"allow_code"')]
 
 
 def until(what: Callable[[], bool], seconds: float = 300.0) -> None:
@@ -93,7 +93,7 @@ def check_nothing_is_lost_or_repeated(folder: Path, *options: str) -> None:
     """
     study = write_study(folder, ITEMS, 0.1)
     (folder / "gate").write_text(str(GATES[0]))
-    sweeping = start(study, *options)
+    sweeping = start(study, *options, "--allow-code")
     seen: dict[int, int] = {}
     until(lambda: len(lines(study)) >= 3 and bool(seen.update(running(study, 0.05)) or seen))
     at_first_death = traces(study, finished(study))
@@ -134,7 +134,7 @@ def test_a_local_study_survives_kill_9_of_a_worker_and_of_itself(tmp_path: Path)
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_workers_end_with_the_sweep_in_the_middle_of_an_item(tmp_path: Path) -> None:
     study = write_study(tmp_path, 2, 60.0)
-    process = start(study, "--workers", "2")
+    process = start(study, "--workers", "2", "--allow-code")
     until(lambda: len(running(study)) == 2)
     process.kill()
     process.wait()
@@ -152,7 +152,7 @@ def test_a_dask_study_survives_kill_9_of_a_worker_and_of_itself(tmp_path: Path) 
 
 def deadly(tmp_path: Path, **options: object) -> Outcome:
     study = sweep.parse_study('function = "sweep_items:picky"\n[grid]\nk = [0, 1, 2, 3, 4]', HERE)
-    return sweep.run(study, tmp_path / "out", **options)  # type: ignore[arg-type]
+    return sweep.run(study, tmp_path / "out", allow_code=True, **options)  # type: ignore[arg-type]
 
 
 def check_only_the_deadly_item_fails(outcome: Outcome) -> None:

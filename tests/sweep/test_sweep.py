@@ -59,7 +59,7 @@ def test_a_study_of_simulations_has_named_dimensions_units_and_the_numbers_of_si
 
 def test_results_of_a_function_fill_the_table_and_a_bigger_study_reuses_them(tmp_path):
     small = study_of_traces(tmp_path / "traces", "k = [1, 2]")
-    outcome = sweep.run(small, tmp_path / "out", workers=1)
+    outcome = sweep.run(small, tmp_path / "out", workers=1, allow_code=True)
     table = outcome.load()
     assert table["square"].values.tolist() == [1, 4]
     assert table["square"].attrs["units"] == "m²"
@@ -67,12 +67,12 @@ def test_results_of_a_function_fill_the_table_and_a_bigger_study_reuses_them(tmp
     assert table["even"].values.tolist() == [False, True]
     large = study_of_traces(tmp_path / "traces", "k = [1, 2, 3]")
     with pytest.raises(InputError, match=r"holds 2 finished items of the study 'traces'.*--resume"):
-        sweep.run(large, tmp_path / "out", workers=1)
+        sweep.run(large, tmp_path / "out", workers=1, allow_code=True)
     assert sweep.run(large, tmp_path / "out", workers=1, resume=True).load()["square"].values.tolist() == [1, 4, 9]
     assert [(tmp_path / "traces" / f"{k}.log").read_text().count("end") for k in (1, 2, 3)] == [1, 1, 1]
     other = sweep.parse_study('name = "other"\nfunction = "sweep_items:picky"\n[grid]\nk = [1]', HERE)
     with pytest.raises(InputError, match="holds another study, 'traces'"):
-        sweep.run(other, tmp_path / "out", resume=True)
+        sweep.run(other, tmp_path / "out", resume=True, allow_code=True)
     with Path(tmp_path / "out" / "journal.jsonl").open("ab") as journal:
         import fcntl
 
@@ -92,7 +92,7 @@ def test_failures_are_recorded_and_tried_again_only_when_asked(tmp_path, capsys)
         "    return k / 2\n"
     )
     options = ["sweep", str(file), "--out", str(tmp_path / "out"), "--workers", "1"]
-    assert command([*options, "--json"]) == 1
+    assert command([*options, "--json", "--allow-code"]) == 1
     said = capsys.readouterr()
     assert "failed: k = 2: RuntimeError: broken" in said.err
     assert json.loads(said.out)["failures"] == [{"parameters": {"k": 2}, "message": "RuntimeError: broken"}]
@@ -178,7 +178,7 @@ def test_a_cluster_that_is_not_there_is_silent_or_empty_is_one_sentence(tmp_path
 
     def refused(address: str, words: str) -> None:
         with pytest.raises(FootfallError, match=words):
-            sweep.run(study, tmp_path / "out", cluster=address, patience=0.5)
+            sweep.run(study, tmp_path / "out", cluster=address, patience=0.5, allow_code=True)
 
     refused("localhost", "looks like tcp://host:8786")
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls and never says a word
@@ -188,7 +188,7 @@ def test_a_cluster_that_is_not_there_is_silent_or_empty_is_one_sentence(tmp_path
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster:
         refused(cluster.scheduler_address, "has no workers")
-    assert sweep.run(study, tmp_path / "out", workers=1).done == 1
+    assert sweep.run(study, tmp_path / "out", workers=1, allow_code=True).done == 1
 
 
 def test_no_workers_is_refused(tmp_path):

@@ -131,8 +131,8 @@ def test_the_least_recently_used_go_first(tmp_path):
     store = Cache(tmp_path, limit=2500)
     for k, age in (("a", 300), ("b", 200), ("c", 100)):
         store.put(k, bytes(600), {})
-        os.utime(store.path(k), (1e9 - age, 1e9 - age))
-    os.utime(store.path("a"), (1e9 - 50, 1e9 - 50))
+        os.utime(tmp_path / (k + SUFFIX), (1e9 - age, 1e9 - age))
+    os.utime(tmp_path / ("a" + SUFFIX), (1e9 - 50, 1e9 - 50))
     store.put("d", bytes(1000), {})
     assert [p.stem for p in entries(tmp_path)] == ["a", "c", "d"]
 

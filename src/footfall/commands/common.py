@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footfall.commands import completing
+from footfall.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,7 +67,12 @@ def load_recording(path: str, model: str | None = None) -> Recording:
 
 def note(text: str) -> None:
     """One line on standard error."""
-    typer.echo(f"footfall: {' '.join(text.split())}", err=True)
+    typer.echo(f"footfall: {printable(' '.join(text.split()))}", err=True)
+
+
+def tell(text: str) -> None:
+    """A line on standard output."""
+    typer.echo(printable(text))
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -76,9 +82,9 @@ def print_json(value: dict[str, Any]) -> None:
 
 def console() -> Console:
     """For tables: as wide as the terminal, and wide enough where there is none."""
-    from rich.console import Console
+    from footfall.commands.plain_console import PlainConsole
 
-    return Console() if sys.stdout.isatty() else Console(width=140)
+    return PlainConsole() if sys.stdout.isatty() else PlainConsole(width=140)
 
 
 @contextmanager
@@ -116,10 +122,17 @@ class _Bar(_Lines):
 
             self.bar = Progress(console=Console(stderr=True), transient=True)
             self.bar.start()
-            self.task = self.bar.add_task(self.title)
+            self.task = self.bar.add_task("")
         if self.bar is not None:
-            self.bar.update(self.task, description=f"{self.title}: {what}", completed=done, total=of)
+            self.bar.update(self.task, description=_marked_down(f"{self.title}: {what}"), completed=done, total=of)
 
     def close(self) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+def _marked_down(text: str) -> str:
+    """A text that a rich progress bar, which reads markup, shows as it is."""
+    from rich.markup import escape
+
+    return escape(printable(text))

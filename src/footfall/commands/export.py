@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, print_json
+from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, print_json, tell
 
 if TYPE_CHECKING:
     from footfall.robot.description import Robot
@@ -49,7 +49,7 @@ def command(
         print_json({"files": [str(file) for file in files]})
     else:
         for file in files:
-            typer.echo(str(file))
+            tell(str(file))
 
 
 def _write_c(robot: Robot, part: str, name: str, folder: Path) -> list[Path]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from footfall.commands.common import JsonOption, examples, print_json
+from footfall.commands.common import JsonOption, examples, print_json, tell
 
 NAME = "recover"
 EXAMPLES = examples("footfall recover trot.mcap", "footfall recover trot.mcap --out saved.mcap --json")
@@ -25,4 +25,4 @@ def command(
     if as_json:
         print_json({"messages": saved.messages, "lost_bytes": saved.lost_bytes, "out": str(saved.out)})
     else:
-        typer.echo(f"{saved.messages} messages saved, {saved.lost_bytes} bytes lost: {saved.out}")
+        tell(f"{saved.messages} messages saved, {saved.lost_bytes} bytes lost: {saved.out}")

@@ -80,6 +80,7 @@ def show(outcomes: list[Outcome], written: Written) -> None:
 
 def claims_table(outcome: Outcome) -> Any:
     from rich.table import Table
+    from rich.text import Text
 
     from footfall.experiments.claims import shown
 
@@ -91,7 +92,7 @@ def claims_table(outcome: Outcome) -> Any:
     table.add_column("unit")
     table.add_column("verdict")
     for claim in outcome.claims:
-        verdict = f"[{colors[claim.verdict]}]{claim.verdict.replace('_', ' ')}[/]"
+        verdict = Text(claim.verdict.replace("_", " "), colors[claim.verdict])
         table.add_row(claim.claim, shown(claim.printed), shown(claim.measured), claim.unit, verdict)
     return table
 

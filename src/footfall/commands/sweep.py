@@ -31,6 +31,10 @@ def command(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Resume, and do failed items again.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the study; out/NAME unless given.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Local processes; one a core unless given.")] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option("--allow-code", help="The study's own function may run: it is code. Remembered for --resume."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a parameter study: every point of its grid and samples, to a NetCDF table and a plot.
@@ -43,7 +47,7 @@ def command(
     with progress(f"sweep {study.stem}") as report_progress:
         outcome = sweep.run(
             study, out, resume=resume, retry_failed=retry_failed, cluster=cluster, workers=workers,
-            progress=report_progress,
+            progress=report_progress, allow_code=allow_code,
         )  # fmt: skip
     if outcome.dropped:
         note(f"{outcome.dropped} lines of the journal could not be read; their items were done again")
@@ -79,6 +83,7 @@ def _words(own: dict[str, Any]) -> str:
 
 def _print(outcome: Outcome) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     results = [(item, outcome.entries[item.digest]) for item in outcome.items]
     columns = _columns([entry["result"] for _, entry in results])
@@ -91,7 +96,7 @@ def _print(outcome: Outcome) -> None:
         for item, entry in results:
             own = [_shown(item.parameters[name]) for name in outcome.study.varying]
             cells = [_shown(entry["result"].get(name)) for name in columns]
-            table.add_row(*own, *cells, "" if entry["status"] == "done" else "[bold red]failed[/]")
+            table.add_row(*own, *cells, "" if entry["status"] == "done" else Text("failed", "bold red"))
     else:
         table = Table(title=f"study {outcome.study.name}: {len(results)} items", title_justify="left")
         table.add_column("column")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from footfall.commands.common import JsonOption, ModelOption, examples, load_recording, print_json, progress
+from footfall.commands.common import JsonOption, ModelOption, examples, load_recording, print_json, progress, tell
 
 NAME = "video"
 EXAMPLES = examples(
@@ -46,4 +46,4 @@ def command(
     if as_json:
         print_json({"video": str(file), "bytes": file.stat().st_size})
     else:
-        typer.echo(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
+        tell(f"{file}: {file.stat().st_size / 1e6:.2f} MB")

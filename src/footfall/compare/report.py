@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 NOT_FINITE = 1e300  # stands for an error that is no number: JSON has no infinity
 
@@ -89,7 +90,7 @@ class Report:
             table.add_row(
                 check.quantity.replace("_", " "), check.left, check.right, _shown(check.max_rel_error),
                 _shown(check.median_rel_error), f"{check.tolerance:.0e}",
-                "[green]holds[/]" if check.passed else f"[bold red]FAILS[/] {check.note}".rstrip(),
+                _verdict(check),
             )  # fmt: skip
         return table
 
@@ -115,6 +116,12 @@ class Report:
             f"{self.robot}: {len(self.checks)} checks on {self.samples} states, {verdict}; worst is {worst.quantity}"
             f" ({worst.left}, {worst.right}) at {_shown(worst.max_rel_error)}"
         )
+
+
+def _verdict(check: Check) -> Text:
+    from rich.text import Text
+
+    return Text("holds", "green") if check.passed else Text.assemble(("FAILS", "bold red"), f" {check.note}".rstrip())
 
 
 def _shown(error: float) -> str:

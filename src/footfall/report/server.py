@@ -1,8 +1,8 @@
-"""A viser server that trusts nobody: loopback, known Host and Origin only, a token elsewhere, a pulse for every link.
+"""A viser server that trusts nobody: loopback, known Host and Origin only, a token, a pulse for every link.
 
 Viser itself binds every address, takes any Origin and walks on to the next port when one is taken. All of that is
 decided where it calls ``websockets``: we hand that call a socket of our own, a check of every request, and a watch over
-every connection.
+every connection and every message.
 """
 
 from __future__ import annotations
@@ -24,18 +24,22 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from footfall.errors import FootfallError, InputError
+from footfall.report.admitted import MOST_A_SECOND, admitted
 from footfall.report.stage import viser
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PULSE = 0.1  # [s] between questions whether a browser is still there
 SILENCE = 0.42  # [s] without an answer: the browser is lost, and known to be within half a second
-COOKIE = "footfall_token"
+_COOKIE = "footfall_token"
 _JUNK = (AssertionError, ValueError, TypeError, KeyError, AttributeError)  # what viser makes of a forged message
 _MOST_BYTES = 4 << 20  # of one message from a browser: nothing that we ask for is larger
 _starting = threading.Lock()
-_POLICY = (
-    "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' data: blob:; connect-src 'self' data: blob:;"
-    " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+# viser's page makes its own script from what it unpacks; this is where that script is given our mark
+_MAKES_SCRIPT = b'const e=document.createElement("script");e.type="module";'
+_POLICY = (  # eval is what the bindings of viser's WebAssembly are made with
+    "default-src 'none'; script-src {scripts} 'unsafe-eval'; worker-src blob: data:; style-src 'unsafe-inline';"
+    " img-src 'self' data: blob:; font-src 'self' data:; media-src data: blob:; connect-src 'self' data: blob:;"
+    " frame-src 'none'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -53,7 +57,9 @@ class Server:
     def __init__(self, host: str = "127.0.0.1", port: int = 0, closed: bool = False) -> None:
         self.socket = _bound(host, port)
         self.host, self.port, self.closed = host, int(self.socket.getsockname()[1]), closed
-        self.token = "" if host in LOOPBACK else secrets.token_urlsafe(18)
+        self.here = host in LOOPBACK  # for this machine alone
+        self.token = secrets.token_urlsafe(18)
+        self.cookie = f"{_COOKIE}_{self.port}"  # cookies know no ports: two pages of one machine must not share one
         self.heard: dict[Any, float] = {}  # connection -> when it last answered
         self.script = ""  # of our own, in the page
         self.links: dict[str, Callable[[], Link]] = {}  # by protocol: links of our own beside viser's
@@ -68,7 +74,7 @@ class Server:
         """What a browser on this machine opens."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         name = "127.0.0.1" if self.host in ("0.0.0.0", "") else name
-        return f"http://{name}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+        return f"http://{name}:{self.port}/" + f"?token={self.token}"
 
     def silence(self, client_id: int) -> float:
         """How long a browser has not answered [s]; infinite for one that is gone."""
@@ -93,12 +99,12 @@ class Server:
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         if len(hosts) != 1 or len(origins) > 1:
             return "one Host, and at most one Origin"
-        if not self.token and hosts[0].lower() not in self._names():
+        if self.here and hosts[0].lower() not in self._names():
             return "foreign Host"
         upgrade = headers.get("Upgrade", "").lower() == "websocket"
         if (upgrade or origins) and (not origins or origins[0].lower() not in self._origins(hosts[0])):
             return "foreign Origin"
-        if self.token and not self._knows_token(request, upgrade):
+        if not self._knows_token(request, upgrade):
             return "this address needs its token: open the one that footfall printed"
         known = {f"viser-v{viser().__version__}", *self.links}
         if upgrade and not known & {word.strip() for word in headers.get("Sec-WebSocket-Protocol", "").split(",")}:
@@ -110,15 +116,16 @@ class Server:
         return {f"{name}:{self.port}" for name in own} | ({*own} if self.port == 80 else set())
 
     def _origins(self, host: str) -> set[str]:
-        return {f"http://{name}" for name in ({host.lower()} if self.token else self._names())}
+        return {f"http://{name}" for name in (self._names() if self.here else {host.lower()})}
 
     def _knows_token(self, request: Any, upgrade: bool) -> bool:
         given = [part.strip().partition("=") for part in request.headers.get("Cookie", "").split(";")]
-        tokens = [value for name, _, value in given if name == COOKIE]
+        tokens = [value for name, _, value in given if name == self.cookie]
         if not upgrade:
             _, _, query = request.path.partition("?")
             tokens += [part[6:] for part in query.split("&") if part.startswith("token=")]
-        return any(hmac.compare_digest(token.encode(), self.token.encode()) for token in tokens)
+        own = self.token.encode()
+        return any(hmac.compare_digest(token.encode(errors="backslashreplace"), own) for token in tokens)
 
     async def watch(self, handler: Any, connection: Any) -> None:
         """Run viser's handler, and ask the browser again and again whether it is there."""
@@ -128,12 +135,32 @@ class Server:
             if connection.subprotocol in self.links:
                 await self._listen(connection)
             else:
+                connection.recv = self._admitting(connection.recv)
                 await handler(connection)
         except _JUNK:
             await connection.close(1003, "not understood")  # junk costs the sender its own connection, nobody else's
         finally:
             pulse.cancel()
             self.heard.pop(connection, None)
+
+    def _admitting(self, receive: Callable[[], Any]) -> Callable[[], Any]:
+        """``receive`` with all dropped that the page never says; who says too much waits."""
+        since, count = time.monotonic(), 0
+
+        async def recv() -> bytes:
+            nonlocal since, count
+            while True:
+                raw = await receive()
+                count += 1
+                if count > MOST_A_SECOND:
+                    await asyncio.sleep(max(0.0, since + 1.0 - time.monotonic()))
+                if time.monotonic() - since >= 1.0:
+                    since, count = time.monotonic(), 0
+                message = admitted(raw, self.viser.gui)
+                if message is not None:
+                    return message
+
+        return recv
 
     async def _listen(self, connection: Any) -> None:
         """Hand on what comes over a link of our own until it ends."""
@@ -147,10 +174,12 @@ class Server:
         finally:
             link.end()
 
-    def with_script(self, page: bytes) -> bytes:
-        """Viser's page under our name, with our script."""
+    def with_script(self, page: bytes, mark: str) -> bytes:
+        """Viser's page under our name, with our script; every script in it bears the mark."""
         page = page.replace(b"<title>Viser</title>", b"<title>footfall</title>", 1)
-        return page.replace(b"<head>", b"<head><script>" + self.script.encode() + b"</script>", 1)
+        page = page.replace(_MAKES_SCRIPT, _MAKES_SCRIPT + f'e.nonce="{mark}";'.encode(), 1)
+        page = page.replace(b"<script", f'<script nonce="{mark}"'.encode())
+        return page.replace(b"<head>", f'<head><script nonce="{mark}">{self.script}</script>'.encode(), 1)
 
     async def _pulse(self, connection: Any) -> None:
         with contextlib.suppress(Exception):
@@ -181,14 +210,14 @@ def _guarded(server: Server) -> Iterator[None]:
                 return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, body)
             response = process_request(connection, request)
             if response is not None:
+                mark = secrets.token_urlsafe(18)  # another every time: no text that was sent before can bear it
                 if "text/html" in response.headers.get("Content-Type", ""):
-                    _rewrite(response, server.with_script)
-                response.headers["Content-Security-Policy"] = _POLICY
+                    _rewrite(response, functools.partial(server.with_script, mark=mark))
+                response.headers["Content-Security-Policy"] = _POLICY.format(scripts=f"'nonce-{mark}'")
                 response.headers["X-Content-Type-Options"] = "nosniff"
                 response.headers["Referrer-Policy"] = "no-referrer"
-                if server.token:
-                    cookie = f"{COOKIE}={server.token}; HttpOnly; SameSite=Strict; Path=/"
-                    response.headers["Set-Cookie"] = cookie
+                cookie = f"{server.cookie}={server.token}; HttpOnly; SameSite=Strict; Path=/"
+                response.headers["Set-Cookie"] = cookie
             return response
 
         options |= {"process_request": check, "sock": server.socket, "logger": quiet, "max_size": _MOST_BYTES}

@@ -96,7 +96,9 @@ class Robot:
                     f"an actuator drives the unknown joint '{actuator.joint}': moving are {_list(tree.joint_names)}"
                 )
         poses = {
-            k: Pose(array_of(p.joints, (self.nj,), f"pose '{k}'"), number(p.height, f"height of pose '{k}'"))
+            name_of(k, "a pose"): Pose(
+                array_of(p.joints, (self.nj,), f"pose '{k}'"), number(p.height, f"height of pose '{k}'")
+            )
             for k, p in self.poses.items()
         }
         object.__setattr__(self, "poses", poses)

@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from footfall.errors import ModelError
+from footfall.errors import ModelError, printable
 
 MOST_BYTES = 10_000_000
 MOST_DEPTH = 100
@@ -33,7 +33,7 @@ class ModelWarning(UserWarning):
 
 def shown(value: object) -> str:
     """A culprit for a message: quoted, on one line, not too long."""
-    text = " ".join(str(value).split())
+    text = printable(" ".join(str(value).split()))
     return f"'{text[:_SHOWN]}...'" if len(text) > _SHOWN else f"'{text}'"
 
 

@@ -30,6 +30,7 @@ from footfall.robot.guard import (
     read_bytes,
     shown,
 )
+from footfall.robot.mjcf_words import check_words
 
 _MOST_INCLUDES = 50
 _GRAVITY = (0.0, 0.0, -9.81)  # [m/s²] that runs have unless they say otherwise
@@ -132,6 +133,7 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     for section in root:
         if section.tag in _INSIDE["mujoco"]:
             result.root.append(_passed(section))
+    check_words(result.root, where)
     _Geoms(root, result, assets).replace()
     _name_all(result)
     return result

@@ -17,6 +17,8 @@ from footfall.errors import ModelError
 from footfall.spatial.rotation import is_rotation, snapped
 
 JOINT_KINDS = ("revolute", "prismatic", "fixed")
+MOST_NAME = 200
+NOT_IN_NAMES = '<>"`'
 _TRIANGLE_SLACK = 1e-6  # tensors in model files are rounded
 
 
@@ -48,8 +50,17 @@ def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf
 
 
 def name_of(value: Any, what: str) -> str:
+    """A name that may stand on a page, in a table and in a message: printable, short, and no markup.
+
+    Every robot passes here, from a file, a recording or Python.
+    """
     if not isinstance(value, str) or not value.strip():
         raise ModelError(f"{what} needs a name, got {value!r}")
+    if len(value) > MOST_NAME:
+        raise ModelError(f"the name of {what} is longer than {MOST_NAME} characters: {value[:40]!r}...")
+    odd = next((c for c in value if c in NOT_IN_NAMES or not c.isprintable()), None)
+    if odd is not None:
+        raise ModelError(f"the name {value!r} of {what} holds {odd!r}: names are printable, without {NOT_IN_NAMES}")
     return value
 
 

@@ -20,7 +20,7 @@ from numpy import ndarray
 from footfall.errors import FootfallError, InputError
 from footfall.robot.description import Robot
 from footfall.robot.json_form import robot_to_json
-from footfall.simulate import mcap_file
+from footfall.simulate import mcap_file, termination
 from footfall.simulate.columns import checked, unit_of
 
 FORMAT = "1"
@@ -108,6 +108,7 @@ class RecordingWriter:
                 opened.abandon()
             raise RecordingError(f"cannot write the recording {self.path}: {_why(error)}") from error
         self._flushed = time.monotonic()
+        termination.opened(self)
 
     def append(self, columns: Mapping[str, Any], events: Iterable[Event] = ()) -> None:
         """Add rows: arrays with a leading time axis, the same columns every time; and events, or events alone."""
@@ -150,6 +151,7 @@ class RecordingWriter:
         except OSError as error:
             self._fail(error)
         else:
+            termination.closed(self)
             if given_up:
                 raise RecordingError(
                     f"cannot write all of the recording {self.path}: the disk is full; the end of the run is missing"
@@ -211,6 +213,7 @@ class RecordingWriter:
     def _fail(self, error: OSError) -> None:
         """Finish the file with what fits, and say so."""
         self.closed = True
+        termination.closed(self)
         self.meta.setdefault("interrupted", _why(error))
         kept = "what was written before is kept in it"
         try:
@@ -223,18 +226,20 @@ class RecordingWriter:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Holds Ctrl-C back until the file and what we know about it agree again."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+    """Holds Ctrl-C and SIGTERM back until the file and what we know about it agree again."""
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    came: list[int] = []
+    held = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not None]
+    before = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in held}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         if came:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.Signals(came[0]))
 
 
 def _why(error: OSError) -> str:

@@ -18,7 +18,7 @@ from footfall.simulate.summary import UNITS as RUN_UNITS
 from footfall.simulate.summary import summary
 from footfall.sweep.parameters import planned
 from footfall.sweep.shared import Numbers, share
-from footfall.sweep.study import SIMULATE, Study
+from footfall.sweep.study import OURS, SIMULATE, Study
 
 DONE, FAILED = "done", "failed"
 _INPUTS = ("robot", "gait", "controller", "contact", "ground", "recording")  # in a run's summary, but not of its making
@@ -65,9 +65,9 @@ def _simulated(
 
 # -- functions of one's own --------------------------------------------------------------------------------------------
 def found_function(name: str, folder: Path) -> Callable[..., Any]:
-    """The function that ``module:name`` names; modules beside the study are found too."""
+    """The function that ``module:name`` names; modules beside the study are found too, unless it is footfall's own."""
     module_name, _, key = name.partition(":")
-    if str(folder) not in sys.path:
+    if name not in OURS and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
         module = importlib.import_module(module_name)

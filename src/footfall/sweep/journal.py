@@ -1,7 +1,8 @@
 """The journal of a study: one line of JSON for every finished item, on the disk before the next one counts.
 
 A process may die at any moment. A line that was not written whole is dropped when the journal is opened again, and its
-item is done again; every whole line is kept for ever. A retried item has two lines, of which the last counts.
+item is done again; every whole line is kept for ever. A retried item has two lines, of which the last counts. That the
+code of a study may run is a line too, so that whoever goes on with it need not say so again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from footfall.errors import FootfallError, InputError
 
 FILE = "journal.jsonl"
 _FORMAT = 1
+_CODE = "allow_code"
 
 
 class Journal:
@@ -27,7 +29,7 @@ class Journal:
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         try:
             self._lock()
-            self.header, self.entries, self.dropped = self._read()
+            self.header, self.entries, self.allowed, self.dropped = self._read()
             if self.header is None:
                 self.header = {"footfall_sweep": _FORMAT, "study": name, "versions": versions}
                 self._write(self.header)
@@ -58,14 +60,14 @@ class Journal:
         except OSError:
             return  # a file system without locks
 
-    def _read(self) -> tuple[dict[str, Any] | None, dict[str, dict[str, Any]], int]:
-        """(header, entries, lines dropped); cuts off a line that was not written whole."""
+    def _read(self) -> tuple[dict[str, Any] | None, dict[str, dict[str, Any]], set[str], int]:
+        """(header, entries, functions that may run, lines dropped); cuts off a line that was not written whole."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             os.ftruncate(self._file, whole)
         os.lseek(self._file, 0, os.SEEK_END)
-        header, entries, dropped = None, {}, int(whole < len(data))
+        header, entries, allowed, dropped = None, {}, set(), int(whole < len(data))
         for number, line in enumerate(data[:whole].splitlines()):
             try:
                 entry = json.loads(line)
@@ -77,15 +79,23 @@ class Journal:
                 header = entry
             elif isinstance(entry, dict) and isinstance(entry.get("item"), str) and "status" in entry:
                 entries[entry["item"]] = entry
+            elif isinstance(entry, dict) and isinstance(entry.get(_CODE), str):
+                allowed.add(entry[_CODE])
             else:
                 dropped += 1
-        return header, entries, dropped
+        return header, entries, allowed, dropped
 
     def _write(self, entry: dict[str, Any]) -> None:
         data = json.dumps(entry, allow_nan=False).encode() + b"\n"
         while data:
             data = data[os.write(self._file, data) :]
         os.fsync(self._file)
+
+    def allow(self, function: str) -> None:
+        """Remember that a function may run."""
+        if function not in self.allowed:
+            self._write({_CODE: function})
+            self.allowed.add(function)
 
     def append(self, digest: str, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         """Keep the answer of an item: it is on the disk when this returns."""
@@ -95,6 +105,18 @@ class Journal:
 
     def close(self) -> None:
         os.close(self._file)
+
+
+def code_allowed(folder: Path) -> set[str]:
+    """Functions that the journal of a folder, if there is one, remembers as allowed; nothing is opened for writing."""
+    found = set()
+    with contextlib.suppress(OSError), open(folder / FILE, "rb") as file:
+        for line in file:
+            with contextlib.suppress(ValueError, RecursionError):
+                entry = json.loads(line) if _CODE.encode() in line else None
+                if isinstance(entry, dict) and set(entry) == {_CODE} and isinstance(entry[_CODE], str):
+                    found.add(entry[_CODE])
+    return found
 
 
 def _sync_folder(folder: Path) -> None:

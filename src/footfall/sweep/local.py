@@ -20,7 +20,7 @@ from footfall.sweep.item import FAILED
 from footfall.sweep.study import Item, Study
 
 TRIES = 3  # of an item whose worker dies
-_COMMAND = (sys.executable, "-m", "footfall.sweep.worker")
+_COMMAND = (sys.executable, "-P", "-m", "footfall.sweep.worker")
 Answer = tuple[Item, dict[str, Any]]
 
 

@@ -15,7 +15,7 @@ from footfall.sweep import plot as plots
 from footfall.sweep import table as tables
 from footfall.sweep.cluster import PATIENCE, Cluster
 from footfall.sweep.item import DONE, FAILED, check_names
-from footfall.sweep.journal import Journal
+from footfall.sweep.journal import Journal, code_allowed
 from footfall.sweep.local import Answer, run_local
 from footfall.sweep.study import Item, Study, read_study
 
@@ -67,25 +67,32 @@ class Outcome:
 def run(
     study: Study | str | Path, out: str | Path | None = None, *, resume: bool = False, retry_failed: bool = False,
     cluster: str | None = None, workers: int | None = None, patience: float = PATIENCE,
-    progress: Progress | None = None,
+    progress: Progress | None = None, allow_code: bool = False,
 ) -> Outcome:  # fmt: skip
     """Run every item of a study that is not finished, then write its table and its plot.
 
     out: folder, ``out/NAME`` unless given. resume: go on with what lies there. retry_failed: do failed items again.
     cluster: address of a Dask scheduler; local processes otherwise, ``workers`` of them, one a core unless given.
+    allow_code: the study's ``function`` may run, here and on the workers; a study that is resumed remembers it.
     """
     study = study if isinstance(study, Study) else read_study(study)
     if workers is not None and workers < 1:
         raise InputError(f"a sweep needs at least one worker, got {workers}")
     tables.check_installed()
+    folder = Path(out) if out is not None else Path("out") / study.name
+    resume = resume or retry_failed
+    if study.runs_code and not allow_code and not (resume and study.function in code_allowed(folder)):
+        raise InputError(
+            f"the function {study.function!r} of the study '{study.name}' is code, which would run with your rights:"
+            " if you trust it, say  --allow-code  (allow_code=True in Python)"
+        )
     check_names(study)
     items = study.items()
-    folder = Path(out) if out is not None else Path("out") / study.name
     said = progress or (lambda what, done, of: None)
     with contextlib.ExitStack() as stack:
-        journal = stack.enter_context(
-            contextlib.closing(Journal(folder, study.name, resume or retry_failed, dict(versions())))
-        )
+        journal = stack.enter_context(contextlib.closing(Journal(folder, study.name, resume, dict(versions()))))
+        if study.runs_code:
+            journal.allow(study.function)
         pending = _pending(items, journal, retry_failed)
         far = stack.enter_context(contextlib.closing(Cluster(cluster, patience))) if cluster and pending else None
         (folder / STUDY).write_text(study.text, encoding="utf-8")

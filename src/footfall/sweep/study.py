@@ -14,7 +14,8 @@
     count = 16
     friction = { uniform = [0.4, 1.0] }
 
-With ``function = "module:name"`` a function of one's own is called with the parameters instead of a simulation.
+With ``function = "module:name"`` a function of one's own is called with the parameters instead of a simulation. That is
+code, which runs with the rights of whoever runs the study: ``sweep.run`` wants to be told that it may.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ KEYS = ("name", "function", "seed", "limit", "plot", "run", "grid", "samples")
 LIMIT = 20_000  # items, unless the study says otherwise
 SAMPLE = "sample"  # name of the dimension of samples
 SIMULATE = "simulate"
+OURS = ("footfall.experiments.spine_study:case",)  # functions of footfall's own that are no more than a simulation
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class Study:
     axes: tuple[Axis, ...]
     samples: Samples | None
     plot: tuple[str, ...] = ()
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether it calls a function that is not footfall's."""
+        return self.function not in (SIMULATE, *OURS)
 
     @property
     def dims(self) -> dict[str, int]:

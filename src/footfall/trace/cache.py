@@ -3,6 +3,9 @@
 An entry is one file: a mark, the digest of what follows, the length of a JSON text, that text, and the object code. It
 is written beside its place and renamed into it, so that parallel processes never see half of one; a damaged or foreign
 entry counts as absent and is written anew. No pickle: reading an entry runs nothing.
+
+What is read is run as machine code later, so that whoever can write an entry can run anything as this user. A folder or
+an entry that anyone but its user (or root) owns or can write is not used; the folder is made for its user alone.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +27,13 @@ LIMIT = 512 * 1024 * 1024
 _HEADER = len(MARK) + 32 + 8
 _ROOM = 0.95  # of the limit that is left filled when it was passed
 _PUTS = 200  # entries that a process writes between looks at what others wrote
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_refused: set[Path] = set()  # folders that were said to be no one's own
 _known: dict[Path, tuple[int, int]] = {}  # by folder: bytes there when last looked, and since; entries since
+
+
+class CacheWarning(UserWarning):
+    """The cache folder is one that others could write machine code to: it is not used."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +44,9 @@ class Entry:
     meta: dict[str, Any]
 
 
-def default_folder() -> Path:
-    """$FOOTFALL_CACHE, else $XDG_CACHE_HOME/footfall, else ~/.cache/footfall (a temporary folder without a home)."""
+def default_folder() -> Path | None:
+    """$FOOTFALL_CACHE, else $XDG_CACHE_HOME/footfall, else ~/.cache/footfall; None without a home: a folder for
+    everybody, such as the temporary one, could be filled by anybody."""
     if chosen := os.environ.get("FOOTFALL_CACHE"):
         return Path(chosen)
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -42,7 +54,7 @@ def default_folder() -> Path:
     try:
         return Path.home() / ".cache" / "footfall"
     except RuntimeError:
-        return Path(tempfile.gettempdir()) / "footfall-cache"
+        return None
 
 
 def digest(*parts: object) -> str:
@@ -61,14 +73,35 @@ class Cache:
         self.folder = Path(folder) if folder is not None else default_folder()
         self.limit = limit
 
-    def path(self, key: str) -> Path:
-        return self.folder / (key + SUFFIX)
+    def _place(self, make: bool = False) -> Path | None:
+        """The folder, if it is there (made, if asked for) and its user's own."""
+        if self.folder is None:
+            return None
+        if make:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                self.folder.mkdir(mode=0o700)
+        why = _foreign(self.folder.stat())
+        if why is None:
+            return self.folder
+        if self.folder not in _refused:
+            _refused.add(self.folder)
+            warnings.warn(
+                f"the cache folder {self.folder} {why}: compiled code is not kept there (chmod 700 one of your own, or"
+                " name another in FOOTFALL_CACHE)",
+                CacheWarning,
+                stacklevel=2,
+            )
+        return None
 
     def get(self, key: str) -> Entry | None:
         """The entry, or None where there is none that can be trusted."""
-        path = self.path(key)
         try:
-            stored = path.read_bytes()
+            folder = self._place()
+            if folder is None:
+                return None
+            path = folder / (key + SUFFIX)
+            stored = _read(path)
         except OSError:
             return None
         entry = _decode(stored)
@@ -86,32 +119,34 @@ class Cache:
         try:
             words = json.dumps(meta).encode()
             body = len(words).to_bytes(8, "little") + words + code
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
+            folder = self._place(make=True)
+            if folder is None:
+                return False
+            handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")  # for this user alone
             with os.fdopen(handle, "wb") as file:
                 file.write(MARK + hashlib.sha256(body).digest() + body)
-            os.replace(temporary, self.path(key))
+            os.replace(temporary, folder / (key + SUFFIX))
         except (OSError, TypeError, ValueError):
             if temporary is not None:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
             return False
-        self._account(_HEADER + len(words) + len(code))
+        self._account(folder, _HEADER + len(words) + len(code))
         return True
 
-    def _account(self, added: int) -> None:
+    def _account(self, folder: Path, added: int) -> None:
         """Look through the folder when it may be full; now and then at any rate, since others write there too."""
-        total, puts = _known.get(self.folder, (self.limit, 0))
+        total, puts = _known.get(folder, (self.limit, 0))
         if total + added > self.limit or puts >= _PUTS:
-            total, added, puts = self._trim(), 0, 0
-        _known[self.folder] = total + added, puts + 1
+            total, added, puts = self._trim(folder), 0, 0
+        _known[folder] = total + added, puts + 1
 
-    def _trim(self) -> int:
+    def _trim(self, folder: Path) -> int:
         """Remove the least recently used entries (and parts that a killed process left) if there are more than the
         limit allows, and some more, so that the next ones find room; how many bytes there are now."""
         files = []
         try:
-            for item in os.scandir(self.folder):
+            for item in os.scandir(folder):
                 if item.name.endswith((SUFFIX, ".part")):
                     with contextlib.suppress(OSError):  # another process may remove it meanwhile
                         status = item.stat()
@@ -127,6 +162,26 @@ class Cache:
                 os.unlink(path)
             total -= size
         return total
+
+
+def _foreign(status: os.stat_result) -> str | None:
+    """Why others could have written what has this status, or None. Where files have no owners nothing is known."""
+    if not hasattr(os, "geteuid"):
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return "belongs to somebody else"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "can be written by others"
+    return None
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of an entry that nobody else can have written; an OSError otherwise."""
+    with os.fdopen(os.open(path, os.O_RDONLY | _BINARY), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or _foreign(status) is not None:
+            raise PermissionError(f"{path} is not this user's own file")
+        return file.read()
 
 
 def _decode(stored: bytes) -> Entry | None:

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,12 +40,14 @@ from footfall.simulate.runfile import RunOptions, plan
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Carried
 from footfall.view.history import History
+from footfall.view.words import file_stem
 
 FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _LOOK = 0.01  # [s] of simulated time between looks at the command
 _PUSH = 0.15  # [s] that a push lasts
 _FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
 _SAID = 10.0  # [s] that a refusal is shown
+_MOST_WAITING = {"reset": 1, "step": 8, "push": 4, "record": 1, "take": 1}  # a frame: more is no person's doing
 _ASLEEP = 0.1  # [s] between looks while nobody watches
 GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04", "stairs:0.05")
 STILL = ("hold", "lqr")  # controllers that stand and take no gait
@@ -129,7 +132,8 @@ class Driver:
         self.real_time = 0.0  # simulated over wall time
         self.history = History()
         self.recording: Path | None = None
-        self._todo: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._todo: queue.SimpleQueue[tuple[str, Callable[[], None]]] = queue.SimpleQueue()
+        self._waiting: Counter[str] = Counter()  # of what is to be done, by kind
         self._asked: dict[str, str] = {}  # choices that are not made yet: the last of a kind counts
         self._asking = threading.Lock()
         self._stop = threading.Event()
@@ -152,9 +156,13 @@ class Driver:
             self.recorder.finish()
         self._folder.cleanup()
 
-    def do(self, what: Callable[[], None]) -> None:
-        """Have something done between two steps."""
-        self._todo.put(what)
+    def do(self, what: Callable[[], None], kind: str = "") -> None:
+        """Have something done between two steps; of a kind that is named, no more than is sensible at once."""
+        with self._asking:
+            if self._waiting[kind] >= _MOST_WAITING.get(kind, math.inf):
+                return
+            self._waiting[kind] += 1
+        self._todo.put((kind, what))
 
     def ask(self, **values: Any) -> None:
         """Change parts of the velocity command: ``ask(forward=0.4)``."""
@@ -178,23 +186,23 @@ class Driver:
             return replace(self.choice, **self._asked)
 
     def reset(self) -> None:
-        self.do(self._reset)
+        self.do(self._reset, "reset")
 
     def step(self) -> None:
         """One look's worth of time, while paused."""
-        self.do(lambda: self._advance(_LOOK))
+        self.do(lambda: self._advance(_LOOK), "step")
 
     def push(self, speed: float = 0.5) -> None:
         """Push the trunk to its right, as hard as would change the robot's speed by ``speed`` [m/s]."""
-        self.do(lambda: self._push(speed))
+        self.do(lambda: self._push(speed), "push")
 
     def record(self) -> None:
         """Start a recording."""
-        self.do(self._record)
+        self.do(self._record, "record")
 
     def take(self, receive: Callable[[Path], None]) -> None:
         """End the recording and hand over its file."""
-        self.do(lambda: self._take(receive))
+        self.do(lambda: self._take(receive), "take")
 
     @property
     def status(self) -> str:
@@ -228,8 +236,11 @@ class Driver:
         self.message, self._said = message, time.monotonic()
 
     def _frame(self, watched: bool = True) -> None:
-        while not self._todo.empty():
-            self._todo.get()()
+        for _ in range(self._todo.qsize()):  # what comes meanwhile is for the next frame
+            kind, what = self._todo.get()
+            with self._asking:
+                self._waiting[kind] -= 1
+            what()
         with self._asking:
             asked, self._asked = self._asked, {}
         if asked:
@@ -347,7 +358,7 @@ class Driver:
 
     def _record(self) -> None:
         self._finish_recording()
-        self.recording = Path(self._folder.name) / f"{self.sim.robot.name}-{time.strftime('%H%M%S')}.mcap"
+        self.recording = Path(self._folder.name) / f"{file_stem(self.sim.robot.name)}-{time.strftime('%H%M%S')}.mcap"
         self.recorder = Recorder(self.sim, self.recording)
 
     def _finish_recording(self) -> Path | None:
@@ -359,14 +370,13 @@ class Driver:
 
     def _hand_over(self) -> None:
         """A recording ends because its simulation does: nothing of it is lost."""
-        path = self._finish_recording()
-        if path is not None:
-            self.on_recorded(path)
+        self._take(self.on_recorded)
 
     def _take(self, receive: Callable[[Path], None]) -> None:
         path = self._finish_recording()
         if path is not None:
             receive(path)
+            path.unlink(missing_ok=True)  # whoever receives it has read it
 
     @property
     def ground(self) -> Any:

@@ -21,6 +21,7 @@ from footfall.simulate.ground_surface import level_under
 from footfall.view.driver import CHOICES, Driver
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
 from footfall.view.plots import Plots
+from footfall.view.words import as_text
 
 SPEEDS, POSTURE = ("forward", "sideways", "turn"), ("height", "roll", "pitch")
 UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m", "roll": "rad", "pitch": "rad"}
@@ -260,7 +261,6 @@ class LivePage:
             self._show_command()
         if now - self._texted > _TEXT_EVERY:
             self._texted = now
-            self._take_back()
             _set(self.status, "content", self._words())
             _set(self.again, "visible", driver.sim.stopped is not None)
             _set(self.buttons, "options", ("go on" if driver.paused else "pause", "step", "reset"))
@@ -282,14 +282,6 @@ class LivePage:
             if abs(float(slider.value) - wanted) > 1e-6:
                 slider.value = wanted
 
-    def _take_back(self) -> None:
-        """Put right what nobody could have chosen: a forged message may have left it there for other browsers."""
-        if any(menu.value not in menu.options for menu in self.menus.values()):
-            self._show_choice()
-        for key, slider in self.sliders.items():
-            if not abs(float(slider.value)) <= float(getattr(LIMITS, key)):
-                slider.value = float(getattr(self.driver.command, key))
-
     def _words(self) -> str:
         driver, choice = self.driver, self.driver.choice
         numbers = [f"{driver.sim.time:.1f} s", f"{driver.real_time:.2f} × real time"]
@@ -302,7 +294,7 @@ class LivePage:
         cost = driver.history.cost_of_transport(driver.sim.robot.mass * 9.81)
         if np.isfinite(cost):
             numbers.append(f"cost of transport {cost:.2f}")
-        lines = [f"**{driver.sim.robot.name}: {driver.status}**", " · ".join(numbers)]
+        lines = [f"**{as_text(driver.sim.robot.name)}: {as_text(driver.status)}**", " · ".join(numbers)]
         if choice.controller not in FOLLOWING:
             lines.append(f"*{choice.controller} follows its gait alone: speeds act on {', '.join(FOLLOWING)}.*")
         if isinstance(self.commander, Gamepad):
@@ -310,7 +302,7 @@ class LivePage:
         if driver.recording is not None:
             lines.append("*recording*")
         if self.stage.note:
-            lines.append(f"*{self.stage.note}*")
+            lines.append(f"*{as_text(self.stage.note)}*")
         return "\n\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from footfall.robot.solids import size_of
 from footfall.simulate.ground_surface import level_under
 from footfall.simulate.recording import Recording
 from footfall.view.plots import AXES, COLORS
+from footfall.view.words import as_text
 
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1, "2 ×": 2.0}
 _FRAME = 1.0 / 30.0  # [s]
@@ -100,11 +101,14 @@ class PlaybackPage:
 
     def _words(self, row: int) -> str:
         events = [event for event in self.rec.events if event.time <= self.rec.time[row] + 1e-9]
-        said = f"\n\n*{events[-1].kind} at {events[-1].time:.2f} s: {events[-1].message}*" if events else ""
-        said += f"\n\n*{self.stage.note}*" if self.stage.note else ""
+        said = ""
+        if events:
+            said = f"\n\n*{as_text(events[-1].kind)} at {events[-1].time:.2f} s: {as_text(events[-1].message)}*"
+        said += f"\n\n*{as_text(self.stage.note)}*" if self.stage.note else ""
         if self.ground is None:
             said += "\n\n*its ground is not in the recording: a level plane is drawn*"
-        return f"**{self.title}** ({self.rec.robot.name})\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{said}"
+        whose = f"**{as_text(self.title)}** ({as_text(self.rec.robot.name)})"
+        return f"{whose}\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{said}"
 
     def _plots(self, gui: Any) -> None:
         rec, rows = self.rec, slice(None, None, max(1, len(self.rec) // 600))
