@@ -6,8 +6,10 @@ A law is written once, ``test_...(robot, call)``, and runs on every robot of the
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import pkgutil
 import signal
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
-from third_party_models import THIRD_PARTY, third_party_path
+from third_party_models import THIRD_PARTY, third_party_path, walker
 
+import footfall
 from footfall.compare.states import States, random_states
 from footfall.robot import Robot, library
 
@@ -32,12 +34,14 @@ settings.load_profile("repeated")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Runs alike everywhere: examples are not drawn from constants of whichever modules happen to be loaded by then,
-    and Ctrl-C means what it does also where the whole run was started with it ignored (in the background, by nohup)."""
+    """Runs alike everywhere: Ctrl-C means what it does also where the whole run was started with it ignored (in the
+    background, by nohup), and all modules are loaded at once, since examples are drawn from constants in them too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if settings.get_current_profile_name() == "repeated":
-        providers._get_local_constants = lambda: providers._local_constants
+        for module in pkgutil.walk_packages(footfall.__path__, "footfall."):
+            with contextlib.suppress(ImportError):  # of an extra that is not installed
+                importlib.import_module(module.name)
 
 
 def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
@@ -52,8 +56,6 @@ def traced_call(target: str) -> Call:
     def call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
         key = (function, robot.digest, tuple(array.shape for array in arrays))
         if key not in compiled:
-            import footfall
-
             compiled[key] = footfall.compile(function, robot, *arrays, target=target, cache=False)
         if target == "batch":
             return compiled[key](*(np.stack([array, array]) for array in arrays))[1]
@@ -97,8 +99,4 @@ def third_party_file() -> Callable[[str], Path]:
 @pytest.fixture(params=THIRD_PARTY, scope="session")
 def third_party(request: pytest.FixtureRequest) -> Robot:
     """Real robots of other makers, imported from URDF."""
-    from footfall.robot.urdf_mjcf import load_model
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return load_model(third_party_path(request.param), name=request.param)
+    return walker(request.param)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
+
+from footfall.robot import Robot, library
+from footfall.robot.urdf_mjcf import load_model
 
 THIRD_PARTY = {  # name: file of the package example-robot-data, total mass [kg]
     "a1": ("a1_description/urdf/a1.urdf", 13.741),
@@ -32,3 +36,12 @@ def robot_data(file: str) -> Path:
     if not path.is_file():
         pytest.fail(f"{path.name} is not installed: pip install --no-deps example-robot-data")
     return path
+
+
+def walker(name: str) -> Robot:
+    """A robot of the library, or a real one of another maker from its URDF."""
+    if name not in THIRD_PARTY:
+        return library.load(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_model(third_party_path(name), name=name)

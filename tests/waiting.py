@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from footfall.view.driver import Driver
 
 PATIENCE = 120.0  # [s]: against hangs alone
 
@@ -23,14 +28,12 @@ def until(what: Callable[[], object], seconds: float = PATIENCE, again: Callable
     return time.monotonic() - began
 
 
-def least(attempt: Callable[[], float], limit: float, goes: int = 8) -> float:
-    """The least time [s] of a few attempts, up to the first in time: a busy machine may make one late, hardly all."""
-    best = float("inf")
-    for _ in range(goes):
-        best = min(best, attempt())
-        if best < limit:
-            break
-    return best
+def finish(driver: Driver) -> None:
+    """Wait until all that a driver was asked for is done, and the frame that was on its way."""
+    for _ in range(2):
+        done = threading.Event()
+        driver.do(done.set)
+        assert done.wait(PATIENCE)
 
 
 def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:

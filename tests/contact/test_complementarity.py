@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from held_steps import ROBOT, held_step, standing
 
 import footfall as ff
 from footfall import compiling
-from footfall.bench import subject
 from footfall.contact.cone_solver import solve_by_contact
 from footfall.contact.coulomb import Problem, residuals
 from footfall.contact.delassus import contact_space
@@ -126,12 +126,12 @@ def test_contact_space_is_the_dense_delassus_form():
 
 
 def test_the_step_costs_at_most_three_times_the_implicit_compliant_step():
-    state, targets = subject.standing()
+    state, targets = standing()
     counts = {}
     for contact in (ff.contact.Compliant(), ff.contact.Complementarity(), ff.contact.Complementarity(restitution=0.5)):
-        world = World(subject.robot(), contact=contact, joints=JointModel.ideal())
+        world = World(ROBOT, contact=contact, joints=JointModel.ideal())
         first = type(state)(state.q, state.v, contact.start(world.spheres))
-        program = compiling.program(subject.held_step, world, first, targets, dt=1e-3)
+        program = compiling.program(held_step, world, first, targets, dt=1e-3)
         counts[getattr(contact, "restitution", None)] = program.live_operations
     assert counts[0.0] <= 3 * counts[None], counts
     assert counts[0.5] <= 3 * counts[None], counts

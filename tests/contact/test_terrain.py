@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from held_steps import ROBOT, held_step, standing
 from simulated_bodies import IDEAL, ball, many_steps
 
 import footfall as ff
 from footfall import compiling
-from footfall.bench import subject
 from footfall.contact.ground import Plane
 from footfall.contact.heightfield import Heightfield
 from footfall.contact.terrain import Patches, Steps, distances, named
@@ -243,17 +243,15 @@ def test_every_ground_traces_to_the_same_numbers(name, target):
 
 def test_heights_may_differ_from_robot_to_robot_in_a_batch():
     flat = Heightfield.centred(np.zeros((6, 5)), 0.5)
-    state, targets = subject.standing()
-    world = dataclasses.replace(subject.world(True), ground=flat)
-    batch = compiling.compile(
-        subject.held_step, world, state, targets, dt=1e-3, target="batch", free=["ground.heights"]
-    )
+    state, targets = standing()
+    world = World(ROBOT, flat, ff.contact.Compliant(damping=1e4, implicit=True), IDEAL)
+    batch = compiling.compile(held_step, world, state, targets, dt=1e-3, target="batch", free=["ground.heights"])
     heights = np.stack([np.zeros((6, 5)), np.full((6, 5), 1e-4), 1e-4 * RNG.uniform(-1, 1, (6, 5))])
     many = State(np.tile(state.q, (3, 1)), np.tile(state.v, (3, 1)))
     after = batch(many, targets, {"ground.heights": heights})
     for k in range(3):
         own = dataclasses.replace(world, ground=Heightfield.centred(heights[k], 0.5))
-        np.testing.assert_allclose(after.v[k], subject.held_step(own, state, targets, 1e-3).v, atol=1e-9)
+        np.testing.assert_allclose(after.v[k], held_step(own, state, targets, 1e-3).v, atol=1e-9)
     assert np.abs(after.v[1] - after.v[0]).max() > 1e-3
 
 
@@ -261,9 +259,9 @@ def test_heights_may_differ_from_robot_to_robot_in_a_batch():
 def test_lookup_is_less_than_fifteen_per_cent_of_a_step(smooth):
     """Operations of distance and frame under four feet; ``footfall`` counts them before fusing."""
     field = dataclasses.replace(Heightfield.rough(0.04, size=(4.0, 4.0)), smooth=smooth)
-    state, targets = subject.standing()
-    world = dataclasses.replace(subject.world(True), ground=field)
-    whole = compiling.program(subject.held_step, world, state, targets, dt=1e-3).live_operations
+    state, targets = standing()
+    world = World(ROBOT, field, ff.contact.Compliant(damping=1e4, implicit=True), IDEAL)
+    whole = compiling.program(held_step, world, state, targets, dt=1e-3).live_operations
 
     def lookups(world: World, p: np.ndarray) -> list:
         return [(world.ground.distance(p[k]), world.ground.frame(p[k])) for k in range(4)]

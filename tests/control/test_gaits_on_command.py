@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from third_party_models import walker
 
 import footfall as ff
 from footfall.control.legged_plan import plan
 from footfall.control.named import on_command, schedule
 from footfall.control.posture import free_motions
-from footfall.experiments.walking import robot_of
 from footfall.kinematics.jacobian import feet_jacobian
 
 
@@ -27,7 +27,7 @@ def keeps(simulation, forward, seconds, after):
 
 @pytest.mark.parametrize(("name", "gait"), [("mini_cheetah", "bound"), ("go2", "pace")])
 def test_bound_and_pace_keep_their_speed_and_their_pattern(name, gait):
-    recording = keeps(moving(robot_of(name), gait), 0.4, 3.0, 1.5)
+    recording = keeps(moving(walker(name), gait), 0.4, 3.0, 1.5)
     assert recording.q[:, 2].min() > 0.85 * recording.q[0, 2]  # and do not sag
     LF, RF, LH, RH = recording.between(1.5, None).contact.T
     pairs = ((LF, RF), (LH, RH)) if gait == "bound" else ((LF, LH), (RF, RH))
@@ -40,11 +40,11 @@ def test_bound_and_pace_keep_their_speed_and_their_pattern(name, gait):
 @pytest.mark.parametrize("gait", ["trot", "walk", "pace", "bound", "pronk"])
 @pytest.mark.parametrize("name", ["mini_cheetah", "go2", "a1"])
 def test_every_gait_keeps_its_speed_on_every_robot(name, gait):
-    keeps(moving(robot_of(name), gait), 0.4, 10.0, 2.0)
+    keeps(moving(walker(name), gait), 0.4, 10.0, 2.0)
 
 
 def test_gaits_are_switched_from_trot_to_walk_to_bound_while_moving():
-    simulation = moving(robot_of("mini_cheetah"), "trot", 0.35)
+    simulation = moving(walker("mini_cheetah"), "trot", 0.35)
     keeps(simulation, 0.35, 1.5, 0.7)
     for gait in ("walk", "bound"):
         simulation.controller.switch(schedule(gait))
@@ -54,7 +54,7 @@ def test_gaits_are_switched_from_trot_to_walk_to_bound_while_moving():
 
 
 def test_a_bound_starts_stops_and_starts_again():
-    simulation = moving(robot_of("mini_cheetah"), "bound", 0.0)
+    simulation = moving(walker("mini_cheetah"), "bound", 0.0)
     still = simulation.run(0.2)
     assert np.abs(still.q[-1, :2]).max() < 2e-3
     simulation.command = ff.Command(forward=0.3)
@@ -81,14 +81,14 @@ def test_a_bound_starts_stops_and_starts_again():
     ],
 )
 def test_robots_with_spines_and_redundant_legs_trot(name, contact, dt):
-    recording = keeps(moving(robot_of(name), "trot", 0.3, contact=contact, dt=dt), 0.3, 6.0, 2.0)
+    recording = keeps(moving(walker(name), "trot", 0.3, contact=contact, dt=dt), 0.3, 6.0, 2.0)
     stand = ff.control.standing_joints(recording.robot)
     spine = [k for k, joint in enumerate(recording.robot.joint_names) if "spine" in joint]
     assert np.abs(recording.joint_position[:, spine] - stand[spine]).max(initial=0.0) < 0.05
 
 
 def test_light_feet_do_not_slide_where_they_touch_down():
-    simulation = moving(robot_of("dynakat"), "trot", 0.3, dt=1e-3)
+    simulation = moving(walker("dynakat"), "trot", 0.3, dt=1e-3)
     keeps(simulation, 0.3, 1.5, 0.7)
     assert not simulation.controller.log
 
@@ -98,7 +98,7 @@ def test_light_feet_do_not_slide_where_they_touch_down():
     "command", [{"forward": 0.3}, {"forward": 0.5}, {"sideways": 0.15}, {"turn": 0.5}, {"forward": 0.3, "turn": 0.4}]
 )
 def test_redundant_legs_trot_for_half_a_minute_on_compliant_ground(command):
-    simulation = ff.Simulation(robot_of("dynakat"), on_command("whole_body"), command=ff.Command(**command), dt=1e-3)
+    simulation = ff.Simulation(walker("dynakat"), on_command("whole_body"), command=ff.Command(**command), dt=1e-3)
     got = simulation.run(30.0).mean_velocity(after=2.0)
     assert simulation.stopped is None
     wanted = [command.get(key, 0.0) for key in ("forward", "sideways", "turn")]
@@ -108,7 +108,7 @@ def test_redundant_legs_trot_for_half_a_minute_on_compliant_ground(command):
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["balance", "mpc"])
 def test_a_spine_is_held_without_the_whole_body_program_too(stage):
-    simulation = ff.Simulation(robot_of("spined"), on_command(stage), command=ff.Command(forward=0.3))
+    simulation = ff.Simulation(walker("spined"), on_command(stage), command=ff.Command(forward=0.3))
     keeps(simulation, 0.3, 4.0, 2.0)
 
 
@@ -157,7 +157,7 @@ def test_the_whole_body_program_does_what_stage_one_asks_when_it_can():
     """Standing still with the weight shared: the program's own solution gives those forces back."""
     from footfall.control.qp import solve_bounded
 
-    robot = robot_of("mini_cheetah")
+    robot = walker("mini_cheetah")
     controller = on_command("whole_body")
     memory = controller.start(robot)
     q, v = ff.control.standing_state(robot)

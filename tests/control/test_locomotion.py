@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from third_party_models import walker
 
 import footfall as ff
 from footfall.control.footsteps import ground_slope, swing
 from footfall.control.legged_plan import Memory, plan
 from footfall.errors import InputError
-from footfall.experiments.walking import robot_of as walker
 
 COMMANDS = {
     "forward": ff.Command(forward=0.5),

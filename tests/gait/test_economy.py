@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from test_diagram import stepping
+from stepping_feet import stepping
 
 from footfall import gait
 from footfall.errors import InputError

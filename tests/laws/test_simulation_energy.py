@@ -80,7 +80,7 @@ def test_contact_and_joints_only_take_energy_and_pushes_give_it():
     _, losses, contact, push = work
     assert losses < 0
     assert contact < 0
-    assert push != 0
+    assert push > 0  # it is pushed the way it moves
 
 
 @pytest.mark.parametrize("integrator", ["linearly_implicit", "semi_implicit_euler"])

@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from held_steps import held_step
 from third_party_models import third_party_path
 
 from footfall import compiling
-from footfall.bench.subject import held_step
 from footfall.contact.compliant import Compliant
 from footfall.contact.heightfield import Heightfield
 from footfall.robot import library

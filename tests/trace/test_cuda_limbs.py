@@ -6,9 +6,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from test_cuda import COMPILER, pointer
-from test_cuda import emulate as on_processor
-from test_packed import ANY, HEIGHTS, MIRRORED, STEPPING, four_legs
+from cuda_on_processor import COMPILER, pointer
+from cuda_on_processor import emulate as on_processor
+from limb_programs import ANY, HEIGHTS, MIRRORED, STEPPING, four_legs
 
 from footfall import trace
 from footfall.errors import InputError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_packed import ANY, MIRRORED, STEPPING, captured, four_legs, limb_steps, looped, numbers
+from limb_programs import ANY, MIRRORED, STEPPING, captured, four_legs, limb_steps, looped, numbers
 
 from footfall import trace
 from footfall.trace import interpret, packed

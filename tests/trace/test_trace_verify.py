@@ -179,3 +179,31 @@ def test_random_numbers_drawn_by_compiled_code_are_found_and_crash_nothing():
     for draw in (random.standard_normal, random.random, random.normal, np.random.RandomState(0).rand):
         with pytest.raises(TraceMismatch):
             verify(lambda x, draw=draw: x + draw(3) if draw is not random.normal else x + draw(size=3), np.ones(3))
+
+
+def test_what_is_refused_leaves_hidden_state_as_it_was():
+    CALLS[0] = 5
+    with pytest.raises(TraceMismatch, match="CALLS"):
+        verify(counts, X)
+    assert CALLS == [5]
+
+
+def test_a_compiled_counter_counts_as_in_python():
+    from footfall.trace import compile
+    from footfall.trace.machine import FallbackWarning
+
+    CALLS[0] = 0
+    with pytest.warns(FallbackWarning, match="CALLS"):
+        counting = compile(counts, X)
+    np.testing.assert_array_equal([counting(X)[0] for _ in range(3)], X[0] * np.array([1, 2, 3]))
+
+
+def test_what_is_kept_from_the_first_call_is_hidden_state():
+    def latches(x):
+        KEPT.setdefault("first", x)
+        return x - KEPT["first"]
+
+    KEPT.clear()
+    with pytest.raises(TraceMismatch, match="KEPT"):
+        verify(latches, X)
+    assert KEPT == {}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from footfall.report import server
 from footfall.report.server import Server
+from footfall.view import gamepad
 from footfall.view.driver import Driver
 from footfall.view.live import LivePage
 
@@ -30,6 +33,25 @@ class Live:
     def stop(self) -> None:
         self.driver.stop()
         self.server.stop()
+
+
+class StillClock:
+    """What a browser's or a gamepad's silence is measured by: it moves when told, however busy the machine is."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic()
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def clock() -> Iterator[StillClock]:
+    made = StillClock()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (server, gamepad):
+            patch.setattr(module, "time", made)
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from waiting import PATIENCE, least, until
+from waiting import PATIENCE, finish, until
 
 from footfall.control.interface import Command
 from footfall.kinematics.forward import foot_positions
@@ -22,13 +22,6 @@ def driver():
     made.stop()
 
 
-def finish(driver):
-    """Wait until all that was asked for is done, and the step that was on its way."""
-    done = threading.Event()
-    driver.do(done.set)
-    assert done.wait(PATIENCE)
-
-
 @pytest.mark.parametrize(
     ("value", "is_"), [(0.5, 0.5), (99, 1.5), (-1e9, -1.5), (float("nan"), 0), (float("inf"), 0), ("x", 0), (None, 0)]
 )
@@ -40,17 +33,27 @@ def test_it_walks_when_told_and_stands_when_nobody_is_there(driver):
     driver.present = lambda: True
     driver.ask(forward=0.5)
     until(lambda: driver.sim.q[0] > 0.1)
+    there, looks, walked = [True], [], []  # (simulated time, answer) of every look for somebody; of every piece walked
+    advance = driver.sim._advance
 
-    def left_alone():
-        driver.present = lambda: True
-        driver.ask(forward=0.5)
-        until(lambda: driver.sim.command.forward == 0.5)
-        driver.present = lambda: False
-        return until(lambda: driver.sim.command == Command())
+    def present():
+        looks.append((driver.sim.time, there[0]))
+        return there[0]
 
-    assert least(left_alone, 0.5) < 0.5
+    def advanced(*arguments):
+        walked.append((driver.sim.time, driver.sim.command.forward))
+        advance(*arguments)
+
+    driver.present, driver.sim._advance = present, advanced
+    until(lambda: len(looks) > 20)
+    there[0] = False
     until(lambda: driver.command == Command())
     driver.present = lambda: True
+    del driver.sim._advance
+    gone = next(time for time, answer in looks if not answer)
+    assert np.diff([time for time, _ in looks]).max() < 0.0101  # it looks every 10 ms of walking
+    assert {forward for time, forward in walked if time >= gone} == {0.0}  # and walks no further than it has looked
+    assert {forward for time, forward in walked if time < gone} == {0.5}
 
 
 def test_a_gait_switch_goes_on_from_where_the_robot_is(driver):
@@ -77,7 +80,8 @@ def test_pause_holds_and_step_steps(driver):
     driver.reset()
     finish(driver)
     held = driver.sim.time
-    time.sleep(0.2)
+    for _ in range(5):
+        finish(driver)
     assert driver.sim.time == held == 0.0
     driver.step()
     finish(driver)
@@ -104,7 +108,7 @@ def test_what_cannot_be_made_is_said_and_the_old_goes_on(driver):
     driver.choose("controller", "pd")
     until(lambda: driver.choice.controller == "pd")
     driver.choose("gait", "pronk")  # not tuned for joint PD: whatever comes of it, the driver lives
-    time.sleep(0.5)
+    finish(driver)
     driver.choose("controller", "whole_body")
     until(lambda: driver.choice.controller == "whole_body")
     assert isinstance(driver.choice, Choice)
@@ -161,14 +165,18 @@ def test_a_recording_that_a_reset_ends_is_handed_over(driver):
 
 
 def test_time_stands_still_while_nobody_watches(driver):
+    spans, advance = [], driver._advance
     driver.watched = lambda: False
-    time.sleep(0.3)
+    finish(driver)
     before = driver.sim.time
+    driver._advance = lambda seconds: spans.append(seconds) or advance(seconds)
     time.sleep(0.3)
-    assert driver.sim.time == before
+    finish(driver)
+    assert (driver.sim.time, spans) == (before, [])
     driver.watched = lambda: True
     until(lambda: driver.sim.time > before)
-    assert driver.sim.time < before + 2.0  # what was slept through is not made up for
+    del driver._advance
+    assert spans[0] < 0.1  # what was slept through is not made up for
 
 
 def test_a_defect_is_said_and_ends_nothing(driver, capsys):
@@ -184,13 +192,16 @@ def test_a_defect_is_said_and_ends_nothing(driver, capsys):
 def test_of_choices_made_in_quick_succession_only_the_last_is_prepared(driver):
     made, make = [], driver._made
     driver._made = lambda choice: made.append(choice) or make(choice)
-    driver.do(lambda: time.sleep(0.3))  # busy, as with another simulation
+    busy, done = threading.Event(), threading.Event()
+    driver.do(lambda: busy.set() or done.wait(PATIENCE))  # as with another simulation
+    assert busy.wait(PATIENCE)
     for ground in ("slope:5", "slope:10", "steps:0.04", "rough:0.03", "plane"):
         driver.choose("ground", ground)
         driver.choose("gait", "walk" if ground != "plane" else "trot")
     driver.choose("controller", "hold")
+    done.set()
     until(lambda: driver.choice.controller == "hold")
     assert driver.choice.ground == "plane"
-    assert len(made) <= 2  # the thread may have looked in between once
+    assert len(made) == 1
     driver.choose("controller", "whole_body")
     until(lambda: driver.choice.controller == "whole_body")

@@ -7,7 +7,7 @@ import dataclasses
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy import ndarray
@@ -17,6 +17,9 @@ from footfall.control.interface import JointCommand, Sensed
 from footfall.errors import FootfallError, InputError, TraceError
 from footfall.simulate.tick import Body, Carried, Inputs, Rig, physics, tick
 from footfall.trace.tree import is_leaf
+
+if TYPE_CHECKING:
+    from footfall.trace.surroundings import Surroundings
 
 
 @dataclass(frozen=True)
@@ -94,22 +97,26 @@ def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | Non
     if compiled is False or hasattr(rig.controller, "prepare"):
         return PythonEngine(rig, carried, inputs)
     try:
-        _check_controller(rig, carried, inputs)
-        return CompiledEngine(rig, carried, inputs)
+        around = check_controller(rig, carried, inputs)
+        engine = CompiledEngine(rig, carried, inputs)
+        engine.around = around
+        return engine
     except TraceError as error:
         if compiled:
             raise
-        engine = PythonEngine(
-            rig, carried, inputs
-        )  # what ails the ground or the contact law ails it too, and is raised
+        python = PythonEngine(rig, carried, inputs)  # what ails the ground or the contact law ails it too: raised
         warnings.warn(f"controller {_name(rig)} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
-        return engine
+        return python
 
 
-def _check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> None:
-    """Trace a user's controller twice and replay it against NumPy: hidden state shows as a difference."""
+def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> Surroundings | None:
+    """Trace a user's controller twice and replay it against NumPy: hidden state raises TraceMismatch.
+
+    Returns what the compiled controller takes for constant; None for one of ours, which nobody changes.
+    """
     if type(rig.controller).__module__.startswith("footfall.") and rig.digest is not None:
-        return
+        return None
+    from footfall.trace.surroundings import Surroundings
     from footfall.trace.tracer import verify
 
     robot, body = rig.world.robot, carried.body
@@ -121,7 +128,9 @@ def _check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> None:
         return asked.spread(robot.nj), after
 
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
-    verify(controller, 0.1, sensed, inputs.command, carried.memory)
+    controller.__name__ = _name(rig)
+    verify(controller, 0.1, sensed, inputs.command, carried.memory, subject=rig.controller)
+    return Surroundings(rig.controller)
 
 
 def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:
@@ -172,9 +181,16 @@ class _Freely:
 class CompiledEngine(_Freely):
     """The whole tick as one function."""
 
+    around: Surroundings | None = None  # what a user's controller reaches, as it was compiled
+
     def __init__(self, rig: Rig, carried: Carried, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(rig, free)
         self.function = compiling.compile(tick, rig, carried, inputs, free=free, verify=False)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether anything that the user's controller reads (a global, a dict, a gain) has been changed since."""
+        return self.around is not None and self.around.changed() is not None
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
         after, (seen, asked) = self.function.roll(count, carried, inputs, *self.values, every=every)

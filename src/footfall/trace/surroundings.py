@@ -1,80 +1,140 @@
-"""What a function can reach besides its arguments, and whether it has changed: where hidden state lives."""
+"""What a function can reach besides its arguments: where hidden state lives. Told when it changes, and put back.
 
+Followed are closures, globals that the code names, defaults, attributes of functions and of modules, objects and their
+classes, containers, arrays, buffers and random generators, through helpers, methods and partials. What an object of
+compiled code keeps to itself cannot be seen: it is known by its address.
+"""
+
+import builtins
 import functools
+import random
 import types
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from footfall.errors import TraceMismatch
 
-_DEPTH = 4
-_LARGEST = 10_000  # elements of one container that are looked at
+from . import whose
+from .contents import visit_data
+from .look import Look
+
+_REMEDY = "hidden state cannot be traced; pass it as an argument and return the new value"
+_WRAPPERS = (types.MethodType, functools.partial, staticmethod, classmethod, property, functools.cached_property)
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
+_CODE = (types.FunctionType, *_WRAPPERS)
 
 
 class Surroundings:
-    """The closure, globals, defaults and ``self`` of a function, as they were when this was made."""
+    """All that can be reached from a function or an object, as it was when this was made."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.before = {(name, owner): _frozen(value) for name, owner, value in _reachable(function)}
+    def __init__(self, subject: Any) -> None:
+        self.subject = subject
+        self.before = _looked(subject)
 
-    def check(self, during: str) -> None:
-        """Raise TraceMismatch if the function has changed any of it."""
-        for name, owner, value in _reachable(self.function):
-            if (name, owner) in self.before and _frozen(value) != self.before[name, owner]:
-                function = getattr(self.function, "__name__", type(self.function).__name__)
-                raise TraceMismatch(
-                    f"{function} changed {name} while {during}: hidden state cannot be traced; pass it as an argument"
-                    " and return the new value"
-                )
+    def changed(self) -> str | None:
+        """The name of something that is no more what it was."""
+        return self.before.difference(_looked(self.subject))
 
+    def check(self, function: str, during: str) -> None:
+        """Raise TraceMismatch if anything has changed."""
+        if name := self.changed():
+            raise TraceMismatch(f"{function} changed {name} while {during}: {_REMEDY}")
 
-_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
+    def refuse_iterators(self, function: str) -> None:
+        """Raise TraceMismatch for what moves on whenever it is used and cannot be put back: it must not be tried."""
+        for name in self.before.iterators:
+            raise TraceMismatch(f"{function} reaches {name}, an iterator, a generator or a file: {_REMEDY}")
 
-
-def _reachable(function: Any, seen: set[int] | None = None, depth: int = 0) -> Iterator[tuple[str, int, Any]]:
-    """(name, who has it, value) of what the function can reach; helpers that it calls are followed a few calls deep."""
-    seen = set() if seen is None else seen
-    if isinstance(function, types.MethodType):  # made anew at every look
-        yield "self", id(function.__self__), function.__self__
-        function = function.__func__
-    if id(function) in seen or depth > _DEPTH:
-        return
-    seen.add(id(function))
-    if isinstance(function, functools.partial):
-        yield "an argument of partial", id(function), (function.args, function.keywords)
-        yield from _reachable(function.func, seen, depth)
-    elif isinstance(function, types.FunctionType):
-        for name, value in _names_of(function).items():
-            if isinstance(value, _FUNCTIONS):
-                if not str(getattr(value, "__module__", "")).startswith(("numpy", "scipy")):
-                    yield from ((f"{name}: {inner}", *x) for inner, *x in _reachable(value, seen, depth + 1))
-            elif not isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
-                yield name, id(function), value
-    elif hasattr(function, "__dict__") and not isinstance(function, (type, types.ModuleType)):
-        yield "self", id(function), function
-        for value in (vars(type(function)).get("__call__"), *vars(function).values()):
-            if isinstance(value, _FUNCTIONS):
-                yield from _reachable(value, seen, depth + 1)
+    def restore(self) -> None:
+        """Put all of it back as it was."""
+        for undo in self.before.undo:
+            undo()
 
 
-def _names_of(function: types.FunctionType) -> dict[str, Any]:
-    """Closure, globals that the code names, and defaults."""
-    found = dict(zip(function.__code__.co_freevars, (_content(c) for c in function.__closure__ or ())))
-    for name in _names(function.__code__):
-        if name in function.__globals__:
-            found.setdefault(name, function.__globals__[name])
-    found["a default argument"] = (function.__defaults__, function.__kwdefaults__)
-    return found
+class _Code:
+    """What the code seen so far names, and the user's classes: a method counts if some code names it."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.classes: dict[type, None] = {}
+        self.members: set[tuple[type, str]] = set()
 
 
-def _content(cell: Any) -> Any:
+def _looked(subject: Any) -> Look:
+    look, code = Look(), _Code()
+    look.see(subject, "self")
+    while True:
+        for value, label in look.unseen():
+            _visit(look, value, label, code)
+        noted = len(look.notes)
+        for kind in list(code.classes):
+            _visit_members(look, kind, code)
+        if len(look.notes) == noted:
+            return look
+
+
+def _visit(look: Look, value: Any, label: str, code: _Code) -> None:
+    """Note the state of one object, and what it leads to."""
+    if isinstance(value, types.FunctionType):
+        _visit_function(look, value, label, code)
+    elif isinstance(value, _WRAPPERS):
+        look.note(label, type(value).__name__, _parts(look, value, label))
+    elif isinstance(value, types.BuiltinFunctionType):
+        look.note(label, value.__name__, look.see(value.__self__, label))  # log = [].append
+    elif isinstance(value, type):
+        users = (kind for kind in value.__mro__ if not _is_library(look, kind.__module__))
+        code.classes.update((kind, None) for kind in users if not kind.__flags__ & _IMMUTABLE)
+        look.note(label, id(value))
+    elif isinstance(value, types.ModuleType):
+        look.note(label, _module(look, value, label, code.names))
+    else:
+        visit_data(look, value, label)
+
+
+def _visit_function(look: Look, function: types.FunctionType, label: str, code: _Code) -> None:
+    """Closure, defaults, attributes; of a user's function also the globals that it names."""
+    state: list[Any] = [id(function.__code__)]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        state.append(_cell(look, cell, name))
+    state.append(look.see((function.__defaults__, function.__kwdefaults__), "a default argument"))
+    state.append(look.attributes(function, function.__name__))
+    if not whose.is_core(function.__module__):
+        look.package = look.package or whose.package(function.__module__)
+        named = _names(function.__code__)
+        code.names |= named
+        state += [_global(look, function.__globals__, name, code.names) for name in sorted(named)]
+    look.note(label, *state)
+
+
+def _cell(look: Look, cell: types.CellType, name: str) -> Any:
     try:
-        return cell.cell_contents
+        held = cell.cell_contents
     except ValueError:  # not filled yet
         return None
+    look.undo.append(functools.partial(setattr, cell, "cell_contents", held))
+    return look.see(held, name)
+
+
+def _global(look: Look, space: dict[str, Any], name: str, named: set[str]) -> Any:
+    held = space.get(name)
+    if isinstance(held, types.ModuleType):
+        return _module(look, held, name, named)
+    if isinstance(held, (types.FunctionType, type)) and _is_library(look, held.__module__):
+        return id(held)
+    return None if name not in space and hasattr(builtins, name) else look.holds(space, name, name)
+
+
+def _module(look: Look, module: types.ModuleType, label: str, named: set[str]) -> Any:
+    """Of a user's module what the code names; of others the random numbers that all share."""
+    if module is random:
+        return look.see(random._inst, label)  # type: ignore[attr-defined]
+    if module is np.random or (module is np and "random" in named):
+        return look.see(np.random.mtrand._rand, f"{label}.random")
+    if _is_library(look, module.__name__):
+        return id(module)
+    names = sorted(name for name in named if not name.startswith("__"))
+    return [look.holds(vars(module), name, f"{label}.{name}") for name in names]
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -82,30 +142,29 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _frozen(value: Any, depth: int = _DEPTH) -> Any:
-    """A value that can be compared later; what cannot be looked into is known by its identity."""
-    if value is None or isinstance(value, (bool, str, bytes)):
-        return value
-    if isinstance(value, (int, float, complex)):
-        return repr(value)
-    if isinstance(value, np.ndarray):
-        value = value.view(np.ndarray)
-        return (value.shape, str(value.dtype), value.tobytes())  # of objects: their addresses
-    if isinstance(value, np.random.Generator):
-        return _frozen(value.bit_generator.state, depth)
-    if depth == 0:
-        return id(value)
-    if isinstance(value, (list, tuple)):
-        return (len(value), [_frozen(v, depth - 1) for v in value[:_LARGEST]])
-    if isinstance(value, (set, frozenset)):
-        return (len(value), {id(v) for v in value})
-    if isinstance(value, dict):
-        return (len(value), [(id(k), _frozen(v, depth - 1)) for k, v in list(value.items())[:_LARGEST]])
-    fields = getattr(value, "__dict__", None)
-    if isinstance(fields, dict):
-        return {k: _frozen(v, depth - 1) for k, v in fields.items() if not _is_cache(value, k)}
-    return id(value)
+def _parts(look: Look, value: Any, label: str) -> list[Any]:
+    """The objects and functions that a method, a partial or a property is made of."""
+    if isinstance(value, types.MethodType):
+        return [look.see(value.__self__, "self"), look.see(value.__func__, label)]
+    if isinstance(value, functools.partial):
+        return [look.see((value.args, value.keywords), "an argument of partial"), look.see(value.func, label)]
+    if isinstance(value, property):
+        return [look.see(value.fget, label), look.see(value.fset, label)]
+    return [look.see(value.func if isinstance(value, functools.cached_property) else value.__func__, label)]
 
 
-def _is_cache(value: Any, name: str) -> bool:
-    return isinstance(getattr(type(value), name, None), functools.cached_property)
+def _visit_members(look: Look, kind: type, code: _Code) -> None:
+    """The data of a user's class, its operators, and the methods that some code names."""
+    for name, value in list(vars(kind).items()):
+        special = name.startswith("__") or name == "_abc_impl"
+        wanted = special or name in code.names if isinstance(value, _CODE) else not special
+        if wanted and (kind, name) not in code.members:
+            code.members.add((kind, name))
+            if not isinstance(value, (*_CODE, types.MemberDescriptorType)):
+                look.undo.append(functools.partial(setattr, kind, name, value))
+            look.note(f"{kind.__name__}.{name}", look.see(value, f"{kind.__name__}.{name}"))
+
+
+def _is_library(look: Look, module: str | None) -> bool:
+    name = whose.package(module)
+    return whose.is_core(module) or (name != look.package and whose.is_installed(name))

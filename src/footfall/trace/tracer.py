@@ -115,10 +115,16 @@ def _translated(active: Tracer, error: Exception) -> TraceError | None:
 
 
 def verify(
-    function: Callable[..., Any], *examples: Any, samples: int = 3, tolerance: float = 1e-9, seed: int = 0
+    function: Callable[..., Any],
+    *examples: Any,
+    samples: int = 3,
+    tolerance: float = 1e-9,
+    seed: int = 0,
+    subject: Any = None,
 ) -> Trace:
     """Trace twice and replay against NumPy; returns the trace, or raises TraceMismatch that says how they differ.
 
     Finds what a trace cannot see: counters, random numbers, clocks, changed arguments, branches on the type of a value.
+    ``subject``: where to look for hidden state, if the function only stands for another thing that is called.
     """
-    return verify_trace(trace, function, examples, samples, tolerance, seed)
+    return verify_trace(trace, function, examples, samples, tolerance, seed, subject)

@@ -9,21 +9,78 @@ import numpy as np
 from footfall.errors import TraceMismatch
 
 from . import tree
+from .effects import effect_of
 from .surroundings import Surroundings
 
 _REMEDY = "a traced function must be pure: pass state as an argument and return the new one"
 
 
 def verify_trace(
-    trace: Callable[..., Any], function: Callable[..., Any], examples: tuple, samples: int, tolerance: float, seed: int
-) -> Any:
-    """The trace of ``function``, verified; ``trace`` is the tracer itself."""
+    trace: Callable[..., Any], function: Callable[..., Any], examples: tuple, samples: int, tolerance: float, seed: int,
+    subject: Any = None,
+) -> Any:  # fmt: skip
+    """The trace of ``function``, verified; ``trace`` is the tracer itself.
+
+    Hidden state is looked for in ``subject`` (the function itself, unless said), and put back if the trace is refused.
+    """
+    subject = function if subject is None else subject
+    around = Surroundings(subject)
+    try:
+        around.refuse_iterators(_name(function))
+        settled = _warm_up(function, examples, around, seed)
+        return _verified(trace, function, examples, samples, tolerance, seed, settled)
+    except BaseException:
+        around.restore()
+        raise
+
+
+def _warm_up(function: Callable[..., Any], examples: tuple, around: Surroundings, seed: int) -> Surroundings:
+    """What there is around a function after its first calls, on numbers.
+
+    What it computes once and keeps is no hidden state if it is always the same and changes no answer. What it does
+    besides computing would not be done by compiled code.
+    """
+    try:
+        first = _results(function, examples)
+    except TraceMismatch:
+        raise
+    except Exception:  # what is refused or raised when it is traced says it better
+        return Surroundings(around.subject)
+    kept = around
+    if around.changed():
+        kept = Surroundings(around.subject)
+        around.restore()
+        try:
+            _results(function, _near(examples, 0.1, np.random.default_rng(seed)))
+        except Exception:
+            _results(function, examples)  # not defined there
+        kept.check(_name(function), "being called for the first time")
+    again: list[Any] = []
+    try:
+        effect = effect_of(lambda: again.append(_results(function, examples)))
+    except Exception as error:
+        raise TraceMismatch(f"{_name(function)} raises {error!r} when it is called again; {_REMEDY}") from error
+    kept.check(_name(function), "being called")
+    if effect:
+        raise TraceMismatch(f"{_name(function)} {effect}, which compiled code would not do; {_REMEDY}")
+    _check_repeats(function, _flat(first), _flat(again[0]))
+    return kept
+
+
+def _results(function: Callable[..., Any], arguments: tuple) -> Any:
+    with np.errstate(all="ignore"):
+        return function(*copy.deepcopy(arguments))
+
+
+def _verified(
+    trace: Callable[..., Any], function: Callable[..., Any], examples: tuple, samples: int, tolerance: float, seed: int,
+    around: Surroundings,
+) -> Any:  # fmt: skip
     from . import interpret, program
 
     first = trace(function, *examples)
-    around = Surroundings(function)  # after a first call: what it computes once and keeps is no hidden state
     second = trace(function, *examples)
-    around.check("being traced")
+    around.check(_name(function), "being traced")
     if first.graph.nodes != second.graph.nodes or first.outputs != second.outputs or not _same_constants(first, second):
         raise TraceMismatch(
             f"two traces of {_name(function)} differ: it keeps hidden state or draws random numbers; {_REMEDY}"
@@ -33,7 +90,7 @@ def verify_trace(
 
     def compare(arguments: tuple) -> str | None:
         reference = _call(function, arguments, first.result)
-        around.check("being called")
+        around.check(_name(function), "being called")
         inputs = np.array([x for leaf in tree.flatten(arguments)[0] for x in np.ravel(leaf)], dtype=float)
         got = interpret.evaluate(code, inputs) if first.outputs else np.zeros(0)
         return _difference(got, reference, tolerance)
@@ -77,13 +134,17 @@ def _call(function: Callable[..., Any], arguments: tuple, traced: Any) -> np.nda
     changed = tree.difference(result, traced, "the result")
     if changed:
         raise TraceMismatch(f"{_name(function)} returns another structure when traced: {changed}")
-    flat, repeated = _flat(result), _flat(again)
+    flat = _flat(result)
+    _check_repeats(function, flat, _flat(again))
+    return flat
+
+
+def _check_repeats(function: Callable[..., Any], flat: np.ndarray, repeated: np.ndarray) -> None:
     if flat.shape != repeated.shape or not np.array_equal(flat, repeated, equal_nan=True):
         raise TraceMismatch(
             f"two calls of {_name(function)} with the same arguments differ: it keeps hidden state or draws random"
             f" numbers; {_REMEDY}"
         )
-    return flat
 
 
 def _flat(result: Any) -> np.ndarray:
