@@ -116,9 +116,7 @@ class ForceLaw:
         ]
         pushes = [point.J.T @ (point.R_BC @ sphere.force) for point, sphere in zip(points, spheres)]
         a = self._solved(robot, M, sum(pushes, start=force), points, spheres)
-        judged = [
-            self.judged(sphere, point.R_BC.T @ (point.J @ a), dt, turn) for point, sphere in zip(points, spheres)
-        ]
+        judged = [self.judged(sphere, point.R_BC.T @ (point.J @ a), dt, turn) for point, sphere in zip(points, spheres)]
         after = {key: np.stack([modes[key] for _, modes, _ in judged]) for key in judged[0][1]}
         unsettled = sum(differs for _, _, differs in judged)
         return a, [f for f, _, _ in judged], {**after, "turn": turn + 1.0, "unsettled": unsettled}

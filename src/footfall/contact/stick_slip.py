@@ -112,7 +112,9 @@ class StickSlip(ForceLaw):
         across = k * self._across(u, t)
         f_t = -across - (mu * f_n) * t
         pulls = f_n < 0.0
-        most = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # what is left of the cone across the direction of sliding
+        most = (_OUTSIDE**2 - slides * slides) * np.square(
+            mu * f_n
+        )  # what is left of the cone across the direction of sliding
         leaves = self._dot(across, across) > most
         back = (slides > _HARDLY) & (self._dot(u, t) < 0.0) & (f_n > 0.0)
         after = {

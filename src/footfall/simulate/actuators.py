@@ -31,7 +31,6 @@ from footfall.errors import InputError
 from footfall.robot.description import Robot
 from footfall.robot.parts import Actuator
 
-
 Modes = dict[str, Any]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
 _FAR = 10.0  # times what dry friction stops: a joint that turned so fast is not held on its way
@@ -242,9 +241,7 @@ def _limited(
     return np.where(free, asked, bound), np.where(free, slope, falls)
 
 
-def motor_saturation(
-    robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]
-) -> Float[ndarray, "nj"]:
+def motor_saturation(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
     """-1, 0 or 1 for motors that are asked for less than, within, or more than what they can give at ``rates``."""
     low, high = torque_limits(robot, rates)
     return np.where(asked > high, 1.0, np.where(asked < low, -1.0, 0.0))
