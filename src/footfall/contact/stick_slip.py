@@ -12,8 +12,9 @@ sphere is in one of two modes, each linear in the velocity at the *end* of the s
 Sliding friction grows with the normal force of the same step, f_n⁺ = f_n - k_n n·a, which makes D = ... - μ k_n t nᵀ
 unsymmetric: with it a sliding foot is on its cone exactly, whatever its leg does to f_n⁺. Then it is judged: a sphere
 that sticks outside its cone slides, one that slides against its t sticks, one whose force left the cone by turning
-takes the direction found. Where the modes chase each other, late turns keep the direction and halve the friction of a
-sphere that would slide backwards: within its cone, and never pushing. Nearly every step is settled at once (1.06 turns per step of a trot on μ = 0.8).
+takes the direction found. Where modes chase each other, late turns keep the direction and halve the friction of a
+sphere that would slide backwards: within its cone, and never pushing. Nearly every step is settled at once (1.06 turns
+per step of a trot on μ = 0.8).
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class StickSlip(ForceLaw):
         return u - self._dot(u, t) * t
 
     def _slopes(self, R_BC: Float[ndarray, "3 3"], k: Any, k_n: Any, mu: Any, t: ndarray) -> Float[ndarray, "3 3"]:
-        """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k has two values and t is ±1 or 0 on each."""
+        """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k is two and t is ±1 or 0."""
         n = R_BC[:, 2]
         if self.friction == "isotropic":
             t_B = R_BC[:, :2] @ t
