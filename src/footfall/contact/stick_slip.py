@@ -147,7 +147,7 @@ class StickSlip(ForceLaw):
         return across + np.outer(k_n * (n - R_BC[:, :2] @ (mu * t)), n)
 
     def _mu(self, slides: Any, speed: Any, v_C: Float[ndarray, "3"], friction: Any) -> Any:
-        """Of a sphere that slides, by the faster of its slip at the start and the slip that was found; or that sticks."""
+        """Of a sphere that slides, by the faster of its slip at the start and that found; or of one that sticks."""
         if not self._has_ratio:
             return friction
         at = np.maximum(np.maximum(speed, self._speed(v_C[:2])), self.stick_speed)
