@@ -3,12 +3,13 @@
 Stopping: the impulses that bring chosen feet to chosen velocities, A λ = wanted - V in their rows, which is the KKT
 system of seed 002 in impulses; without forces and with nothing wanted it is ``dynamics.constrained.impact_map``.
 
-Bouncing: Newton's law, V_N⁺ = -e V_N⁻, at the moment of the impact. A step that bounces begins with a gap over the ground
-and keeps its new velocity to its end, so it would start the bounce from the gap; V_N⁺ is less than that by as much as
-makes height and speed after the step those of a bounce from the ground. With friction, or several contacts at once, that law may gain energy (Kane and
-Levinson's paradox). So the impulses λ_c that merely stop (they take energy) and those of the full bounce λ_b are mixed,
-λ = λ_c + s (λ_b - λ_c), with the largest s <= 1 for which the contacts do no work. The mixture lies in the friction
-cone and parts all contacts, as both of its ends do; s = 1, the plain law, unless energy would be gained.
+Bouncing: Newton's law, V_N⁺ = -e V_N⁻, at the moment of the impact. A step that bounces begins with a gap over the
+ground and keeps its new velocity to its end, so it would start the bounce from the gap; V_N⁺ is less than that by as
+much as makes height and speed after the step those of a bounce from the ground. With friction, or several contacts at
+once, that law may gain energy (Kane and Levinson's paradox). So the impulses λ_c that merely stop (they take energy)
+and those of the full bounce λ_b are mixed, λ = λ_c + s (λ_b - λ_c), with the largest s <= 1 for which the contacts do
+no work. The mixture lies in the friction cone and parts all contacts, as both of its ends do; s = 1, the plain law,
+unless energy would be gained.
 """
 
 from __future__ import annotations
