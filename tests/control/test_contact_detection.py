@@ -110,7 +110,7 @@ def test_foot_forces_undo_the_transposed_jacobian():
 def test_observed_forces_of_a_standing_robot_are_those_that_act(name):
     """From what its joints feel; damping once took 3 % of DynaKat's forces and 0.6 % of Mini Cheetah's."""
     robot = ff.load(name)
-    q, v = robot.state("stand")
+    q, _ = robot.state("stand")
     forces = np.tile([0.0, 0.0, 9.81 * robot.mass / 4], (4, 1)) + np.random.default_rng(1).uniform(-3, 3, (4, 3))
     J, external = feet_jacobian(robot, q), np.zeros(robot.nv)
     for k, foot in enumerate(robot.feet):

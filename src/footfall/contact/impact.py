@@ -28,17 +28,17 @@ def stopping_impulses(
     V: Float[ndarray, "nc"],
     wanted: Float[ndarray, "nc"],
     rows: Float[ndarray, "nc"],
-    damping: float = 0.0,
+    damping: float | Float[ndarray, "nc"] = 0.0,
 ) -> Float[ndarray, "nc"]:
     """λ [N s] with A λ + V = wanted in the rows that are 1, and 0 in those that are 0.
 
     ``rows`` may be traced: inactive ones become rows of the identity. ``damping`` is added to A as a share of its mean
-    diagonal, which makes sets of contacts solvable that hold a body more than once.
+    diagonal, which makes sets of contacts solvable that hold a body more than once; rows with more of it carry less.
     """
     held = A * (rows[:, None] * rows[None, :])
-    slack = damping * sum(A[k, k] for k in range(len(rows))) / len(rows)
+    slack = (damping + np.zeros(len(rows))) * (sum(A[k, k] for k in range(len(rows))) / len(rows))
     for k in range(len(rows)):
-        held[k, k] = held[k, k] + slack + (1.0 - rows[k])
+        held[k, k] = held[k, k] + slack[k] + (1.0 - rows[k])
     return dense_solve(*dense_factor(held), rows * (wanted - V))
 
 
