@@ -35,7 +35,7 @@ def test_damping_makes_redundant_rows_solvable():
 def test_only_a_contact_that_is_stopped_and_fast_bounces():
     V_before = np.array([0, 0, -2.0, 0, 0, -2.0, 0, 0, -0.01, 0, 0, 1.0])
     impulses = np.array([0, 0, 1.0, 0, 0, 0.0, 0, 0, 1.0, 0, 0, 1.0])
-    floor = bounce_floor(np.full(4, -0.5), impulses, V_before, 0.5, 0.05)
+    floor = bounce_floor(np.full(4, -0.5), impulses, V_before, V_before, 0.5, 0.05)
     np.testing.assert_allclose(floor, [1.0, -0.5, -0.5, -0.5])
 
 
@@ -50,7 +50,7 @@ def test_bounces_never_gain_energy_stay_in_the_cone_and_part(restitution, fricti
         mu, still = np.full(3, friction), np.zeros(3)
         stopping = Problem(A, V, np.zeros(3), mu)
         stop, _, _ = solve_by_contact(stopping, np.zeros(9), still, 1000, 1e-12)
-        bouncing = Problem(A, V, bounce_floor(np.zeros(3), stop, V, restitution, 1e-3), mu)
+        bouncing = Problem(A, V, bounce_floor(np.zeros(3), stop, V, V, restitution, 1e-3), mu)
         bounce, _, _ = solve_by_contact(bouncing, stop, still, 1000, 1e-12)
         if max(residuals(stopping, stop).max(), residuals(bouncing, bounce).max()) > 1e-8:
             continue

@@ -91,6 +91,37 @@ def test_mode_is_recorded_and_friction_beyond_the_cone_reported():
     assert rec["contact_excess"].max() > 0
 
 
+def pushed(feet: int, height: float, share: float, degrees: float) -> tuple[State, np.ndarray]:
+    """(state, forces on the feet) of a block after a few steps of a push of ``share`` of its friction."""
+    body, mu = block(feet, mass=2.6, height=height), 0.45
+    world = World(body, ff.contact.Plane(mu), ff.contact.Stance(), IDEAL)
+    way = np.radians(degrees)
+    push = share * mu * body.mass * G * np.array([0.0, 0.0, 0.0, np.cos(way), np.sin(way), 0.0])
+    state = State(np.array([0, 0, height, 1.0, 0, 0, 0]), np.zeros(6), world.contact.start(world.spheres))
+    calm = JointCommand().spread(0)
+    once = ff.compile(lambda state: step(world, state, calm, push, 1e-3)[:2], None, state, verify=False)
+    for _ in range(8):
+        state, acted = once(state)
+    return state, np.hypot(acted.forces[:, 0], acted.forces[:, 1]) - mu * acted.forces[:, 2]
+
+
+@pytest.mark.parametrize("degrees", [0.0, 25.0, 45.0])
+@pytest.mark.parametrize(("feet", "height"), [(4, 0.02), (4, 0.3), (3, 0.25), (4, 0.7)])
+def test_block_pushed_nearly_to_slipping_finds_a_split_of_its_load_within_the_cones(feet, height, degrees):
+    """The push lifts the load of the rear feet, which have less friction then; those in front have more."""
+    state, beyond = pushed(feet, height, 0.95, degrees)
+    assert float(state.memory["misses"]) == 0.0
+    assert beyond.max() < 1e-6
+    assert np.abs(state.v).max() < 1e-9  # it stands as before
+
+
+@pytest.mark.parametrize(("feet", "height"), [(4, 0.02), (3, 0.25)])
+def test_block_pushed_beyond_slipping_is_reported(feet, height):
+    state, _ = pushed(feet, height, 1.02, 25.0)
+    assert float(state.memory["misses"]) == 8.0
+    assert 0.0 < float(state.memory["excess"]) < 0.05 * 2.6 * G
+
+
 @pytest.mark.parametrize("feet", [1, 3, 4])
 def test_block_stands_on_an_incline_of_any_steepness(feet):
     """Held more than once by three or four feet: the forces are shared, their sum is the weight."""

@@ -110,3 +110,26 @@ def test_recording_keeps_the_same_audit():
     residuals = [sim.run(0.4).energy_residual() for sim in sims]
     assert residuals[0] / residuals[1] == pytest.approx(2.0, rel=0.1)
     assert residuals[1] < 1e-3
+
+
+def test_cost_of_transport_does_not_depend_on_how_often_rows_are_recorded():
+    robot = ff.load("mini_cheetah")
+    trot = ff.control.JointPD(ff.gait.trot(period=0.5, stride=0.1, height=0.05), kp=40.0, kd=1.0)
+    recs = [ff.Simulation(robot, trot, record_rate=rate).run(3.0) for rate in (1000.0, 100.0, 20.0)]
+    every, *fewer = [rec.cost_of_transport(after=1.0) for rec in recs]
+    assert fewer == pytest.approx([every, every], rel=1e-9)
+    last = [rec.between(1.0).spent() for rec in recs]
+    assert last == pytest.approx([last[0]] * 3, rel=1e-9)
+
+
+def test_motors_spend_their_audited_work_where_none_of_them_brakes_and_more_where_one_does():
+    def run(start: float, seconds: float, **gains: Any) -> Any:
+        hold = ff.control.Hold(np.zeros(1), **gains)
+        return ff.Simulation(pendulum(1), hold, record_rate=50.0, start=(np.full(1, start), np.zeros(1))).run(seconds)
+
+    lifted = run(0.0, 0.2, kp=0.0, kd=0.0, torque=np.array([3.0]))
+    assert lifted["spent"][-1] == pytest.approx(lifted["work"][-1], rel=1e-9)
+    assert lifted["work"][-1] > 0.1
+    swinging = run(1.0, 1.0, kp=5.0, kd=0.1)
+    assert swinging["spent"][-1] > swinging["work"][-1] + 0.01
+    assert (np.diff(swinging["spent"]) >= 0).all()

@@ -36,7 +36,7 @@ def lean_of(carried: Carried, feels: bool) -> Lean:
 def full_tick(rig: Rig, lean: Lean, inputs: Inputs) -> Carried:
     """One tick of the controller and the physics below it, with all that a tick knows: for meters."""
     forces = lean.forces if len(lean.forces) else np.zeros((len(rig.world.spheres), 3))
-    body = Body(lean.q, lean.v, np.zeros(rig.world.robot.nj), forces, np.zeros(4), lean.contact)
+    body = Body(lean.q, lean.v, np.zeros(rig.world.robot.nj), forces, np.zeros(5), lean.contact)
     return tick(rig, Carried(lean.tick, body, lean.memory), inputs)[0]
 
 

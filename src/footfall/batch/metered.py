@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from footfall.batch.lean import Lean, full_tick, lean_of
-from footfall.kinematics.forward import joint_rates
 from footfall.simulate.tick import Inputs, Rig
 
 
@@ -22,5 +19,4 @@ class Metered:
 def metered_tick(rig: Rig, metered: Metered, inputs: Inputs) -> Metered:
     """One tick; motors that brake give nothing back, as in ``Recording.cost_of_transport``."""
     after = full_tick(rig, metered.lean, inputs)
-    power = np.sum(np.maximum(after.body.motor * joint_rates(rig.world.robot, after.body.v), 0.0))
-    return Metered(lean_of(after, len(metered.lean.forces) > 0), metered.work + rig.period * power)
+    return Metered(lean_of(after, len(metered.lean.forces) > 0), metered.work + after.body.work[4])

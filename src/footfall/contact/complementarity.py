@@ -117,7 +117,9 @@ class Complementarity:
             least, stopping, before = carry
             found = self._solve(Problem(space.A, space.V_free, least, space.friction), before.impulses, before.slips)
             first = turn < 0.5
-            up = bounce_floor(floor, found.impulses, space.V_before, self.restitution, self.slowest_bounce)
+            up = bounce_floor(
+                floor, found.impulses, space.V_before, space.V_free, self.restitution, self.slowest_bounce
+            )
             both = _Found(
                 found.impulses, found.slips, np.maximum(before.residuals, found.residuals),
                 before.iterations + found.iterations, before.sweeps + found.sweeps,

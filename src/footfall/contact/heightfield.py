@@ -1,16 +1,23 @@
 """Ground given by heights on a grid: bilinear between the nodes, or smooth; from an array, an image, or a seed.
 
-The distance of a point is its height over the surface times the upward part of the normal there. That is exact over any
-plane; over curved ground it is off by about half the curvature times the square of the offset to the nearest point, so
-features should be larger than the foot. Bilinear cells meet in edges, where the normal turns suddenly and the distance
-of a sphere's centre jumps by its radius times the change of the normal's upward part; a ``smooth`` field takes the
-nodes as control points of a biquadratic B-spline, whose normal is continuous. In both it is the surface's own normal.
+A ``smooth`` field takes the nodes as control points of a biquadratic B-spline, whose slopes are continuous; bilinear
+cells meet in creases. The distance of a point is its height over the surface h times the upward part w of a normal,
 
-Height and slopes share the cell they are read from: when traced, equal lookups merge.
+    φ = (z - h) w,   w = (1 + |m|²)^(-1/2),   n = ∇φ / |∇φ|,   ∇φ = w (-∇h, 1) + (z - h) ∇w
+
+with slopes m that have no jumps: those of the spline, or of bilinear cells, each blended along its own axis from the
+middle of a cell to the middle of the next. So φ is continuous, also over a crease, and n is its gradient: a sphere that
+moves along the ground is neither lifted by a jump nor pushed along it, and the ground gives no energy.
+
+Over any plane φ is exact; over curved ground it is off by about half the curvature times the square of the offset to
+the nearest point, and the normal is the one at the nearest point to the same order (so features should be larger than
+the foot). On the surface itself it is the surface's own. Distance and normal share the nine nodes that they are read
+from: when traced, equal lookups merge.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -55,42 +62,44 @@ class Heightfield:
     # -- the surface -------------------------------------------------------------------------------------------------
     def surface(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
         """(height [m], slope along x, slope along y) at a place."""
-        u, v = (x - self.corner[0]) / self.spacing, (y - self.corner[1]) / self.spacing
-        height, along_x, along_y = self._spline(u, v) if self.smooth else self._bilinear(u, v)
+        height, (along_x, along_y), _, _ = self._shape(x, y)
         return height, along_x / self.spacing, along_y / self.spacing
 
-    def _bilinear(self, u: Any, v: Any) -> tuple[Any, Any, Any]:
-        """The four nodes of the cell; lookups clamp, which makes the ground beyond the edges level."""
-        i, j = np.floor(u), np.floor(v)
-        s, t = u - i, v - j
-        near, far = lookup(self.heights, i, j), lookup(self.heights, i + 1.0, j)
-        rise = far - near
-        rise_left = lookup(self.heights, i + 1.0, j + 1.0) - (near_left := lookup(self.heights, i, j + 1.0))
-        right, left = near + s * rise, near_left + s * rise_left
-        return right + t * (left - right), rise + t * (rise_left - rise), left - right
+    def _shape(self, x: Any, y: Any) -> tuple[Any, ...]:
+        """Height, its slopes, continuous slopes m, and (m_x by x, m_x by y, m_y by x, m_y by y), by nodes not metres.
 
-    def _spline(self, u: Any, v: Any) -> tuple[Any, Any, Any]:
-        """The nine nodes around the nearest, blended along y, then along x."""
-        i, j = np.floor(u + 0.5), np.floor(v + 0.5)
-        s, t = u - i, v - j
-        rows = [_blend([lookup(self.heights, i + a, j + b) for b in (-1.0, 0.0, 1.0)], t) for a in (-1.0, 0.0, 1.0)]
-        height, along_x = _blend([value for value, _ in rows], s)
-        along_y, _ = _blend([slope for _, slope in rows], s)
-        return height, along_x, along_y
+        From the nine nodes around the nearest, first along y, then along x. Lookups clamp, which makes the ground
+        beyond the edges level.
+        """
+        per = 1.0 / self.spacing
+        u, v = (place * per + (0.5 - c * per) for place, c in zip((x, y), self.corner))
+        i, j = np.floor(u), np.floor(v)
+        nodes = [[lookup(self.heights, i + a, j + b) for b in (-1.0, 0.0, 1.0)] for a in (-1.0, 0.0, 1.0)]
+        return (_spline if self.smooth else _cells)(nodes, u - i, v - j)
+
+    def _over(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Any]:
+        """(distance, slopes along x and y of the surface of equal distance through p): see the head of this file."""
+        height, (h_x, h_y), (m_x, m_y), (m_xx, m_xy, m_yx, m_yy) = self._shape(p_W[0], p_W[1])
+        per = 1.0 / self.spacing
+        w = 1.0 / np.sqrt(1.0 + (per * per) * (m_x * m_x + m_y * m_y))
+        distance = (p_W[2] - height) * w
+        turn = (per * per) * (distance * w)  # ∇w = -w³ (∇m)ᵀ m
+        return (
+            distance, per * (h_x + turn * (m_x * m_xx + m_y * m_yx)), per * (h_y + turn * (m_x * m_xy + m_y * m_yy)),
+        )  # fmt: skip
 
     # -- the seam of a ground ----------------------------------------------------------------------------------------
     def distance(self, p_W: Float[ndarray, "3"]) -> float:
         """Height over the surface times the normal's upward part: see the head of this file."""
-        height, along_x, along_y = self.surface(p_W[0], p_W[1])
-        return (p_W[2] - height) * _upward(along_x, along_y)
+        return self._over(p_W)[0]
 
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
         """R_WC: the world's axes turned the shortest way until z is the normal, which costs one root and two divisions.
 
         Frisvad 2012, "Building an orthonormal basis from a 3D unit vector without normalization".
         """
-        _, along_x, along_y = self.surface(p_W[0], p_W[1])
-        n_z = _upward(along_x, along_y)
+        _, along_x, along_y = self._over(p_W)
+        n_z = 1.0 / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
         n_x, n_y, k = -along_x * n_z, -along_y * n_z, 1.0 / (1.0 + n_z)
         mixed = -n_x * n_y * k
         return np.array([
@@ -194,20 +203,41 @@ def checked_heights(value: Any) -> Any:
     return heights
 
 
-def _upward(along_x: Any, along_y: Any) -> Any:
-    """The upward part of the unit normal of a surface with these slopes."""
-    return 1.0 / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
+def _spline(nodes: list[list[Any]], s: Any, t: Any) -> tuple[Any, ...]:
+    """Of the biquadratic B-spline, as ``Heightfield._shape``: m are its own slopes."""
+    rows, slopes, curves = zip(*((_blend(row, t), *_bend(row, t)) for row in nodes))
+    m_x, m_xx = _bend(rows, s)
+    m_y, (m_yx, _) = _blend(slopes, s), _bend(slopes, s)
+    return _blend(rows, s), (m_x, m_y), (m_x, m_y), (m_xx, m_yx, m_yx, _blend(curves, s))
 
 
-def _blend(nodes: list[Any], t: Any) -> tuple[Any, Any]:
-    """(value, slope) of a quadratic B-spline at t in [-1/2, 1/2] of nodes at -1, 0, 1.
+def _cells(nodes: list[list[Any]], s: Any, t: Any) -> tuple[Any, ...]:
+    """Of the bilinear cells, as ``Heightfield._shape``."""
+    rows, inclines, slopes, curves = zip(*((*_line(row, t), *_bend(row, t)) for row in nodes))
+    height, h_x = _line(rows, s)
+    m_x, m_xx = _bend(rows, s)
+    m_y, m_yx = _line(slopes, s)
+    return height, (h_x, _line(inclines, s)[0]), (m_x, m_y), (m_xx, _bend(inclines, s)[0], m_yx, _line(curves, s)[0])
 
-    Its weights are (1/2 - t)²/2, 3/4 - t² and (1/2 + t)²/2, written with the differences that the slope needs as well.
-    """
-    before, after = 0.5 - t, 0.5 + t
-    fall, rise = nodes[1] - nodes[0], nodes[2] - nodes[1]
-    value = nodes[1] + (0.5 * after * after) * rise - (0.5 * before * before) * fall
-    return value, before * fall + after * rise
+
+# Three nodes in a row; t runs from 0 to 1, half a node before and after the middle one.
+def _line(nodes: Sequence[Any], t: Any) -> tuple[Any, Any]:
+    """(value, slope) of straight lines from node to node."""
+    slope = np.where(t < 0.5, nodes[1] - nodes[0], nodes[2] - nodes[1])
+    return nodes[1] + (t - 0.5) * slope, slope
+
+
+def _bend(nodes: Sequence[Any], t: Any) -> tuple[Any, Any]:
+    """(slope, curvature) of a quadratic B-spline: from one line's to the next's."""
+    fall = nodes[1] - nodes[0]
+    curve = nodes[2] - nodes[1] - fall
+    return fall + t * curve, curve
+
+
+def _blend(nodes: Sequence[Any], t: Any) -> Any:
+    """Value of a quadratic B-spline: from half-way between two nodes on, with the mean of the slopes there and here."""
+    fall = nodes[1] - nodes[0]
+    return nodes[1] - 0.5 * fall + (0.5 * t) * (fall + _bend(nodes, t)[0])
 
 
 def _is_image(file: Path) -> bool:

@@ -3,10 +3,13 @@
 Stopping: the impulses that bring chosen feet to chosen velocities, A λ = wanted - V in their rows, which is the KKT
 system of seed 002 in impulses; without forces and with nothing wanted it is ``dynamics.constrained.impact_map``.
 
-Bouncing: Newton's law, V_N⁺ = -e V_N⁻. With friction, or several contacts at once, that law may gain energy (Kane and
-Levinson's paradox). So the impulses λ_c that merely stop (they take energy) and those of the full bounce λ_b are mixed,
-λ = λ_c + s (λ_b - λ_c), with the largest s <= 1 for which the contacts do no work. The mixture lies in the friction
-cone and parts all contacts, as both of its ends do; s = 1, the plain law, unless energy would be gained.
+Bouncing: Newton's law, V_N⁺ = -e V_N⁻, at the moment of the impact. A step that bounces begins with a gap over the
+ground and keeps its new velocity to its end, so it would start the bounce from the gap; V_N⁺ is less than that by as
+much as makes height and speed after the step those of a bounce from the ground. With friction, or several contacts at
+once, that law may gain energy (Kane and Levinson's paradox). So the impulses λ_c that merely stop (they take energy)
+and those of the full bounce λ_b are mixed, λ = λ_c + s (λ_b - λ_c), with the largest s <= 1 for which the contacts do
+no work. The mixture lies in the friction cone and parts all contacts, as both of its ends do; s = 1, the plain law,
+unless energy would be gained.
 """
 
 from __future__ import annotations
@@ -17,23 +20,25 @@ from numpy import ndarray
 
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
 
+_TINY = 1e-18  # [m²/s²], so that the root has a slope
+
 
 def stopping_impulses(
     A: Float[ndarray, "nc nc"],
     V: Float[ndarray, "nc"],
     wanted: Float[ndarray, "nc"],
     rows: Float[ndarray, "nc"],
-    damping: float = 0.0,
+    damping: float | Float[ndarray, "nc"] = 0.0,
 ) -> Float[ndarray, "nc"]:
     """λ [N s] with A λ + V = wanted in the rows that are 1, and 0 in those that are 0.
 
     ``rows`` may be traced: inactive ones become rows of the identity. ``damping`` is added to A as a share of its mean
-    diagonal, which makes sets of contacts solvable that hold a body more than once.
+    diagonal, which makes sets of contacts solvable that hold a body more than once; rows with more of it carry less.
     """
     held = A * (rows[:, None] * rows[None, :])
-    slack = damping * sum(A[k, k] for k in range(len(rows))) / len(rows)
+    slack = (damping + np.zeros(len(rows))) * (sum(A[k, k] for k in range(len(rows))) / len(rows))
     for k in range(len(rows)):
-        held[k, k] = held[k, k] + slack + (1.0 - rows[k])
+        held[k, k] = held[k, k] + slack[k] + (1.0 - rows[k])
     return dense_solve(*dense_factor(held), rows * (wanted - V))
 
 
@@ -41,14 +46,23 @@ def bounce_floor(
     floor: Float[ndarray, "ns"],
     impulses: Float[ndarray, "nc"],
     V_before: Float[ndarray, "nc"],
+    V_free: Float[ndarray, "nc"],
     restitution: float,
     slowest: float,
 ) -> Float[ndarray, "ns"]:
-    """Least normal velocities after a bounce: -e V_N⁻ where a contact comes in faster than ``slowest`` [m/s]."""
+    """Least normal velocities after a bounce, where a contact comes in faster than ``slowest`` [m/s].
+
+    Steps with a fall of g a second keep E = V²/2 + g gap - g dt V/2, and a bounce keeps e² of it: that is -e V_N⁻ but
+    for terms of g dt. ``floor`` is the velocity that closes the gap in one step, -gap / dt.
+    """
     speed = np.stack([-V_before[3 * k + 2] for k in range(len(floor))])
+    fall = np.stack([np.maximum(V_before[3 * k + 2] - V_free[3 * k + 2], 0.0) for k in range(len(floor))])  # g dt
+    high = -fall * floor  # g gap
+    after = restitution * restitution * (speed * speed + 2.0 * high + fall * speed) - 2.0 * high
+    up = np.sqrt(np.maximum(after + 0.25 * fall * fall, _TINY)) - 0.5 * fall
     pressed = np.stack([impulses[3 * k + 2] for k in range(len(floor))])
     hit = (pressed > 0.0) & (speed > slowest)
-    return np.where(hit, np.maximum(restitution * speed, floor), floor)
+    return np.where(hit, np.maximum(up, floor), floor)
 
 
 def without_gain(

@@ -13,7 +13,9 @@ but for the normal, which closes what gap has crept in. Which feet stand is data
   its normal row if it would sink without, for instance when it comes in so obliquely that to stick it would be pulled;
 - a foot that nothing holds and that the others push into the ground gets a normal row as well.
 
-Friction is taken for granted: a step whose forces leave the cone is counted and reported, it does not slip.
+Friction is taken for granted: a step whose forces leave the cone is counted and reported, it does not slip. Feet that
+hold a body more than once can share its load in many ways; where the plainest leaves a cone, feet that have friction to
+spare take more.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ from footfall.robot.description import Robot
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
 _EXCESS = 1e-6  # [N], of friction
 _SINKING = 1e-9  # [m/s]
+_SHARINGS = 12  # of the load among the feet, at most
+_UNEQUAL = 1e4  # at most, of the damping of two feet
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,11 @@ class Stance:
             lets_go = pulls & (stands < 0.5)
             touches = np.where(sinks & ~np.any(pulls), 1.0, np.where(lets_go, 0.0, touches))
             stands = np.where(pulls, 0.0, stands)
-            rows = np.stack([x for k in range(len(points)) for x in (stands[k], stands[k], touches[k])])
-            return touches, stands, stopping_impulses(space.A, space.V_free, wanted, rows, self.damping)
+            return (
+                touches,
+                stands,
+                stopping_impulses(space.A, space.V_free, wanted, _rows(stands, touches), self.damping),
+            )
 
         def settled(carry: tuple[ndarray, ndarray, ndarray]) -> Any:
             touches, _, found = carry
@@ -127,8 +134,9 @@ class Stance:
 
         first = hold(0.0, (ahead, ahead, np.zeros(3 * len(points))))
         last = numeric.repeat(4 * len(points), hold, first, until=settled, ask_first=True)
-        mode, impulses = last[1], _never_pulling(last[2])
-        excess = _excess(space, impulses) * (1.0 / dt)
+        mode = last[1]
+        impulses, beyond = self._share(space, wanted, _rows(mode, last[0]), _never_pulling(last[2]), _EXCESS * dt)
+        excess = beyond * (1.0 / dt)
         missed = (excess > _EXCESS) | ~settled(last)
         after: Memory = {
             "mode": mode, "excess": excess, "misses": memory["misses"] + np.where(missed, 1.0, 0.0),
@@ -136,6 +144,32 @@ class Stance:
         forces = impulses * (1.0 / dt)
         a = space.accelerations(robot, forces)
         return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
+
+    def _share(
+        self, space: ContactSpace, wanted: Float[ndarray, "nc"], rows: Float[ndarray, "nc"],
+        impulses: Float[ndarray, "nc"], tolerance: float,
+    ) -> tuple[ndarray, Any]:  # fmt: skip
+        """(impulses with the same effect, the largest friction among them beyond the cone [N s]).
+
+        Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
+        until all cones are kept or no turn helps.
+        """
+
+        def once(_: float, carry: tuple[ndarray, Any, ndarray]) -> tuple[ndarray, Any, ndarray]:
+            best, least, slack = carry
+            slack = slack * np.clip(_used(space, best), 0.01, 100.0)
+            slack = np.minimum(slack / np.min(slack), _UNEQUAL)
+            damping = self.damping * np.stack([x for share in slack for x in (share, share, 1.0)])
+            found = stopping_impulses(space.A, space.V_free, wanted, rows, damping)
+            beyond = _excess(space, found)
+            better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0)
+            return numeric.select(better, found, best), np.where(better, beyond, least), slack
+
+        start = (impulses, _excess(space, impulses), np.ones(len(space.friction)))
+        best, least, _ = numeric.repeat(
+            _SHARINGS, once, start, until=lambda carry: carry[1] <= tolerance, ask_first=True
+        )
+        return best, least
 
     def _plan(self, space: ContactSpace, mode: Float[ndarray, "ns"], dt: float) -> tuple[ndarray, ndarray]:
         """(which feet may stand in this step, the velocities that they are to have)."""
@@ -147,6 +181,11 @@ class Stance:
             stands.append(np.where(lands, 1.0, mode[k]))
             wanted += [0.0, 0.0, down]
         return np.stack(stands), np.stack(wanted)
+
+
+def _rows(stands: Float[ndarray, "ns"], touches: Float[ndarray, "ns"]) -> Float[ndarray, "nc"]:
+    """Which rows of the contacts hold: tangents where a foot stands, normals where one touches."""
+    return np.stack([x for k in range(len(stands)) for x in (stands[k], stands[k], touches[k])])
 
 
 def _pulls(impulses: Float[ndarray, "nc"]) -> ndarray:
@@ -179,3 +218,12 @@ def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Any:
         x, y, normal = impulses[3 * k], impulses[3 * k + 1], impulses[3 * k + 2]
         worst = np.maximum(worst, np.sqrt(x * x + y * y) - space.friction[k] * normal)
     return worst
+
+
+def _used(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "ns"]:
+    """The share of its friction that each contact uses; 1 where it carries nothing."""
+    shares = []
+    for k in range(len(space.friction)):
+        x, y, most = impulses[3 * k], impulses[3 * k + 1], space.friction[k] * impulses[3 * k + 2]
+        shares.append(np.where(most > 0.0, np.sqrt(x * x + y * y) / np.where(most > 0.0, most, 1.0), 1.0))
+    return np.stack(shares)

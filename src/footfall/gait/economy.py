@@ -71,12 +71,11 @@ def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None,
     landings = [np.array([start for start, _ in spans if start > part.time[0]]) for spans in stances.values()]
     periods = [float(np.diff(times).mean()) for times in landings if len(times) > 1]
     period = float(np.median(periods)) if periods else float("nan")
-    power = np.maximum(part.torque * part.joint_velocity, 0.0).sum(axis=1)
     return Economy(
         speed, speed * period, 1.0 / period,
         {leg: sum(end - start for start, end in spans) / part.duration for leg, spans in stances.items()},
         speed * speed / (_gravity(rec) * h), part.cost_of_transport(part.time[0]),
-        float(np.trapezoid(power, part.time)) / part.duration, max((len(t) - 1 for t in landings), default=0),
+        part.spent() / part.duration, max((len(t) - 1 for t in landings), default=0),
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from footfall.identity import digest_of
 from footfall.simulate.tick import Carried, Rig
 from footfall.trace import tree
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def save_checkpoint(path: str | Path, rig: Rig, carried: Carried) -> None:

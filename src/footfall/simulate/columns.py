@@ -33,6 +33,7 @@ STANDARD = {
     "kinetic": Standard((), "J", "kinetic energy"),
     "potential": Standard((), "J", "potential energy"),
     "work": Standard((), "J", "work of the actuators since the start"),
+    "spent": Standard((), "J", "positive work of the motors since the start: one that brakes gives nothing back"),
     "contact_work": Standard((), "J", "work of the contact forces on the robot since the start"),
     "friction_work": Standard((), "J", "work of joint friction and damping on the robot since the start"),
     "self_distance": Standard((), "m", "least distance between two links of the robot, negative where they overlap"),

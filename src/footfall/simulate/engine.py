@@ -253,7 +253,7 @@ class PythonEngine(_Freely):
 
     def _rows(self, kept: list[tuple[float, Body, JointCommand]]) -> Rows:
         robot, spheres = self.rig.world.robot, len(self.rig.world.spheres)
-        shapes = {"q": (robot.nq,), "v": (robot.nv,), "motor": (robot.nj,), "forces": (spheres, 3), "work": (4,)}
+        shapes = {"q": (robot.nq,), "v": (robot.nv,), "motor": (robot.nj,), "forces": (spheres, 3), "work": (5,)}
         own = {
             key: np.array([getattr(body, key) for _, body, _ in kept]).reshape(len(kept), *shape)
             for key, shape in shapes.items()

@@ -131,6 +131,7 @@ class Recorder:
             "contact": np.linalg.norm(rows.forces[:, :feet], axis=2) > 0,
             "kinetic": kinetic, "potential": potential,
             "work": work[:, 0], "friction_work": work[:, 1], "contact_work": work[:, 2], "push_work": work[:, 3],
+            "spent": work[:, 4],
         }  # fmt: skip
         if rows.memory:
             columns |= self.simulation.rig.world.contact.columns(rows.memory, feet)

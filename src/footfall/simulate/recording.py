@@ -182,10 +182,19 @@ class Recording:
     def cost_of_transport(self, after: float = 0.0) -> float:
         """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back."""
         part = self.between(after, None)
-        power = np.maximum(part.torque * part.joint_velocity, 0.0).sum(axis=1)
         gravity = float(np.linalg.norm(self.meta.get("gravity", GRAVITY)))
         effort = self.robot.mass * gravity * part.distance
-        return float(np.trapezoid(power, part.time)) / effort if effort > 0 else float("inf")
+        return part.spent() / effort if effort > 0 else float("inf")
+
+    def spent(self) -> float:
+        """Positive mechanical work of the motors [J] from the first to the last row.
+
+        As the simulation counted it in every step; from the torques and rates of the rows where nobody counted.
+        """
+        if "spent" in self.columns:
+            return float(self["spent"][-1] - self["spent"][0])
+        power = np.maximum(self.torque * self.joint_velocity, 0.0).sum(axis=1)
+        return float(np.trapezoid(power, self.time))
 
     def _works(self) -> list[str]:
         works = [name for name in self.columns if name == "work" or name.endswith("_work")]

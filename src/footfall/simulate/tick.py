@@ -18,6 +18,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.identity import digest_of
+from footfall.kinematics.forward import joint_rates
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.parameters import look_up, replaced
 from footfall.simulate.step import State
@@ -72,7 +73,8 @@ class Body:
     v: Float[ndarray, "nv"]
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
-    work: Float[ndarray, "4"]  # of motors, passive torques, contact and pushes since the start [J]
+    work: Float[ndarray, "5"]  # of motors, passive torques, contact and pushes since the start [J]; of the motors again
+    # without what they took when they braked
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model
 
 
@@ -114,7 +116,10 @@ def physics(rig: Rig, body: Body, command: JointCommand, push: Float[ndarray, "6
     def substep(_: float, body: Body) -> Body:
         before = State(body.q, body.v, body.memory)
         state, acted, work = integrate_step(rig.integrator, rig.world, before, command, push, rig.dt)
-        return Body(state.q, state.v, acted.motor, acted.forces, body.work + work, state.memory)
+        rates = 0.5 * (joint_rates(rig.world.robot, body.v) + joint_rates(rig.world.robot, state.v))  # as in the audit
+        spent = rig.dt * np.sum(np.maximum(acted.motor * rates, 0.0))
+        done = body.work + np.concatenate([work, np.stack([spent])])
+        return Body(state.q, state.v, acted.motor, acted.forces, done, state.memory)
 
     if rig.substeps == 1:
         return substep(0.0, body)
@@ -125,5 +130,5 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> B
     """The first body of a run."""
     return Body(
         np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
-        np.zeros(4), world.contact.start(world.spheres),
+        np.zeros(5), world.contact.start(world.spheres),
     )  # fmt: skip
