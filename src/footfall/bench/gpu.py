@@ -60,7 +60,7 @@ def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Any]:
         for threads, block in ((t, b) for t, blocks in BLOCKS.items() for b in blocks):
             batch = GpuBatch(robot, max(sizes), controller(dt), threads=threads, block=block, **options(implicit, dt))
             kernel = batch.kernel
-            for n, apart in ((n, apart) for n in sizes for apart in ((False, True) if n in _APART else (False,))):
+            for n, apart in [*((n, False) for n in sizes), *((n, True) for n in _APART if n in sizes)]:
                 part = GpuBatch.__new__(GpuBatch)
                 part.__dict__.update(batch.__dict__, n=n)
                 part.state, part.inputs = batch._columns(batch.source.first)[:, :n].copy(), batch.inputs[:, :n].copy()

@@ -91,7 +91,7 @@ class Complementarity:
         dt: float,
         memory: Memory,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        """(accelerations (v⁺ - v) / dt, forces λ / dt in contact axes, memory): see ``contact.model``."""
+        """(accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
         space = contact_space(robot, M, force, points, v, dt)
         floor = -np.maximum(space.gap, 0.0) / dt
         guess = _Found(memory["impulse"].reshape(-1), memory["slip"], np.zeros(3), 0.0, 0.0)
@@ -108,7 +108,7 @@ class Complementarity:
         }  # fmt: skip
         forces = impulses * (1.0 / dt)
         a = space.accelerations(robot, forces)
-        return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
+        return a, [point.R_BC @ forces[3 * k : 3 * k + 3] for k, point in enumerate(points)], after
 
     def _bounce(self, space: ContactSpace, floor: Float[ndarray, "ns"], guess: _Found) -> tuple[_Found, ndarray]:
         """(what solving twice found, impulses): once to stop, once with the floor of the bounce."""

@@ -29,13 +29,12 @@ LATE = 4.0  # turns, after which modes are only tightened, so that the turns com
 
 @dataclass(frozen=True)
 class Linearised:
-    """One sphere's force at the end of a step, linear in its acceleration; ``modes`` are those it was taken with."""
+    """One sphere's force at the end of a step, linear in its acceleration, all in base axes."""
 
-    force: Float[ndarray, "3"]  # contact axes [N], if nothing accelerated
-    D: Float[ndarray, "3 3"]  # base axes [kg]: dt times how the force falls with the velocity
-    v_C: Float[ndarray, "3"]  # velocity of the contact point at the start [m/s], contact axes
-    modes: Modes
-    slopes: Any = None  # of a law of its own: what it needs to judge what came out
+    force: Float[ndarray, "3"]  # [N], if nothing accelerated
+    D: Float[ndarray, "3 3"]  # [kg]: dt times how the force falls with the velocity
+    modes: Modes  # with which it was taken
+    parts: Any = None  # what else the law needs to judge what came out
 
 
 @dataclass(frozen=True)
@@ -68,24 +67,22 @@ class ForceLaw:
         return {"holds": np.ones(count)}
 
     def linearised(
-        self, robot: Robot, point: ContactPoint, v_C: Float[ndarray, "3"], dt: float, modes: Modes, turn: float
+        self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, turn: float
     ) -> Linearised:
-        """The force of one sphere under its modes."""
-        hold = modes["holds"]
-        force, slopes = self.law(-point.distance, v_C, point.friction, dt)
-        falls = dt * hold * slopes
-        D = (point.R_BC * falls) @ point.R_BC.T
-        return Linearised(hold * force, D, v_C, modes, falls)
+        """The force of one sphere under its modes, from the velocity v_B of its contact point in base axes."""
+        hold, R_BC = modes["holds"], point.R_BC
+        force, slopes = self.law(-point.distance, R_BC.T @ v_B, point.friction, dt)
+        return Linearised(R_BC @ (hold * force), (R_BC * (dt * hold * slopes)) @ R_BC.T, modes, R_BC[:, 2])
 
     def judged(
-        self, sphere: Linearised, a_C: Float[ndarray, "3"], dt: float, turn: float
+        self, sphere: Linearised, a_B: Float[ndarray, "3"], dt: float, turn: float
     ) -> tuple[Float[ndarray, "3"], Modes, Any]:
-        """(force, modes for another turn, in how much they differ) for the acceleration a_C found at the contact point.
+        """(force, modes for another turn, in how much they differ) for the acceleration a_B found at the contact point.
 
         The ground never pulls: a sphere whose force would do so is let go.
         """
-        force = sphere.force - sphere.slopes * a_C
-        pulls = force[2] < 0.0
+        force, normal = sphere.force - sphere.D @ a_B, sphere.parts
+        pulls = normal @ force < 0.0
         return force, {"holds": np.where(pulls, 0.0, sphere.modes["holds"])}, np.where(pulls, 1.0, 0.0)
 
     # -- the step ----------------------------------------------------------------------------------------------------
@@ -104,19 +101,21 @@ class ForceLaw:
         An implicit step's memory holds the modes of all spheres, the number of the ``turn``, and comes back with the
         modes for the next one and in how much they are ``unsettled``.
         """
-        velocities = [point.R_BC.T @ (point.J @ v) for point in points]
         if not self.implicit or not points:
-            forces = [self.law(-p.distance, v_C, p.friction, 0.0)[0] for p, v_C in zip(points, velocities)]
-            pushes = [point.J.T @ (point.R_BC @ f) for point, f in zip(points, forces)]
+            laws = [self.law(-p.distance, p.R_BC.T @ (p.J @ v), p.friction, 0.0)[0] for p in points]
+            forces = [point.R_BC @ f for point, f in zip(points, laws)]
+            pushes = [point.J.T @ f for point, f in zip(points, forces)]
             return solve_factored(robot, *factor(robot, M), sum(pushes, start=force)), forces, memory
         turn = memory["turn"]
         spheres = [
-            self.linearised(robot, point, v_C, dt, {key: memory[key][k] for key in self.modes(len(points))}, turn)
-            for k, (point, v_C) in enumerate(zip(points, velocities))
+            self.linearised(
+                robot, point, point.J @ v, dt, {key: memory[key][k] for key in self.modes(len(points))}, turn
+            )
+            for k, point in enumerate(points)
         ]
-        pushes = [point.J.T @ (point.R_BC @ sphere.force) for point, sphere in zip(points, spheres)]
+        pushes = [point.J.T @ sphere.force for point, sphere in zip(points, spheres)]
         a = self._solved(robot, M, sum(pushes, start=force), points, spheres)
-        judged = [self.judged(sphere, point.R_BC.T @ (point.J @ a), dt, turn) for point, sphere in zip(points, spheres)]
+        judged = [self.judged(sphere, point.J @ a, dt, turn) for point, sphere in zip(points, spheres)]
         after = {key: np.stack([modes[key] for _, modes, _ in judged]) for key in judged[0][1]}
         unsettled = sum(differs for _, _, differs in judged)
         return a, [f for f, _, _ in judged], {**after, "turn": turn + 1.0, "unsettled": unsettled}

@@ -43,7 +43,7 @@ class ContactModel(Protocol):
         dt: float,
         memory: Memory,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        """(accelerations, force on every sphere in contact axes, memory) for M a = force + Jᵀ f."""
+        """(accelerations, force on every sphere in base axes, memory) for M a = force + Jᵀ f."""
         ...
 
 

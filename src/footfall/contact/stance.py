@@ -110,7 +110,7 @@ class Stance:
         dt: float,
         memory: Memory,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        """(accelerations (v⁺ - v) / dt, forces λ / dt in contact axes, memory): see ``contact.model``."""
+        """(accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
         space = contact_space(robot, M, force, points, v, dt)
         ahead, wanted = self._plan(space, memory["mode"], dt)
         floor = -np.maximum(space.gap, 0.0) / dt
@@ -143,7 +143,7 @@ class Stance:
         }  # fmt: skip
         forces = impulses * (1.0 / dt)
         a = space.accelerations(robot, forces)
-        return a, [forces[3 * k : 3 * k + 3] for k in range(len(points))], after
+        return a, [point.R_BC @ forces[3 * k : 3 * k + 3] for k, point in enumerate(points)], after
 
     def _share(
         self, space: ContactSpace, wanted: Float[ndarray, "nc"], rows: Float[ndarray, "nc"],

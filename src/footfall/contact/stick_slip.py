@@ -80,77 +80,82 @@ class StickSlip(ForceLaw):
     # -- implicit steps ----------------------------------------------------------------------------------------------
     def modes(self, count: int) -> Modes:
         """Which spheres hold and which slide (per axis, if friction is), and the slip that gives the direction."""
-        rows = (count,) if self.friction == "isotropic" else (count, 2)
-        return {"holds": np.ones(count), "slides": np.zeros(rows), "slip": np.zeros((count, 2))}
+        slides, slip = ((count,), (count, 3)) if self._is_round else ((count, 2), (count, 2))
+        return {"holds": np.ones(count), "slides": np.zeros(slides), "slip": np.zeros(slip)}
 
     def linearised(
-        self, robot: Robot, point: ContactPoint, v_C: Float[ndarray, "3"], dt: float, modes: Modes, turn: float
+        self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, turn: float
     ) -> Linearised:
         """The force of one sphere that sticks or slides; in the first turn of a step that is guessed."""
-        first, hold = turn < 0.5, modes["holds"]
+        first, hold, n = turn < 0.5, modes["holds"], point.R_BC[:, 2]
         elastic, slope = (hold * part for part in self.normal(np.maximum(-point.distance, 0.0), dt))
-        slip = np.where(first, v_C[:2], modes["slip"])
+        v_n = n @ v_B
+        u = self._tangential(point, v_B, v_n)
+        slip = np.where(first, u, modes["slip"])
         speed = self._speed(slip)
         stopped = np.maximum(_STOPPED * dt * point.friction / robot.mass * elastic, self.stick_speed)
         slides = np.where(first, np.where(speed > stopped, 1.0, 0.0), modes["slides"])
         t = (slides / speed) * slip
         at = np.where(slides > 0.0, np.maximum(speed, self.stick_speed), np.minimum(speed, self.stick_speed))
-        drag, mu = self._drag(at, point.friction), self._mu(slides, speed, v_C, point.friction)
+        drag, mu = self._drag(at, point.friction), self._mu(slides, speed, u, point.friction)
         k = np.where((turn < LATE) | (slides < _HARDLY), drag * elastic, 0.0)
-        f_n = elastic - slope * v_C[2]
-        f_t = -k * self._across(v_C[:2], t) - (mu * f_n) * t
-        D = self._slopes(point.R_BC, dt * k, dt * slope, mu, t)
+        f_n = elastic - slope * v_n
+        force = f_n * n - self._to_base(point, k * (u - self._dot(u, t) * t) + (mu * f_n) * t)
+        D = self._slopes(point, dt * k, dt * slope, mu, t)
         kept = {"holds": hold, "slides": slides, "slip": slip}
-        return Linearised(np.array([f_t[0], f_t[1], f_n]), D, v_C, kept, (k, dt * slope, mu, t))
+        return Linearised(force, D, kept, (point, v_B, elastic, slope, k, mu, t))
 
     def judged(
-        self, sphere: Linearised, a_C: Float[ndarray, "3"], dt: float, turn: float
+        self, sphere: Linearised, a_B: Float[ndarray, "3"], dt: float, turn: float
     ) -> tuple[Float[ndarray, "3"], Modes, Any]:
         """(force, modes for another turn, in how much they differ): who pulls, left its cone, or slides backwards."""
-        (k, falls, mu, t), slides = sphere.slopes, sphere.modes["slides"]
-        u = sphere.v_C[:2] + dt * a_C[:2]
-        f_n = sphere.force[2] - falls * a_C[2]
-        across = k * self._across(u, t)
-        f_t = -across - (mu * f_n) * t
-        pulls = f_n < 0.0
-        most = (_OUTSIDE**2 - slides * slides) * np.square(
-            mu * f_n
-        )  # what is left of the cone across the direction of sliding
-        leaves = self._dot(across, across) > most
-        back = (slides > _HARDLY) & (self._dot(u, t) < 0.0) & (f_n > 0.0)
+        (point, v_B, elastic, slope, k, mu, t), slides = sphere.parts, sphere.modes["slides"]
+        n, v_B = point.R_BC[:, 2], v_B + dt * a_B
+        v_n = n @ v_B
+        u, f_n = self._tangential(point, v_B, v_n), elastic - slope * v_n
+        along = self._dot(u, t)
+        across = self._dot(u, u) - along * along  # squared
+        room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
+        pulls, leaves = f_n < 0.0, k * k * across > room
+        back = (slides > _HARDLY) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": np.where(pulls, 0.0, sphere.modes["holds"]),
             "slides": np.where(back, np.where(turn < LATE, 0.0, 0.5 * slides), np.where(leaves, 1.0, slides)),
             "slip": np.where(leaves & ~back, u, sphere.modes["slip"]),
         }
-        differs = np.where(pulls, 1.0, 0.0) + np.sum(np.where(leaves | back, 1.0, 0.0))
-        return np.array([f_t[0], f_t[1], f_n]), after, differs
+        force = f_n * n - self._to_base(point, k * (u - along * t) + (mu * f_n) * t)
+        return force, after, np.where(pulls, 1.0, 0.0) + np.sum(np.where(leaves | back, 1.0, 0.0))
 
-    # -- friction that is the same in every direction, or acts on each axis by itself --------------------------------
-    def _dot(self, a: Float[ndarray, "2"], b: Float[ndarray, "2"]) -> Any:
-        return a[0] * b[0] + a[1] * b[1] if self.friction == "isotropic" else a * b
+    # -- slip as a vector in base axes where friction is round, as its two components in contact axes where it is not --
+    @property
+    def _is_round(self) -> bool:
+        return self.friction == "isotropic"
 
-    def _speed(self, slip: Float[ndarray, "2"]) -> Any:
+    def _tangential(self, point: ContactPoint, v_B: Float[ndarray, "3"], v_n: Any) -> ndarray:
+        return v_B - v_n * point.R_BC[:, 2] if self._is_round else point.R_BC[:, :2].T @ v_B
+
+    def _to_base(self, point: ContactPoint, tangential: ndarray) -> Float[ndarray, "3"]:
+        return tangential if self._is_round else point.R_BC[:, :2] @ tangential
+
+    def _dot(self, a: ndarray, b: ndarray) -> Any:
+        return a @ b if self._is_round else a * b
+
+    def _speed(self, slip: ndarray) -> Any:
         return np.sqrt(np.maximum(self._dot(slip, slip), _TINY_SPEED**2))
 
-    def _across(self, u: Float[ndarray, "2"], t: Float[ndarray, "2"]) -> Float[ndarray, "2"]:
-        """What of a slip is across the direction of sliding; all of it where nothing slides."""
-        return u - self._dot(u, t) * t
-
-    def _slopes(self, R_BC: Float[ndarray, "3 3"], k: Any, k_n: Any, mu: Any, t: ndarray) -> Float[ndarray, "3 3"]:
+    def _slopes(self, point: ContactPoint, k: Any, k_n: Any, mu: Any, t: ndarray) -> Float[ndarray, "3 3"]:
         """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k is two and t is ±1 or 0."""
-        n = R_BC[:, 2]
-        if self.friction == "isotropic":
-            t_B = R_BC[:, :2] @ t
-            return np.outer((k_n - k) * n - (k_n * mu) * t_B, n) - np.outer(k * t_B, t_B) + k * np.eye(3)
-        across = (R_BC[:, :2] * (k * (1.0 - t * t))) @ R_BC[:, :2].T
-        return across + np.outer(k_n * (n - R_BC[:, :2] @ (mu * t)), n)
+        n = point.R_BC[:, 2]
+        if self._is_round:
+            return np.outer((k_n - k) * n - (k_n * mu) * t, n) - np.outer(k * t, t) + k * np.eye(3)
+        across = (point.R_BC[:, :2] * (k * (1.0 - t * t))) @ point.R_BC[:, :2].T
+        return across + np.outer(k_n * (n - point.R_BC[:, :2] @ (mu * t)), n)
 
-    def _mu(self, slides: Any, speed: Any, v_C: Float[ndarray, "3"], friction: Any) -> Any:
+    def _mu(self, slides: Any, speed: Any, start: ndarray, friction: Any) -> Any:
         """Of a sphere that slides, by the faster of its slip at the start and that found; or of one that sticks."""
         if not self._has_ratio:
             return friction
-        at = np.maximum(np.maximum(speed, self._speed(v_C[:2])), self.stick_speed)
+        at = np.maximum(np.maximum(speed, self._speed(start)), self.stick_speed)
         return np.where(slides > 0.0, self._drag(at, friction) * at, self.static_ratio * friction)
 
     @property

@@ -58,8 +58,9 @@ def step(
     ``push`` is a wrench (n, f) on the base at its origin, in world axes. Work is force times the mean velocity of the
     step, so that the audit closes to the order of the integrator.
     """
+    spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
     a, acted = accelerate(world, state, command, push, dt)
-    after = advance(world.robot, state, a, dt)
+    after = advance(world.robot, state, a, dt, spin)
     return replace(after, memory=acted.memory), acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
 
 
@@ -142,7 +143,7 @@ def _solve(
 
     points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
     known = {**modes["contact"], "turn": turn} if modes["contact"] else before
-    a, forces_C, memory = world.contact.respond(robot, M, force, points, v, dt, known)
+    a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known)
 
     a_J, unsettled = joint_rates(robot, a), 0.0
     motor, passive, spring = torques.motor, torques.passive, torques.spring
@@ -155,7 +156,6 @@ def _solve(
     if modes["contact"]:
         unsettled = unsettled + memory["unsettled"]
     after = {"joints": at, "contact": {key: memory[key] for key in modes["contact"]}}
-    forces_B = [point.R_BC @ f for point, f in zip(points, forces_C)]
     contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
     forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
     losses = passive - spring  # the work of springs is potential energy
@@ -163,7 +163,7 @@ def _solve(
     return a, Acted(motor, passive, forces, generalised, before if modes["contact"] else memory), after, unsettled
 
 
-def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
+def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin: Any) -> State:
     """Semi-implicit Euler: velocities first, then positions with the new velocities.
 
     The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
@@ -171,10 +171,10 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> S
     the step, see ``free_rotation``.
     """
     q, v = state.q, state.v
-    if not robot.floating:
+    if spin is None:
         rates = v + dt * a
         return State(q + dt * rates, rates)
-    spun, carried, past = gyroscopic_change(robot, v[:3], dt)
+    spun, carried, past = spin
     v_W = to_rotation(q[3:7]) @ (v[3:6] + dt * a[3:6] + carried)
     omega, rates = v[:3] + dt * a[:3] + spun, v[6:] + dt * a[6:]
     quat = rotated(q[3:7], dt * (omega - past))
