@@ -24,7 +24,7 @@ from footfall.robot.parts import Joint, Link
 from footfall.simulate.step import State, step
 from footfall.simulate.world import World
 from footfall.spatial.rotation import about_axis
-from footfall.trace import limb_sums, packed
+from footfall.trace import reductions, slp
 from footfall.trace.program import walk
 
 FILES = ("anymal_c", "hyq")
@@ -50,13 +50,13 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float) -> None:
     np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())
 
 
-def packed_step(robot: Robot) -> packed.Program:
+def packed_step(robot: Robot) -> slp.Program:
     """The implicit step as ``native`` emits it: legs in lanes where they are alike."""
-    code = limb_sums.regrouped(subject.program(implicit=True, model=robot))
-    return packed.packed(code) or code
+    code = reductions.reassociated(subject.program(implicit=True, model=robot))
+    return slp.vectorised(code) or code
 
 
-def wide_operations(code: packed.Program) -> int:
+def wide_operations(code: slp.Program) -> int:
     return sum(1 for o in walk(code.body) if o.result in code.wide and o.op not in ("const", "input", "item"))
 
 

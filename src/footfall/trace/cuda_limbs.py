@@ -1,4 +1,4 @@
-"""A packed program as CUDA C: four threads a robot, one for each limb; ``cuda.source`` comes here for wide programs.
+"""A vectorised program as CUDA C: four threads a robot, one for each limb; ``cuda.source`` comes here for those.
 
 A wide value is one register in each of the four threads; what belongs to the base is computed by all four alike.
 ``lane`` is a shuffle between neighbours in a warp, ``spread`` is nothing, ``join`` a choice by the thread's limb. All
@@ -94,7 +94,7 @@ def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
 
 
 class LimbBody(Body):
-    """Statements of a packed program; ``limb`` is the number of the thread's limb."""
+    """Statements of a vectorised program; ``limb`` is the number of the thread's limb."""
 
     forgets = True
 
