@@ -179,7 +179,7 @@ def test_an_unknown_bench_names_the_known_ones(capsys: pytest.CaptureFixture[str
 def test_the_command_prints_a_table_or_one_json_object(
     report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "run", lambda name, seconds, progress: report)
+    monkeypatch.setattr(bench, "run", lambda name, seconds, progress, robot: report)
     assert run(["bench", report.bench, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == report.to_json()
     assert run(["bench", report.bench]) == 0

@@ -130,6 +130,13 @@ def test_free_parameters_of_limbs_reach_the_turned_frames(robot: Robot) -> None:
     close(free(State(q, v), targets, {path: com}).v, expected.v, 1e-11)
 
 
+def test_frames_that_a_trace_asks_for_first_outlive_it_as_plain_numbers() -> None:
+    robot = with_turned_links(subject.robot(), 8)
+    subject.program(implicit=True, model=robot)
+    frames = vars(robot)["limb_frames"]
+    assert all(type(turn) is np.ndarray for turn in frames.turns.values())
+
+
 # -- legs side by side -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["anymal_c", "go2", "hyq", "solo12"])
 def test_turned_legs_run_side_by_side(name: str) -> None:

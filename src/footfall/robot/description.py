@@ -112,7 +112,8 @@ class Robot:
     @cached_property
     def limb_frames(self) -> LimbFrames:
         """Frames in which like limbs look alike, for compiled steps."""
-        return LimbFrames.of(self.tree)
+        with numeric.untraced():
+            return LimbFrames.of(self.tree)
 
     def in_limb_frames(self) -> Robot:
         """The same robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no frame of a link.

@@ -74,10 +74,11 @@ class LimbFrames:
 
     def apply(self, tree: Tree) -> Tree:
         """The same robot in these frames; in a trace the marked numbers are opaque."""
-        parts = {i: _parts(self._turned_tree(tree), i) for i in {i for i, _ in self.marks}}
+        turned = self._turned_tree(tree)
+        parts = {i: _parts(turned, i) for i in {i for i, _ in self.marks}}
         for (i, part), which in self.marks.items():
             parts[i][part] = numeric.opaque(parts[i][part], which, (i, part))
-        return _with_parts(self._turned_tree(tree), parts)
+        return _with_parts(turned, parts)
 
     def _turned_tree(self, tree: Tree) -> Tree:
         bodies = list(tree.bodies)
@@ -220,6 +221,6 @@ def _with_parts(tree: Tree, parts: dict[int, dict[str, ndarray]]) -> Tree:
 def _clean(x: ndarray, size: ndarray | None = None) -> ndarray:
     """Numbers with what rounding has left of zeros removed, for numbers of that size; traced ones as they are."""
     size = x if size is None else size
-    if x.dtype == object or size.dtype == object:
+    if any(type(v) not in (float, np.float64) for v in (*x.ravel(), *size.ravel())):
         return x
     return np.where(np.abs(x) < _ROUNDING * np.sqrt((size * size).sum()), 0.0, x)
