@@ -7,7 +7,7 @@ import footfall as ff
 from footfall.batch import Batch
 from footfall.batch.gpu import TickSource
 from footfall.errors import FootfallError, InputError
-from footfall.trace import interpret, limb_sums, packed
+from footfall.trace import interpret, reductions, slp
 from footfall.trace.program import walk
 
 CHEETAH = ff.load("mini_cheetah")
@@ -102,7 +102,7 @@ def test_a_robot_with_four_like_legs_may_have_four_threads():
 def test_four_threads_agree_with_one_to_single_precision():
     """They add up what the legs do to the base in different orders; after a stride's worth of ticks that is all."""
     source = TickSource(CHEETAH, TROT)
-    lanes = packed.packed(limb_sums.regrouped(source.program), lanes=(4,))
+    lanes = slp.vectorised(reductions.reassociated(source.program), lanes=(4,))
     exchanged = sum(o.op == "sum" for o in walk(lanes.body))
     assert 27 <= exchanged <= 40  # 21 + 6 numbers of the base's equation, and little else
     inputs, state = source.numbers(source.inputs), source.numbers(source.first)

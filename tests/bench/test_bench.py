@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import pytest
+from third_party_models import third_party_path
 
 from footfall import bench
 from footfall.bench import simulated_second, subject, targets, timing
@@ -98,6 +99,30 @@ def test_operations_stay_within_their_bounds() -> None:
         assert 0 < counts[name] <= most
 
 
+def test_any_robot_can_be_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    file = third_party_path("anymal_c")
+    assert run(["bench", "step", "--robot", str(file), "--seconds", "0.05", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["robot"] == "anymal"
+    assert said["ratios"].keys() == RATIOS["step"]
+    assert said["operations"].keys() == MOST_OPERATIONS.keys()
+    assert said["targets"] == []  # they are the Mini Cheetah's
+    times = {row["name"]: row["ns"] for row in said["rows"]}
+    assert times["native implicit"] < 0.6 * times["native implicit, legs one after another"]
+
+
+def test_the_mini_cheetah_by_name_is_the_subject() -> None:
+    assert subject.operations(subject.robot("mini_cheetah")) == subject.operations()
+    assert subject.gains(subject.robot()) == (subject.KP, subject.KD)
+
+
+def test_a_robot_that_cannot_be_timed_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "dynamics", "--robot", "mini_cheetah"]) == 2
+    assert "bench dynamics takes no robot of your choice" in capsys.readouterr().err
+    assert run(["bench", "step", "--robot", "mini_cheeta"]) == 2
+    assert "mini_cheetah" in capsys.readouterr().err
+
+
 def test_narrow_vectors_halve_what_a_batch_must_reach() -> None:
     found = {"mujoco_rollout_over_batch_f64": 40.0, "mujoco_over_native_explicit": 9.0}
     assert [met for _, _, met in targets.judged(found, 512)] == [False, False]
@@ -154,7 +179,7 @@ def test_an_unknown_bench_names_the_known_ones(capsys: pytest.CaptureFixture[str
 def test_the_command_prints_a_table_or_one_json_object(
     report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "run", lambda name, seconds, progress: report)
+    monkeypatch.setattr(bench, "run", lambda name, seconds, progress, robot: report)
     assert run(["bench", report.bench, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == report.to_json()
     assert run(["bench", report.bench]) == 0

@@ -11,14 +11,16 @@ from third_party_models import third_party_path
 from footfall import compiling
 from footfall.contact.compliant import Compliant
 from footfall.contact.heightfield import Heightfield
+from footfall.control.posture import with_stand
 from footfall.robot import library
 from footfall.robot.urdf_mjcf import load_model
 from footfall.simulate.step import State
 from footfall.simulate.world import World
-from footfall.trace import interpret, packed
+from footfall.trace import interpret, slp
 
-ROBOTS = [*library.names(), "go2"]
-FOUR_LIKE_LEGS = {"mini_cheetah", "xiling", "dynakat", "go2"}
+FILES = ["go2", "anymal_c", "hyq"]  # the last two with the frames of their legs turned differently
+ROBOTS = [*library.names(), *FILES]
+FOUR_LIKE_LEGS = {"mini_cheetah", "xiling", "dynakat", *FILES}
 STEPS = 40
 IMPLICIT, EXPLICIT = Compliant(damping=1e4, implicit=True), Compliant(damping=10.0)
 
@@ -27,7 +29,7 @@ IMPLICIT, EXPLICIT = Compliant(damping=1e4, implicit=True), Compliant(damping=10
 def robot(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return load_model(third_party_path(name), name=name) if name == "go2" else library.load(name)
+        return with_stand(load_model(third_party_path(name), name=name)) if name in FILES else library.load(name)
 
 
 def start(model):
@@ -65,7 +67,7 @@ def test_a_packed_step_is_the_step(name, contact):
     x = np.concatenate([state.q, state.v, targets])[:, None] * np.linspace(0.98, 1.0, 5)
     expected = interpret.evaluate(code, x)
     for lanes in (4, 2):
-        made = packed.packed(code, worth=1e9, lanes=(lanes,))
+        made = slp.vectorised(code, worth=1e9, lanes=(lanes,))
         np.testing.assert_array_equal(interpret.evaluate(made, x), expected)
 
 
@@ -73,7 +75,7 @@ def test_a_packed_step_is_the_step(name, contact):
 @pytest.mark.parametrize("name", sorted(FOUR_LIKE_LEGS))
 def test_four_like_legs_need_less_than_half_of_the_operations(name, contact):
     code = step_program(name, contact)
-    made = packed.packed(code)
+    made = slp.vectorised(code)
     assert made is not None
     counts = made.operations()
     assert made.lanes == 4
@@ -83,7 +85,7 @@ def test_four_like_legs_need_less_than_half_of_the_operations(name, contact):
 
 def test_legs_that_a_spine_sets_apart_go_in_pairs():
     code = step_program("spined", EXPLICIT)
-    made = packed.packed(code)
+    made = slp.vectorised(code)
     assert made.lanes == 2
     counts = made.operations()
     assert counts.total() - counts["lane"] < 0.8 * code.size
@@ -94,7 +96,7 @@ def test_feet_look_up_rough_ground_in_lanes():
     world = World(model, contact=EXPLICIT, ground=Heightfield.rough(0.05, seed=1, flat=0.0, size=(4.0, 4.0)))
     state, targets = start(model)
     one, other = (compiling.compile(held_step, world, state, targets, dt=1e-4, limbs=on) for on in (True, False))
-    assert packed.packed(one.program) is not None
+    assert slp.vectorised(one.program) is not None
     after, expected = (f.advance(STEPS, state, targets) for f in (one, other))
     np.testing.assert_array_equal(after.q, expected.q)
     assert np.isfinite(after.q).all()

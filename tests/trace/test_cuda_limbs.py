@@ -13,11 +13,11 @@ from limb_programs import ANY, HEIGHTS, MIRRORED, STEPPING, four_legs
 from footfall import trace
 from footfall.errors import InputError
 from footfall.numeric import lookup, repeat
-from footfall.trace import cuda, packed
+from footfall.trace import cuda, slp
 from footfall.trace.compiled import program
 from footfall.trace.emit import first_is_state
-from footfall.trace.limb_sums import regrouped
 from footfall.trace.program import walk
+from footfall.trace.reductions import reassociated
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
@@ -116,7 +116,7 @@ def settling(x, rest):
 @pytest.mark.parametrize("function", [lambda x, rest: four_legs(STEPPING, x, rest), settling], ids=["once", "loop"])
 def test_four_threads_a_robot_give_the_bits_of_one(function, tmp_path):
     code = program(function, np.ones(14), np.ones(4))
-    made = packed.packed(regrouped(code))
+    made = slp.vectorised(reassociated(code))
     library = emulate(made, first_is_state([14, 4]), np.float64, tmp_path)
     data = np.ascontiguousarray(np.random.default_rng(0).normal(size=(18, 9)))
     out, batch = (
@@ -137,7 +137,7 @@ def test_what_is_no_state_is_written_leg_by_leg(tmp_path):
         return np.stack([leg * np.sum(total) - np.sqrt(1 + leg * leg) for leg in ends]), total
 
     x, table = np.random.default_rng(3).normal(size=(4, 3)), HEIGHTS
-    made = packed.packed(regrouped(program(feet, x, table)))
+    made = slp.vectorised(reassociated(program(feet, x, table)))
     library = emulate(made, first_is_state([12, 12], shared=[1]), np.float64, tmp_path)
     state, out = np.ravel(x).copy(), np.zeros(15)
     library.run_evaluate(pointer(state), None, pointer(np.ravel(table)), pointer(out), 1)
@@ -150,21 +150,21 @@ def test_a_table_in_the_state_is_refused():
         ends = [np.sin(leg) * lookup(table, 2 * leg[0], leg[1]) + np.cos(leg) * c for leg, c in zip(x, MIRRORED)]
         return np.stack([leg * np.sum(sum(ends)) - np.sqrt(1 + leg * leg) for leg in ends])
 
-    made = packed.packed(program(feet, HEIGHTS, np.ones((4, 3))), ANY)
+    made = slp.vectorised(program(feet, HEIGHTS, np.ones((4, 3))), ANY)
     with pytest.raises(InputError, match="part of the state"):
         cuda.source(made, first_is_state([12, 12]), "kernel")
 
 
 def test_shuffles_are_few():
     """One for each number that the base takes from a leg, none for what goes straight into the state."""
-    made = packed.packed(program(settling, np.ones(14), np.ones(4)))
+    made = slp.vectorised(program(settling, np.ones(14), np.ones(4)))
     text = cuda.source(made, first_is_state([14, 4]), "kernel")
     assert 8 <= text.count("__shfl_sync") <= sum(o.op == "lane" for o in walk(made.body)) - 12
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no CUDA compiler")
 def test_the_source_compiles_for_a_gpu(tmp_path):
-    made = packed.packed(program(settling, np.ones(14), np.ones(4)))
+    made = slp.vectorised(program(settling, np.ones(14), np.ones(4)))
     (tmp_path / "kernel.cu").write_text(cuda.source(made, first_is_state([14, 4]), "kernel"))
     command = ["nvcc", "-ptx", "--fmad=false", "-o", str(tmp_path / "kernel.ptx"), str(tmp_path / "kernel.cu")]
     built = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -24,8 +24,8 @@ from footfall.simulate.engine import check_controller
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
 from footfall.trace import cuda, emit, tree
-from footfall.trace.limb_sums import regrouped
-from footfall.trace.packed import packed
+from footfall.trace.reductions import reassociated
+from footfall.trace.slp import vectorised
 
 KERNEL = "footfall_tick"
 FEW = 24576  # robots; below, one thread a robot leaves most of a large card idle
@@ -77,7 +77,7 @@ class TickSource:
         self.program = compiling.program(lean_tick, rig, self.first, self.inputs, free=tuple(free))
         nests = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([_size(nest) for nest in nests])
-        lanes = packed(regrouped(self.program), lanes=(4,)) if threads == 4 else None
+        lanes = vectorised(reassociated(self.program), lanes=(4,)) if threads == 4 else None
         self.threads = 1 if lanes is None else 4
         self.block = block or BLOCKS[self.threads]
         self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, self.block)

@@ -23,8 +23,11 @@ SECONDS = 20.0  # of timing for one bench, unless told otherwise
 Progress = Callable[[str, int, int], None]
 
 
-def run(name: str, seconds: float = SECONDS, progress: Progress | None = None) -> Report:
-    """Run one bench, or with ``all`` every one after another; ``seconds`` bounds the timing of each."""
+def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, robot: str | None = None) -> Report:
+    """Run one bench, or with ``all`` every one after another; ``seconds`` bounds the timing of each.
+
+    robot: of the library or a file, for the bench of steps; every other bench times the Mini Cheetah.
+    """
     from footfall.bench.report import merged
 
     if name not in (*NAMES, "all"):
@@ -32,6 +35,10 @@ def run(name: str, seconds: float = SECONDS, progress: Progress | None = None) -
     if not 0.0 < seconds < float("inf"):
         raise InputError(f"the seconds of a bench must be positive, got {seconds}")
     said = progress or _silent
+    if robot is not None:
+        if name != "step":
+            raise InputError(f"bench {name} takes no robot of your choice: bench step does")
+        return _bench(name).measure(seconds, said, robot)
     if name != "all":
         return _bench(name).measure(seconds, said)
     reports, notes = [], []

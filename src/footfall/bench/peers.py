@@ -32,13 +32,14 @@ class MuJoCoStand:
     robot: Robot
 
     @staticmethod
-    def build(integrator: str, cone: str, dt: float) -> MuJoCoStand:
-        robot = subject.robot()
-        hold = Hold("stand", kp=subject.KP, kd=subject.KD, rate=1.0 / dt)
+    def build(integrator: str, cone: str, dt: float, robot: Robot | None = None) -> MuJoCoStand:
+        robot = robot or subject.robot()
+        kp, kd = subject.gains(robot)
+        hold = Hold("stand", kp=kp, kd=kd, rate=1.0 / dt)
         simulation = Simulation(robot, hold, dt=dt, joints=JointModel.ideal())
         model = mujoco_model(simulation, contact={}, options={"integrator": integrator, "cone": cone})
-        model.actuator_gainprm[:, 0] = subject.KP
-        model.actuator_biasprm[:, 1], model.actuator_biasprm[:, 2] = -subject.KP, -subject.KD
+        model.actuator_gainprm[:, 0] = kp
+        model.actuator_biasprm[:, 1], model.actuator_biasprm[:, 2] = -kp, -kd
         names = [model.joint(int(k)).name for k in model.actuator_trnid[:, 0]]
         behind = [model.joint(k).name for k in range(model.njnt)][-robot.nj :]
         if not names == behind == list(robot.joint_names):
@@ -70,27 +71,29 @@ class Settled:
     data: Any  # MjData, stepped
 
     @staticmethod
-    def build(integrator: str, cone: str) -> Settled:
-        mj, stand = mujoco.library(), MuJoCoStand.build(integrator, cone, subject.DT)
-        rest = stand.after(*subject.standing(), subject.DT, round(_SETTLING / subject.DT))
-        if rest.ncon != 4:
-            raise FootfallError(f"MuJoCo's robot stands on {rest.ncon} feet, not 4")
+    def build(integrator: str, cone: str, robot: Robot | None = None) -> Settled:
+        mj, stand = mujoco.library(), MuJoCoStand.build(integrator, cone, subject.DT, robot)
+        rest = stand.after(*subject.standing(robot), subject.DT, round(_SETTLING / subject.DT))
+        if rest.ncon != stand.robot.nf:
+            raise FootfallError(f"MuJoCo's robot stands on {rest.ncon} feet, not {stand.robot.nf}")
         return Settled(stand, rest, mj.MjData(stand.model))
 
     def reset(self) -> None:
         mujoco.library().mj_copyData(self.data, self.stand.model, self.rest)
 
 
-def step_task(name: str, integrator: str, cone: str) -> Task:
+def step_task(name: str, integrator: str, cone: str, robot: Robot | None = None) -> Task:
     """mj_step of a standing robot, many steps a call."""
-    mj, settled = mujoco.library(), Settled.build(integrator, cone)
+    mj, settled = mujoco.library(), Settled.build(integrator, cone, robot)
     model, data = settled.stand.model, settled.data
     return Task(name, lambda count: mj.mj_step(model, data, nstep=count), "robot-step", before=settled.reset)
 
 
-def rollout_task(name: str, integrator: str, cone: str, robots: int = 2, steps: int = 100) -> Task:
+def rollout_task(
+    name: str, integrator: str, cone: str, robots: int = 2, steps: int = 100, robot: Robot | None = None
+) -> Task:
     """mujoco.rollout of standing robots in the calling thread, its solver warm from the start."""
-    mj, settled = mujoco.library(), Settled.build(integrator, cone)
+    mj, settled = mujoco.library(), Settled.build(integrator, cone, robot)
     from mujoco import rollout
 
     model, rest = settled.stand.model, settled.rest

@@ -15,6 +15,7 @@ from footfall.bench.starts import starts
 from footfall.bench.timing import Task, interleaved, pinned
 from footfall.control.interface import JointCommand
 from footfall.errors import FootfallError
+from footfall.robot.description import Robot
 from footfall.simulate.step import State
 from footfall.simulate.tick import Rig, at_rest, physics
 from footfall.simulate.world import World
@@ -25,8 +26,11 @@ METHOD = (
     " one robot has its legs as lanes unless a row says otherwise; batch times are for each of 64 robots."
     " MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
     " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
-    " one thread, 2 settled robots and 100 steps a call. Starts: least processor time of fresh processes, with"
-    " Python's bytecode written, from a loaded robot to the first result."
+    " one thread, 2 settled robots and 100 steps a call."
+)
+STARTS = (
+    " Starts: least processor time of fresh processes, with Python's bytecode written, from a loaded robot to the first"
+    " result."
 )
 TYPES = {"f64": np.float64, "f32": np.float32}
 _ROBOTS = 64
@@ -34,24 +38,32 @@ _STAND = "mujoco elliptic Euler"
 _ROLLOUT = "mujoco.rollout elliptic Euler"
 
 
-def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report:
-    """Time everything for about ``seconds``, a third of it in fresh processes."""
+def measure(seconds: float, progress: Callable[[str, int, int], None], robot: str | None = None) -> Report:
+    """Time everything for about ``seconds``, a third of it in fresh processes.
+
+    robot: of the library, or a file; the Mini Cheetah unless given: only its starts are timed, and only it has targets.
+    """
     progress("compiling", 0, 100)
+    model = subject.robot(robot)
     with pinned():
         tasks = [
-            *_own_tasks(),
-            peers.step_task(_STAND, "Euler", "elliptic"),
-            peers.step_task("mujoco elliptic implicitfast", "implicitfast", "elliptic"),
-            peers.step_task("mujoco pyramidal Euler", "Euler", "pyramidal"),
-            peers.step_task("mujoco pyramidal implicitfast", "implicitfast", "pyramidal"),
-            peers.rollout_task(_ROLLOUT, "Euler", "elliptic"),
+            *_own_tasks(model),
+            peers.step_task(_STAND, "Euler", "elliptic", model),
+            peers.step_task("mujoco elliptic implicitfast", "implicitfast", "elliptic", model),
+            peers.step_task("mujoco pyramidal Euler", "Euler", "pyramidal", model),
+            peers.step_task("mujoco pyramidal implicitfast", "implicitfast", "pyramidal", model),
+            peers.rollout_task(_ROLLOUT, "Euler", "elliptic", robot=model),
         ]
-        rows = interleaved(tasks, 0.6 * seconds, progress)
+        rows = interleaved(tasks, (0.6 if robot is None else 1.0) * seconds, progress)
     times = {row.name: row.ns for row in rows}
-    rows += starts(["explicit step", "implicit step"], 0.4 * seconds, progress, with_import=False)
     ratios = {f"mujoco_over_native_{scheme}": times[_STAND] / times[f"native {scheme}"] for scheme in subject.SCHEMES}
     ratios |= batch_ratios(times, times[_ROLLOUT])
-    return Report("step", rows, ratios, subject.operations(), METHOD)
+    operations = subject.operations(model)
+    if robot is not None:
+        notes = [f"{key}: {ratio:.3g}" for key, ratio in ratios.items()]
+        return Report("step", rows, ratios, operations, METHOD, notes, robot=model.name)
+    rows += starts(["explicit step", "implicit step"], 0.4 * seconds, progress, with_import=False)
+    return Report("step", rows, ratios, operations, METHOD + STARTS)
 
 
 def batch_ratios(times: dict[str, float], rollout: float) -> dict[str, float]:
@@ -64,25 +76,25 @@ def batch_ratios(times: dict[str, float], rollout: float) -> dict[str, float]:
     }
 
 
-def _own_tasks() -> list[Task]:
-    state, targets = subject.standing()
+def _own_tasks(model: Robot) -> list[Task]:
+    state, targets = subject.standing(model)
     tasks = []
     for scheme, implicit in subject.SCHEMES.items():
-        one = subject.compiled_step(implicit)
-        _check_stands(one.advance(1000, state, targets), scheme)
+        one = subject.compiled_step(implicit, model)
+        _check_stands(state, one.advance(1000, state, targets), scheme)
         tasks.append(_advancing(f"native {scheme}", one, state, targets))
-        plain = subject.compiled_step(implicit, limbs=False)
+        plain = subject.compiled_step(implicit, model, limbs=False)
         tasks.append(_advancing(f"native {scheme}, legs one after another", plain, state, targets))
-    return [*tasks, *batch_tasks(), _audited_task()]
+    return [*tasks, *batch_tasks(model), _audited_task(model)]
 
 
-def batch_tasks() -> list[Task]:
+def batch_tasks(model: Robot | None = None) -> list[Task]:
     """Both schemes, in double and in single precision."""
-    state, targets = subject.standing()
+    state, targets = subject.standing(model)
     tasks = []
     for scheme, implicit in subject.SCHEMES.items():
         for kind, dtype in TYPES.items():
-            many = subject.compiled_step(implicit, target="batch", dtype=dtype)
+            many = subject.compiled_step(implicit, model, target="batch", dtype=dtype)
             q, v = (np.tile(x, (_ROBOTS, 1)).astype(dtype) for x in (state.q, state.v))
             name = f"batch {kind} {scheme}"
             tasks.append(_advancing(name, many, State(q, v), targets.astype(dtype), robots=_ROBOTS))
@@ -100,20 +112,19 @@ def _advance(function: Any, *arguments: Any) -> None:
     function.advance(count, *arrays)
 
 
-def _audited_task() -> Task:
+def _audited_task(model: Robot) -> Task:
     """The step as ``Simulation`` runs it: the full joint model, any gains, contact forces and work kept."""
-    state, targets = subject.standing()
-    rig = Rig(World(subject.robot()), None, "linearly_implicit", subject.DT, 1)
+    (state, targets), gains = subject.standing(model), subject.gains(model)
+    rig = Rig(World(model), None, "linearly_implicit", subject.DT, 1)
     body, push = at_rest(rig.world, state.q, state.v), np.zeros(6)
-    command = JointCommand(targets, 0.0, subject.KP, subject.KD, 0.0).spread(len(targets))
+    command = JointCommand(targets, 0.0, *gains, 0.0).spread(len(targets))
     function = compiling.compile(physics, rig, body, command, push, verify=False)
     name = "native implicit, all joint effects, forces and work"
     return _advancing(name, function, body, command, push)
 
 
-def _check_stands(state: State, scheme: str) -> None:
-    before, _ = subject.standing()
-    if not abs(state.q[2] - before.q[2]) < 0.1 * before.q[2]:
+def _check_stands(before: State, after: State, scheme: str) -> None:
+    if not abs(after.q[2] - before.q[2]) < 0.1 * before.q[2]:
         raise FootfallError(
-            f"the robot of the bench does not stand with {scheme} steps: its trunk is at {state.q[2]} m"
+            f"the robot of the bench does not stand with {scheme} steps: its trunk is at {after.q[2]} m"
         )

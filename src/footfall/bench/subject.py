@@ -1,6 +1,7 @@
 """What is timed: the Mini Cheetah as shipped (armature, contact at the contact point), on a plane, under joint PD.
 
 Joint targets are an input of the step, gains are constants, joints have no effects of their own (``JointModel.ideal``).
+Any other robot stands on its own legs, with gains that grow with its weight and height.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.contact.compliant import Compliant
 from footfall.control.interface import JointCommand
+from footfall.control.posture import with_stand
 from footfall.dynamics.forward_dynamics import forward_dynamics
+from footfall.errors import InputError
 from footfall.robot import library
 from footfall.robot.description import Robot
+from footfall.robot.loading import load
 from footfall.simulate.actuators import JointModel
-from footfall.simulate.step import State, step
+from footfall.simulate.integrators import integrate_step
+from footfall.simulate.step import State
 from footfall.simulate.world import World
 
 KP, KD = 40.0, 1.0  # [N m/rad], [N m s/rad]
@@ -27,40 +32,65 @@ DT = 1e-4  # [s], of the steps that are timed
 SCHEMES = {"explicit": False, "implicit": True}
 
 
-def robot() -> Robot:
-    return library.load("mini_cheetah")
+def robot(source: str | None = None) -> Robot:
+    """The Mini Cheetah; or a robot of the library or of a file, which must be able to stand."""
+    if source is None:
+        return library.load("mini_cheetah")
+    model = with_stand(load(source))
+    if "stand" not in model.poses:
+        raise InputError(f"robot '{model.name}' has no pose 'stand', and its legs do not tell how it would stand")
+    return model
 
 
-def world(implicit: bool, contact: Compliant | None = None) -> World:
+def world(implicit: bool, contact: Compliant | None = None, model: Robot | None = None) -> World:
     """The robot on a plane, with explicit or linearly implicit compliant contact, the default one unless given."""
     contact = dataclasses.replace(contact or Compliant(damping=1e4 if implicit else 10.0), implicit=implicit)
-    return World(robot(), contact=contact, joints=JointModel.ideal())
+    return World(model or robot(), contact=contact, joints=JointModel.ideal())
 
 
-def standing() -> tuple[State, Float[ndarray, "nj"]]:
+def standing(model: Robot | None = None) -> tuple[State, Float[ndarray, "nj"]]:
     """(the stand, four feet on the ground and at rest; the joint targets that hold it)."""
-    model = robot()
+    model = model or robot()
     q, v = model.state("stand")
     return State(q, v), q[model.nq - model.nj :]
 
 
-def held_step(world: World, state: State, targets: Float[ndarray, "nj"], dt: float) -> State:
+def gains(model: Robot) -> tuple[float, float]:
+    """(kp, kd) that hold a stand as well as the Mini Cheetah's do: in proportion to weight and height."""
+    first = robot()
+    share = model.mass * model.poses["stand"].height / (first.mass * first.poses["stand"].height)
+    return share * KP, share * KD
+
+
+def held_step(
+    world: World, state: State, targets: Float[ndarray, "nj"], dt: float, kp: float = KP, kd: float = KD
+) -> State:
     """One step of joint PD about the targets: ``simulate.step`` less the bookkeeping of forces and work."""
-    after, _, _ = step(world, state, JointCommand(targets, 0.0, KP, KD, 0.0), np.zeros(6), dt)
+    command = JointCommand(targets, 0.0, kp, kd, 0.0)
+    after, _, _ = integrate_step("linearly_implicit", world, state, command, np.zeros(6), dt)
     return after
 
 
-def compiled_step(implicit: bool, **options: Any) -> Any:
+def compiled_step(implicit: bool, model: Robot | None = None, **options: Any) -> Any:
     """``held_step`` of length ``DT`` as machine code; options are ``ff.compile``'s."""
-    state, targets = standing()
-    return compiling.compile(held_step, world(implicit), state, targets, dt=DT, **options)
+    return compiling.compile(held_step, *_arguments(implicit, model), **{**_constants(model), **options})
 
 
-def operations() -> dict[str, int]:
+def program(implicit: bool, model: Robot | None = None) -> Any:
+    """``held_step`` of length ``DT`` as a program."""
+    return compiling.program(held_step, *_arguments(implicit, model), **_constants(model))
+
+
+def _arguments(implicit: bool, model: Robot | None) -> tuple[World, State, Float[ndarray, "nj"]]:
+    return world(implicit, model=model), *standing(model)
+
+
+def _constants(model: Robot | None) -> dict[str, Any]:
+    kp, kd = gains(model or robot())
+    return {"dt": DT, "kp": kp, "kd": kd}
+
+
+def operations(model: Robot | None = None) -> dict[str, int]:
     """Live operations before fusing, as ``performance.md`` counts them."""
-    state, targets = standing()
-    counts = {"forward_dynamics": compiling.program(forward_dynamics, robot()).live_operations}
-    for scheme, implicit in SCHEMES.items():
-        program = compiling.program(held_step, world(implicit), state, targets, dt=DT)
-        counts[scheme] = program.live_operations
-    return counts
+    counts = {"forward_dynamics": compiling.program(forward_dynamics, model or robot()).live_operations}
+    return counts | {scheme: program(implicit, model).live_operations for scheme, implicit in SCHEMES.items()}

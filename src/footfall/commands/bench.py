@@ -12,6 +12,7 @@ from footfall.commands.common import JsonOption, console, examples, print_json, 
 NAME = "bench"
 EXAMPLES = examples(
     "footfall bench step",
+    "footfall bench step --robot go2.urdf --json",
     "footfall bench all --seconds 60 --json",
 )
 
@@ -28,6 +29,14 @@ def command(
     seconds: Annotated[
         float, typer.Option(help="Bounds the timing of each bench; compiling and finding step lengths come on top.")
     ] = 20.0,
+    robot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROBOT",
+            autocompletion=completing.robots,
+            help="For bench step: a library name, or a URDF or MJCF file; the Mini Cheetah unless given.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time footfall and its peers in one interleaved run, on one core.
@@ -37,7 +46,7 @@ def command(
     from footfall import bench
 
     with progress(f"bench {name}") as report_progress:
-        report = bench.run(name, seconds, report_progress)
+        report = bench.run(name, seconds, report_progress, robot)
     if as_json:
         print_json(report.to_json())
         return

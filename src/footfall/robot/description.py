@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from footfall import numeric
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
+from footfall.robot.limb_frames import LimbFrames
 from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
 from footfall.robot.tree import Tree, check_masses
 
@@ -109,6 +111,32 @@ class Robot:
         """The moving bodies, numbered root to leaves, fixed joints fused: what algorithms walk."""
         return Tree.of(self)
 
+    @cached_property
+    def limb_frames(self) -> LimbFrames:
+        """Frames in which like limbs look alike, for compiled steps."""
+        with numeric.untraced():
+            return LimbFrames.of(self.tree)
+
+    def in_limb_frames(self) -> Robot:
+        """The same robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no frame of a link.
+
+        Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
+        """
+        if not self.limb_frames:
+            return self
+        if numeric.tracer.get() is None:  # symbols belong to one trace, numbers are kept
+            return self._in_limb_frames
+        return self._made_in_limb_frames()
+
+    @cached_property
+    def _in_limb_frames(self) -> Robot:
+        return self._made_in_limb_frames()
+
+    def _made_in_limb_frames(self) -> Robot:
+        copy = self.with_parameters({})
+        copy.__dict__.update(tree=self.limb_frames.apply(self.tree), limb_frames=LimbFrames())
+        return copy
+
     @property
     def nj(self) -> int:
         """Number of moving joints."""
@@ -187,6 +215,8 @@ class Robot:
         values.update(self._with_parameters(parameters, checked=False))
         for key, value in values.items():
             object.__setattr__(copy, key, value)
+        moved = any(path.endswith((".rotation", ".axis", ".origin", ".position")) for path in parameters)
+        copy.__dict__["limb_frames"] = LimbFrames() if moved else self.limb_frames  # traced numbers show no zeros
         return copy
 
     def parameter(self, path: str) -> Any:

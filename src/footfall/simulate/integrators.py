@@ -34,6 +34,7 @@ def integrate_step(
     integrator: str, world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float
 ) -> tuple[State, Acted, Float[ndarray, "4"]]:
     """(state after dt, what acted at its beginning, work done), as ``step``."""
+    world = world.in_limb_frames()
     if integrator in ("linearly_implicit", "semi_implicit_euler"):
         return step(world, state, command, push, dt)
     check_integrator(integrator, world.contact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,15 @@ class World:
     def __post_init__(self) -> None:
         if not self.spheres:
             object.__setattr__(self, "spheres", spheres_of(self.robot))
+
+    def in_limb_frames(self) -> World:
+        """The same world for a step: like limbs have like frames, so that a compiled step runs them side by side."""
+        robot = self.robot.in_limb_frames()
+        if robot is self.robot:
+            return self
+        place = self.robot.limb_frames.place
+        spheres = tuple(replace(s, center=place(s.body, s.center, (s.name, "centre"))) for s in self.spheres)
+        return replaced(replaced(self, "robot", robot), "spheres", spheres)  # type: ignore[no-any-return]
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
     def parameter(self, path: str) -> Any:

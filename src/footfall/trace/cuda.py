@@ -1,4 +1,4 @@
-"""A program as CUDA C for NVRTC or nvcc: one thread a robot, or four where legs are lanes (a packed program).
+"""A program as CUDA C for NVRTC or nvcc: one thread a robot, or four where legs are lanes (a vectorised program).
 
 Memory is laid out as (scalar, robot), so that neighbouring threads read neighbouring numbers. Two kernels come out:
 ``NAME_evaluate(state, rest, shared, out, robots)`` and, where the outputs fit the state, ``NAME_advance(state, rest,
@@ -66,7 +66,7 @@ class _Body(Body):
 def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.float32, block: int = 128) -> str:
     """The text of both kernels; ``layout`` as for the batch (``emit.first_is_state``).
 
-    A packed program (``packed.packed``) takes four threads a robot: launch 4 * robots of them.
+    A vectorised program (``slp.vectorised``) takes four threads a robot: launch 4 * robots of them.
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII):
         raise InputError(f"{name!r} cannot name a CUDA kernel: letters, digits and underscores")

@@ -1,4 +1,4 @@
-"""A packed program as CUDA C: four threads a robot, one for each limb; ``cuda.source`` comes here for wide programs.
+"""A vectorised program as CUDA C: four threads a robot, one for each limb; ``cuda.source`` comes here for those.
 
 A wide value is one register in each of the four threads; what belongs to the base is computed by all four alike.
 ``lane`` is a shuffle between neighbours in a warp, ``spread`` is nothing, ``join`` a choice by the thread's limb. All
@@ -44,42 +44,57 @@ class Split:
     """
 
     def __init__(self, program: Program, layout: Layout) -> None:
-        places = layout.places()
-        if program.lanes != LANES:
-            raise InputError(f"a robot takes {LANES} threads on a GPU, not {program.lanes}")
-        if any(s.op == "lookup_input" and places[s.detail[0]][0] == "state" for s in walk(program.body)):
-            raise InputError("a table that is part of the state cannot be split among the threads of a robot")
-        self.fours: list[tuple[int, ...]] = []
-        taken: dict[int, tuple[int, int]] = {}
-        for s in walk(program.body):
-            if s.op == "input" and s.result in program.wide:
-                at = [places[k] for k in s.detail]
-                offsets = tuple(offset for _, offset in at)
-                if all(area == "state" for area, _ in at) and not taken.keys() & set(offsets):
-                    taken |= {offset: (len(self.fours), lane) for lane, offset in enumerate(offsets)}
-                    self.fours.append(offsets)
-        self.taken = taken
-        self.ones = [k for k in range(layout.size("state")) if k not in taken]
+        _check(program, layout)
+        self.fours = _wide_states(program, layout)
+        self.taken = {offset: (k, lane) for k, four in enumerate(self.fours) for lane, offset in enumerate(four)}
+        self.ones = [k for k in range(layout.size("state")) if k not in self.taken]
         self.advances = len(program.outputs) == layout.size("state")
         lanes = {s.result: (s.operands[0], s.detail[0]) for s in walk(program.body) if s.op == "lane"}
-        whole = set(range(len(program.outputs)))
-        if self.advances:  # a number of the base goes to all threads, one of a limb to its own
-            whole = set()
-            for offsets in self.fours:
-                ends = [lanes.get(program.outputs[k], (None, None)) for k in offsets]
-                if len({value for value, _ in ends}) == 1 and [lane for _, lane in ends] == list(range(LANES)):
-                    whole |= set(offsets)
+        by_limb = self._by_limb(program.outputs, lanes)
         self.kept: list[int] = []
         self.outputs: list[tuple[int, int | None]] = []
         for k, value in enumerate(program.outputs):
-            kept, lane = lanes.get(value, (value, None)) if k in whole else (value, None)
+            kept, lane = lanes.get(value, (value, None)) if k in by_limb else (value, None)
             if kept not in self.kept:
                 self.kept.append(kept)
             self.outputs.append((self.kept.index(kept), lane))
 
+    def _by_limb(self, outputs: Sequence[int], lanes: dict[int, tuple[int, int]]) -> set[int]:
+        """Outputs that each thread keeps for its own limb; the next step reads any other in all four threads."""
+        if not self.advances:
+            return set(range(len(outputs)))
+        found: set[int] = set()
+        for offsets in self.fours:
+            ends = [lanes.get(outputs[k], (None, None)) for k in offsets]
+            if len({value for value, _ in ends}) == 1 and [lane for _, lane in ends] == list(range(LANES)):
+                found |= set(offsets)
+        return found
+
+
+def _check(program: Program, layout: Layout) -> None:
+    """Refuse what four threads cannot share."""
+    if program.lanes != LANES:
+        raise InputError(f"a robot takes {LANES} threads on a GPU, not {program.lanes}")
+    places = layout.places()
+    if any(s.op == "lookup_input" and places[s.detail[0]][0] == "state" for s in walk(program.body)):
+        raise InputError("a table that is part of the state cannot be split among the threads of a robot")
+
+
+def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
+    """Offsets of the numbers of the state that are read side by side, limb by limb, none of them twice."""
+    places, fours, taken = layout.places(), list[tuple[int, ...]](), set[int]()
+    for s in walk(program.body):
+        if s.op == "input" and s.result in program.wide:
+            at = [places[k] for k in s.detail]
+            offsets = tuple(offset for _, offset in at)
+            if all(area == "state" for area, _ in at) and not taken.intersection(offsets):
+                taken.update(offsets)
+                fours.append(offsets)
+    return fours
+
 
 class LimbBody(Body):
-    """Statements of a packed program; ``limb`` is the number of the thread's limb."""
+    """Statements of a vectorised program; ``limb`` is the number of the thread's limb."""
 
     forgets = True
 

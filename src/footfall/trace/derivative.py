@@ -61,7 +61,7 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         "not": graph.logical_not, "select": graph.select, "atan2": graph.atan2,
     }  # fmt: skip
     if op == "const":
-        return graph.const(n[1])
+        return graph.const(n[1]) if old.value(i) is not None else graph.opaque(*n[1:])
     if op == "input":
         return graph.input(n[1])
     if op == "pow":  # of a base that is not negative: nothing is left to decide

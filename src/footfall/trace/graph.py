@@ -79,6 +79,10 @@ class Graph:
             self.nodes.append(("const", value))
         return found
 
+    def opaque(self, value: float, name: Any) -> Node:
+        """A constant that no rule looks into: 0*x stays a product. Those of different names are different nodes."""
+        return self.node("const", float(value), name)
+
     def input(self, position: int) -> Node:
         return self.node("input", position)
 
@@ -99,9 +103,9 @@ class Graph:
         return _operands(self.nodes[i])
 
     def value(self, i: Node) -> float | None:
-        """The number behind a constant node, or None."""
+        """The number behind a constant node, or None; an opaque one does not show its number."""
         n = self.nodes[i]
-        return n[1] if n[0] == "const" else None
+        return n[1] if n[0] == "const" and len(n) == 2 else None
 
     def is_boolean(self, i: Node) -> bool:
         return self.nodes[i][0] in BOOLEAN_OPS
@@ -138,9 +142,9 @@ class Graph:
         return self.node("sub", a, b)
 
     def neg(self, a: Node) -> Node:
-        n = self.nodes[a]
-        if n[0] == "const":
-            return self.const(-n[1])
+        n, known = self.nodes[a], self.value(a)
+        if known is not None:
+            return self.const(-known)
         if n[0] == "neg":
             return n[1]
         if n[0] == "sub":
@@ -178,11 +182,11 @@ class Graph:
         return self.node("mul", *_sorted(a, b))
 
     def inv(self, a: Node) -> Node:
-        n = self.nodes[a]
-        if n[0] == "const":
-            if n[1] == 0:
+        n, known = self.nodes[a], self.value(a)
+        if known is not None:
+            if known == 0:
                 raise refusal("division by the constant zero in a traced function")
-            return self.const(1 / n[1])
+            return self.const(1 / known)
         if n[0] == "inv":
             return n[1]
         if n[0] == "neg":
@@ -322,7 +326,7 @@ class Graph:
             raise refusal(f"lookup: a table of {len(shape)} axes needs {len(shape)} positions, got {len(position)}")
         if 0 in shape:
             raise refusal(f"lookup: a table of shape {shape} has nothing to read")
-        places = [self.nodes[p][1] for p in position if self.nodes[p][0] == "const"]
+        places = [x for p in position if (x := self.value(p)) is not None]
         if any(map(math.isnan, places)):
             return self.const(math.nan)
         if len(places) < len(position):

@@ -51,6 +51,16 @@ class Tracer:
             " table as an argument of the function, or make it from constants"
         )
 
+    def opaque(self, values: Any, which: Any, name: Any) -> Any:
+        """Constants that are not folded; what is no constant is opaque anyway."""
+        graph, which = self.graph, np.asarray(plain(which), dtype=bool).ravel()
+        nodes = [node_of(graph, x) for x in elements(values)]
+        for k, node in enumerate(nodes):
+            known = graph.value(node)
+            if which[k] and known is not None:
+                nodes[k] = graph.opaque(known, (name, k))
+        return symbols(graph, nodes, np.shape(values))
+
     def repeat(
         self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None,
         ask_first: bool = False,

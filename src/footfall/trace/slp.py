@@ -1,10 +1,12 @@
-"""Rewrite a program so that like limbs share their operations: one leg's program in four lanes, or in two.
+"""Superword-level parallelism (SLP): isomorphic scalar operations of one program become one vector operation.
 
-What ``limbs`` found side by side becomes *wide*: a value that holds one number a limb. The rest stays as it is.
-Between the two: ``spread`` (one number into all lanes), ``join`` (a wide value from its numbers), ``lane`` (one number
-out of it) and ``sum`` (of four lanes, in pairs). A wide constant has several numbers as its detail, a wide input
-several positions. Every number is made by the same operation from the same numbers as before, so that a packed program
-gives the same bits.
+This is what compilers call SLP vectorisation (Larsen & Amarasinghe 2000), for lanes that are the limbs of one robot:
+``reductions`` reassociates sums over the limbs, ``isomorphic`` finds the *packs*, and here the program is rewritten.
+A pack becomes *wide*: a value that holds one number a limb. The rest stays as it is. Between the two stand ``spread``
+(broadcast: one number into all lanes), ``join`` (gather: a wide value from its numbers), ``lane`` (extract: one number
+out of it) and ``sum`` (a horizontal sum of four lanes, in pairs). A wide constant has several numbers as its detail, a
+wide input several positions. Every number is made by the same operation from the same numbers as before, so that a
+vectorised program gives the same bits. ``docs/legs-as-lanes.md`` follows an example through all stages.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .limbs import LEGS, Team, Teams, find, ordered, reads
+from .isomorphic import LEGS, Pack, Packs, find, ordered, reads
 from .program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
 
 SMALLEST = 64  # operations; packing less is not worth the search
@@ -24,17 +26,19 @@ _PULLED = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})
 _DEEPEST = 3  # so many operations of the base are done again in four lanes rather than joined from their numbers
 
 
-def packed(program: Program, worth: float = WORTH, lanes: Sequence[int] = (4, 2)) -> Program | None:
+def vectorised(
+    program: Program, worth: float = WORTH, lanes: Sequence[int] = (4, 2), smallest: int = SMALLEST
+) -> Program | None:
     """The same program with wide values, or None where more than ``worth`` of the work would be left.
 
-    lanes: how many limbs may go together; what leaves least work is taken.
+    lanes: how many limbs may go together; what leaves least work is taken. smallest: operations worth a search.
     """
-    if program.size < SMALLEST or program.wide:
+    if program.size < smallest or program.wide:
         return None
     before = _cost(program.body)
     best, least = None, worth * before
     for count in lanes:
-        made = _packed(program, count)
+        made = _vectorised(program, count)
         cost = before if made is None else _cost(made.body)
         if made is not None and cost <= least:
             best, least = made, cost
@@ -43,10 +47,10 @@ def packed(program: Program, worth: float = WORTH, lanes: Sequence[int] = (4, 2)
     return best
 
 
-def _packed(program: Program, lanes: int) -> Program | None:
+def _vectorised(program: Program, lanes: int) -> Program | None:
     constants = {o.result: o.detail[0] for o in walk(program.body) if o.op == "const"}
     found = find(program.body, frozenset(constants), lanes)
-    if not any(teams.all for teams in found.values()):
+    if not any(packs.all for packs in found.values()):
         return None
     shared = _Shared(constants, found, 1 + max(_values(program.body), default=0))
     scope = _Scope(shared, program.body, None, None)
@@ -74,7 +78,7 @@ class _Shared:
     """What all bodies of a program have in common."""
 
     constants: dict[int, float]
-    found: dict[int | None, Teams]
+    found: dict[int | None, Packs]
     fresh: int
     wide: set[int] = field(default_factory=set)
     wide_constants: list[Statement] = field(default_factory=list)
@@ -91,12 +95,12 @@ class _Scope:
 
     def __init__(self, shared: _Shared, body: Sequence[Statement], loop: Loop | None, outer: _Scope | None) -> None:
         self.shared, self.body, self.loop, self.outer = shared, body, loop, outer
-        self.teams = shared.found[loop.node if loop else None]
+        self.packs = shared.found[loop.node if loop else None]
         self.made = {s.result: s for s in body if isinstance(s, Operation)}
         self.own = {*self.made, *(() if loop is None else (*loop.params, loop.counter))}
         self.out: list[Statement] = []
         self.numbers: dict[tuple, int] = {}  # (wide value, lane): its number
-        self.wides: dict[Team, int] = {}
+        self.wides: dict[Pack, int] = {}
         self.slots: dict[tuple[int, int], tuple[int, int | None]] = {}  # (loop, slot): (new slot, lane)
 
     # -- the order ----------------------------------------------------------------------------------------------------
@@ -110,18 +114,18 @@ class _Scope:
             else:
                 self._wide_statement(unit)
 
-    def _units(self) -> list[tuple[int, int, int, Statement | Team]]:
+    def _units(self) -> list[tuple[int, int, int, Statement | Pack]]:
         """(when, level, place, what) of everything that is to be written."""
         place = {(s.node if isinstance(s, Loop) else s.result): k for k, s in enumerate(self.body)}
-        level, of = self.teams.level, self.teams.of
-        units: list[tuple[int, Statement | Team]] = []
+        level, of = self.packs.level, self.packs.of
+        units: list[tuple[int, Statement | Pack]] = []
         for s in self.body:
             if isinstance(s, Loop) or s.op in ("const", "input"):
                 units.append((level.get(s.node, 0) if isinstance(s, Loop) else 0, s))
             elif s.result not in of:
                 units.append((level.get(s.result, 0), s))
             elif of[s.result][1] == 0:
-                units.append((level.get(s.result, 0), self.teams.all[of[s.result][0]]))
+                units.append((level.get(s.result, 0), self.packs.all[of[s.result][0]]))
         units.sort(key=lambda u: (u[0], not isinstance(u[1], Loop)))  # items are on the level of their loop
         when: dict[int, int] = {}
         out = []
@@ -147,39 +151,39 @@ class _Scope:
                 self.out.append(Operation("lane", s.result, (whole,), (lane,)))
         elif s.op in ("const", "input", "saved"):
             self.out.append(s)
-        elif (team := self._summed(s)) is not None:
-            self.out.append(Operation("sum", s.result, (self.wides[team],)))
+        elif (pack := self._summed(s)) is not None:
+            self.out.append(Operation("sum", s.result, (self.wides[pack],)))
         else:
             self.out.append(Operation(s.op, s.result, tuple(map(self.scalar, s.operands)), s.detail))
 
-    def _summed(self, s: Operation) -> Team | None:
-        """The team of which a value is the sum in pairs, (a + b) + (c + d), if it is one of four."""
-        pairs = [self.made.get(x) for x in s.operands] if s.op == "add" and self.teams.lanes == LEGS else []
-        if not pairs or any(p is None or p.op != "add" or p.result in self.teams.of for p in pairs):
+    def _summed(self, s: Operation) -> Pack | None:
+        """The pack of which a value is the sum in pairs, (a + b) + (c + d), if it is one of four."""
+        pairs = [self.made.get(x) for x in s.operands] if s.op == "add" and self.packs.lanes == LEGS else []
+        if not pairs or any(p is None or p.op != "add" or p.result in self.packs.of for p in pairs):
             return None
         members = tuple(x for p in pairs if p is not None for x in sorted(p.operands, key=self._lane))
-        team = self.teams.all[self.teams.of[members[0]][0]] if members[0] in self.teams.of else None
-        return team if team in (members, members[2:] + members[:2]) and team in self.wides else None
+        pack = self.packs.all[self.packs.of[members[0]][0]] if members[0] in self.packs.of else None
+        return pack if pack in (members, members[2:] + members[:2]) and pack in self.wides else None
 
     def _lane(self, value: int) -> int:
-        return self.teams.of.get(value, (0, 0))[1]
+        return self.packs.of.get(value, (0, 0))[1]
 
-    def _wide_statement(self, group: Team) -> None:
+    def _wide_statement(self, group: Pack) -> None:
         first = self.made[group[0]]
         if first.op in ("input", "item", "saved"):
             if first.op != "input":  # a wide input is read where it is needed
                 self.wides[group] = self._carried(group)
             return
         constants = self.shared.constants
-        sides = zip(*(ordered(self.made[v], self.teams.of, constants) for v in group))
+        sides = zip(*(ordered(self.made[v], self.packs.of, constants) for v in group))
         self.wides[group] = self._emit(first.op, tuple(self.wide(side) for side in sides), first.detail)
 
-    def _carried(self, group: Team) -> int:
+    def _carried(self, group: Pack) -> int:
         """Items side by side: together if the loop carries them so."""
         makers = [self.made[v] for v in group]
         if all(m.op == "item" and m.operands == makers[0].operands for m in makers):
             slots = [self.slots[m.operands[0], m.detail[0]] for m in makers]
-            if [lane for _, lane in slots] == list(range(self.teams.lanes)) and len({slot for slot, _ in slots}) == 1:
+            if [lane for _, lane in slots] == list(range(self.packs.lanes)) and len({slot for slot, _ in slots}) == 1:
                 return self._item(makers[0].operands[0], slots[0][0])
         numbers = []
         for m in makers:
@@ -197,9 +201,9 @@ class _Scope:
         """Carried values side by side in the body are carried as one."""
         inner = _Scope(self.shared, loop.body, loop, self)
         place = {p: k for k, p in enumerate(loop.params)}
-        groups = [g for g in inner.teams.all if all(p in place for p in g)]
+        groups = [g for g in inner.packs.all if all(p in place for p in g)]
         together = {p for g in groups for p in g}
-        groups += self._overwritten(loop, inner.teams, together)
+        groups += self._overwritten(loop, inner.packs, together)
         together = {p for g in groups for p in g}
         single = [p for p in loop.params if p not in together]
         for slot, p in enumerate(single):
@@ -223,18 +227,18 @@ class _Scope:
         )  # fmt: skip
 
     @staticmethod
-    def _overwritten(loop: Loop, teams: Teams, together: set[int]) -> list[Team]:
+    def _overwritten(loop: Loop, packs: Packs, together: set[int]) -> list[Pack]:
         """Carried values that no turn reads and every turn makes side by side."""
         inside = {x for o in walk(loop.body) for x in o.operands}
         inside |= {x for inner in all_loops(loop.body) for x in (*inner.initial, *inner.results, *inner.saves)}
         inside |= {*loop.results, *loop.saves}
         by_team: dict[int, dict[int, int]] = {}
         for k, (p, result) in enumerate(zip(loop.params, loop.results)):
-            if p not in together and p not in inside and k != loop.stop and result in teams.of:
-                team, lane = teams.of[result]
-                by_team.setdefault(team, {}).setdefault(lane, p)
-        whole = [found for found in by_team.values() if len(found) == teams.lanes]
-        return [tuple(found[lane] for lane in range(teams.lanes)) for found in whole]
+            if p not in together and p not in inside and k != loop.stop and result in packs.of:
+                pack, lane = packs.of[result]
+                by_team.setdefault(pack, {}).setdefault(lane, p)
+        whole = [found for found in by_team.values() if len(found) == packs.lanes]
+        return [tuple(found[lane] for lane in range(packs.lanes)) for found in whole]
 
     # -- values -------------------------------------------------------------------------------------------------------
     def scalar(self, value: int) -> int:
@@ -244,22 +248,22 @@ class _Scope:
         if value not in self.own:
             assert self.outer is not None
             return self.outer.scalar(value)
-        place = self.teams.of.get(value)
+        place = self.packs.of.get(value)
         if place is None or (value in self.made and self.made[value].op == "input"):
             return value
-        whole, lane = self.wides[self.teams.all[place[0]]], place[1]
+        whole, lane = self.wides[self.packs.all[place[0]]], place[1]
         if (whole, lane) not in self.numbers:
             self.numbers[whole, lane] = self._emit("lane", (whole,), (lane,), wide=False)
         return self.numbers[whole, lane]
 
-    def wide(self, group: Team) -> int:
+    def wide(self, group: Pack) -> int:
         """Values of the old program, lane by lane."""
         found = self.wides.get(group)
         if found is None:
             found = self.wides[group] = self._made_wide(group)
         return found
 
-    def _made_wide(self, group: Team) -> int:
+    def _made_wide(self, group: Pack) -> int:
         constants = self.shared.constants
         if all(v in constants for v in group):
             if self.outer is not None:
@@ -278,10 +282,10 @@ class _Scope:
             return self._emit(self.made[group[0]].op, tuple(self.wide(side) for side in sides))
         return self._emit("join", tuple(map(self.scalar, group)))
 
-    def _pulled(self, group: Team, depth: int) -> list[Team] | None:
+    def _pulled(self, group: Pack, depth: int) -> list[Pack] | None:
         """Operands of operations of the base that are alike down to constants and shared values."""
         makers = [self.made.get(v) for v in group]
-        of, constants = self.teams.of, self.shared.constants
+        of, constants = self.packs.of, self.shared.constants
         if not depth or any(m is None or m.op not in _PULLED or m.result in of for m in makers):
             return None
         known = [m for m in makers if m is not None]

@@ -1,4 +1,4 @@
-"""Sums over four limbs, regrouped: the same numbers but for rounding, and few numbers leave their limb."""
+"""Sums over four limbs, reassociated: the same numbers but for rounding, and few numbers leave their limb."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from limb_programs import ANY, MIRRORED, STEPPING, captured, four_legs, limb_steps, looped, numbers
 
 from footfall import trace
-from footfall.trace import interpret, packed
+from footfall.trace import interpret, slp
 from footfall.trace.compiled import program
-from footfall.trace.limb_sums import regrouped
 from footfall.trace.program import walk
+from footfall.trace.reductions import reassociated
 
 
 def felt(x, rest):
@@ -31,7 +31,7 @@ def felt(x, rest):
 @given(limb_steps(), numbers, st.sampled_from([four_legs, looped, captured]))
 def test_a_regrouped_program_computes_the_same_but_for_rounding(steps, x, function):
     code = program(lambda x, rest: function(steps, x, rest), np.ones(14), np.ones(4))
-    before, after = interpret.evaluate(code, x), interpret.evaluate(regrouped(code), x)
+    before, after = interpret.evaluate(code, x), interpret.evaluate(reassociated(code), x)
     np.testing.assert_array_equal(np.isfinite(before), np.isfinite(after))
     fine = np.isfinite(before)
     np.testing.assert_allclose(after[fine], before[fine], rtol=1e-9, atol=1e-9)
@@ -39,12 +39,12 @@ def test_a_regrouped_program_computes_the_same_but_for_rounding(steps, x, functi
 
 def test_long_sums_leave_the_limbs_as_one_number_each():
     code = program(felt, np.ones(14), np.ones(4))
-    plain, made = packed.packed(code, worth=ANY), packed.packed(regrouped(code), worth=ANY)
+    plain, made = slp.vectorised(code, worth=ANY), slp.vectorised(reassociated(code), worth=ANY)
     count = {name: [o.op for o in walk(p.body)] for name, p in (("plain", plain), ("made", made))}
     assert count["made"].count("sum") == 2
     assert count["made"].count("lane") == 12  # the outputs of the legs, nothing that the base takes
     assert count["plain"].count("lane") > 24
-    assert code.size <= regrouped(code).size < 1.1 * code.size
+    assert code.size <= reassociated(code).size < 1.1 * code.size
     x = np.random.default_rng(0).normal(size=18)
     np.testing.assert_allclose(interpret.evaluate(made, x), felt(x[:14], x[14:]), rtol=1e-13, atol=1e-13)
 
@@ -59,13 +59,13 @@ def test_one_robot_and_a_batch_have_the_same_bits_in_sums_over_limbs(dtype):
 
 
 def test_not_a_number_in_a_limb_reaches_the_sum():
-    code = regrouped(program(felt, np.ones(14), np.ones(4)))
+    code = reassociated(program(felt, np.ones(14), np.ones(4)))
     x = np.random.default_rng(2).normal(size=18)
     x[9] = np.nan
-    assert np.isnan(interpret.evaluate(packed.packed(code, worth=ANY), x)[:2]).all()
+    assert np.isnan(interpret.evaluate(slp.vectorised(code, worth=ANY), x)[:2]).all()
 
 
 def test_what_has_no_four_limbs_stays_as_it_is():
     code = program(lambda x: np.sum(x * np.roll(x, 1)), np.ones(5))
-    assert regrouped(code) is code
-    assert regrouped(program(lambda x, rest: four_legs(STEPPING, x, rest), np.ones(14), np.ones(4))).size > 0
+    assert reassociated(code) is code
+    assert reassociated(program(lambda x, rest: four_legs(STEPPING, x, rest), np.ones(14), np.ones(4))).size > 0

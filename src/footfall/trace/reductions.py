@@ -1,9 +1,9 @@
-"""Sums over like limbs, regrouped: each limb adds up its own part, then the parts are added in pairs.
+"""Reductions over like limbs, reassociated: each limb adds up its own part, then the parts are added in pairs.
 
 The base of a robot feels its legs in long sums, x - a_0 b_0 - c_0 d_0 - a_1 b_1 - ..., which take every number out of
-its leg. Regrouped, a leg sums what is its own, p_k = a_k b_k + c_k d_k, and the base x - ((p_0 + p_1) + (p_2 + p_3)).
-The first is one program for all legs, the second a few exchanges between neighbours in place of hundreds. It is the
-same sum in another order: the last digits differ, nothing else does.
+its leg. Reassociated, a leg sums what is its own, p_k = a_k b_k + c_k d_k, the base x - ((p_0 + p_1) + (p_2 + p_3)).
+The first is one program for all legs, the second a horizontal sum, a few exchanges between neighbours in place of
+hundreds. It is the same sum in another order: the last digits differ, nothing else does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from .limbs import Teams, find
+from .isomorphic import Packs, find
 from .program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
 
 _SUMS = frozenset({"add", "sub", "fma", "fms", "fnma"})
@@ -27,11 +27,11 @@ class _Term:
     factors: tuple[int, ...]
 
 
-def regrouped(program: Program) -> Program:
+def reassociated(program: Program) -> Program:
     """The same program with sums over four like limbs in pairs; as it is where there are none."""
     constants = frozenset(o.result for o in walk(program.body) if o.op == "const")
     found = find(program.body, constants, _LANES)
-    if not any(teams.all for teams in found.values()):
+    if not any(packs.all for packs in found.values()):
         return program
     values = [o.result for o in walk(program.body)]
     values += [x for loop in all_loops(program.body) for x in (loop.node, *loop.params, loop.counter or 0)]
@@ -56,15 +56,15 @@ class _Regrouping:
     """The rewriting of the bodies of one program; ``fresh`` is the last number in use."""
 
     constants: frozenset[int]
-    found: dict[int | None, Teams]
+    found: dict[int | None, Packs]
     readers: Counter[int]
     fresh: int
 
     def body(self, statements: Sequence[Statement], node: int | None) -> list[Statement]:
         """The statements of a loop (``node``), or those outside of loops."""
-        teams = self.found[node]
+        packs = self.found[node]
         place = {s.result: k for k, s in enumerate(statements) if isinstance(s, Operation)}
-        own = [s for s in statements if isinstance(s, Operation) and s.result not in teams.of]
+        own = [s for s in statements if isinstance(s, Operation) and s.result not in packs.of]
         made = {s.result: s for s in own if s.op in _SUMS or s.op == "mul"}
         inner = {x for s in made.values() for x, _ in _added(s)[1] if x in made and self.readers[x] == 1}
         early: dict[int, list[Statement]] = defaultdict(list)  # what is written after a statement
@@ -72,7 +72,7 @@ class _Regrouping:
         for root in made.values():
             if root.result in inner or root.op == "mul":
                 continue
-            groups, rest = self._by_limb(_terms(root, made, inner), teams)
+            groups, rest = self._by_limb(_terms(root, made, inner), packs)
             if groups:
                 total, minus = self._parts(groups, place, early, None if rest else root.result)
                 instead[root.result] = self._chain([_Term(minus, (total,)), *rest], root.result) if rest else []
@@ -85,17 +85,17 @@ class _Regrouping:
             out += early[k]
         return out
 
-    def _by_limb(self, terms: Sequence[_Term], teams: Teams) -> tuple[list[list[_Term]], list[_Term]]:
+    def _by_limb(self, terms: Sequence[_Term], packs: Packs) -> tuple[list[list[_Term]], list[_Term]]:
         """(terms that are alike in four limbs, limb by limb; the others)."""
         groups: list[list[_Term]] = []
-        rest = [t for t in terms if len({teams.of[x][1] for x in t.factors if x in teams.of}) != 1]
+        rest = [t for t in terms if len({packs.of[x][1] for x in t.factors if x in packs.of}) != 1]
         alone = set(map(id, rest))
         left = [t for t in terms if id(t) not in alone]
         for strict in (True, False):  # at last, a value of the base may differ from limb to limb
             lanes: dict[tuple, list[list[_Term]]] = defaultdict(lambda: [[] for _ in range(_LANES)])
             for term in left:
-                lane = next(teams.of[x][1] for x in term.factors if x in teams.of)
-                described = sorted(self._described(x, teams, strict) for x in term.factors)
+                lane = next(packs.of[x][1] for x in term.factors if x in packs.of)
+                described = sorted(self._described(x, packs, strict) for x in term.factors)
                 lanes[term.minus, *described][lane].append(term)
             left = []
             for members in lanes.values():
@@ -105,9 +105,9 @@ class _Regrouping:
                     left += [term for m in members for term in m]
         return groups, rest + left
 
-    def _described(self, x: int, teams: Teams, strict: bool) -> tuple:
-        if x in teams.of:
-            return ("team", teams.of[x][0])
+    def _described(self, x: int, packs: Packs, strict: bool) -> tuple:
+        if x in packs.of:
+            return ("pack", packs.of[x][0])
         return ("constant", -1) if x in self.constants else ("value", x if strict else -1)
 
     def _parts(

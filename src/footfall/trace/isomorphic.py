@@ -1,14 +1,17 @@
-"""Find limbs that are alike: groups of operations that compute one thing for each of four legs, or of two.
+"""Packs: isomorphic operations, which compute one thing for each of four legs, or of two. The search of ``slp``.
 
-A traced step unrolls its loops over the legs, so a program of a quadruped holds four subgraphs that differ in their
-inputs and constants alone. A *team* is four values, one for each leg, made by the same operation from teams, from
-constants, and from values of the base that all four share; four scalar operations can then run as one. Where only the
-legs of a pair are alike (a spine sets the fore legs apart) teams have two members.
+A traced step unrolls its loops over the legs, so a program of a quadruped holds four isomorphic subgraphs: they differ
+in their inputs and constants alone. A *pack* is four values, one for each leg, made by the same operation from packs,
+from constants, and from values of the base that all four share; four scalar operations can then run as one. Where only
+the legs of a pair are alike (a spine sets the fore legs apart) packs have two members.
 
-The search works on one body of statements at a time. It guesses which leaves (inputs, carried values of a loop) lie
-side by side in the legs, and follows their readers level by level; a level is the longest way from a leaf. Operations
-of one level never need each other, so whatever is grouped can be scheduled. A wrong guess finds few teams: it costs
-speed, never a number. Sums over the legs are in no team.
+The search works on one body of statements at a time. It guesses seeds, leaves (inputs, carried values of a loop) that
+lie side by side in the legs, and follows the def-use chains from them level by level; a level is the longest way from a
+leaf. Operations of one level never depend on each other, so that any packs can be scheduled. A wrong seed finds few
+packs: it costs speed, never a number. Sums over the legs are in no pack.
+
+Constant propagation would destroy the isomorphism wherever a zero or a one is simplified away in one leg and not in the
+others; ``robot.limb_frames`` brings the legs into a normal form in which that is rare, and makes the rest opaque.
 """
 
 from __future__ import annotations
@@ -18,48 +21,48 @@ from collections.abc import Container, Iterator, Sequence
 
 from .program import Loop, Operation, Statement, all_loops, walk
 
-Team = tuple[int, ...]
+Pack = tuple[int, ...]
 LEGS = 4
 
 _UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: which NaN comes out depends on the order
 _PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
 _GUESSES = 5  # at most so many are tried
-_ENOUGH = 0.65  # a guess that puts this share of the operations into teams is taken at once
+_ENOUGH = 0.65  # a guess that puts this share of the operations into packs is taken at once
 _LEAF_OPS = frozenset({"input", "item", "saved"})
 
 
-class Teams:
-    """Values side by side; ``of[value]`` is (number of the team, lane), ``level[value]`` the way from the leaves."""
+class Packs:
+    """Values side by side; ``of[value]`` is (number of the pack, lane), ``level[value]`` the way from the leaves."""
 
     def __init__(self, lanes: int, level: dict[int, int]) -> None:
         self.lanes = lanes
-        self.all: list[Team] = []
+        self.all: list[Pack] = []
         self.of: dict[int, tuple[int, int]] = {}
         self.level = level
 
-    def add(self, group: Team) -> None:
+    def add(self, group: Pack) -> None:
         for lane, value in enumerate(group):
             self.of[value] = (len(self.all), lane)
         self.all.append(group)
 
     def fits(self, group: Sequence[int]) -> bool:
-        """Whether values can become a team: all different and none in one yet."""
+        """Whether values can become a pack: all different and none in one yet."""
         return len(set(group)) == self.lanes and not any(v in self.of for v in group)
 
 
-def find(body: Sequence[Statement], constants: frozenset[int], lanes: int) -> dict[int | None, Teams]:
-    """The teams of a program, by loop (its node; None: outside of loops); they have 4 or 2 members."""
-    found: dict[int | None, Teams] = {}
+def find(body: Sequence[Statement], constants: frozenset[int], lanes: int) -> dict[int | None, Packs]:
+    """The packs of a program, by loop (its node; None: outside of loops); they have 4 or 2 members."""
+    found: dict[int | None, Packs] = {}
     _search(body, None, constants, lanes, found)
     return found
 
 
 def _search(
     body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int,
-    found: dict[int | None, Teams],
+    found: dict[int | None, Packs],
 ) -> None:  # fmt: skip
     """The loops of a body first: what they carry side by side is a hint for the statements around them."""
-    hints: list[Team] = []
+    hints: list[Pack] = []
     items: dict[tuple[int, int], int] = {
         (s.operands[0], s.detail[0]): s.result for s in body if isinstance(s, Operation) and s.op == "item"
     }
@@ -106,22 +109,22 @@ class _Scope:
         self.leaves = sorted(x for x in self.readers if x not in self.made and x not in barred)
         self.leaf_set = set(self.leaves)
 
-    def best(self, hints: Sequence[Team]) -> Teams:
-        """The teams of the guess that finds most of them."""
-        best = Teams(self.lanes, self.level)
+    def best(self, hints: Sequence[Pack]) -> Packs:
+        """The packs of the guess that finds most of them."""
+        best = Packs(self.lanes, self.level)
         for guess in [list(hints), *([] if self._known(hints) else self._guesses())]:
-            teams = self._grown(guess)
-            if len(teams.all) > len(best.all):
-                best = teams
+            packs = self._grown(guess)
+            if len(packs.all) > len(best.all):
+                best = packs
             if len(best.all) * self.lanes > _ENOUGH * len(self.made):
                 break
         return best
 
-    def _known(self, hints: Sequence[Team]) -> bool:
-        """Whether there is nothing of substance here beside a loop whose teams are known."""
+    def _known(self, hints: Sequence[Pack]) -> bool:
+        """Whether there is nothing of substance here beside a loop whose packs are known."""
         return bool(hints) and len(self.made) < 16 * len(hints)
 
-    def _guesses(self) -> list[list[Team]]:
+    def _guesses(self) -> list[list[Pack]]:
         """Leaves that are read for the same operations, in parts of equal size: leg after leg."""
         classes: dict[tuple, list[int]] = defaultdict(list)
         for x in self.leaves:
@@ -129,15 +132,15 @@ class _Scope:
             for op in ("sin", "cos"):  # joint angles, whatever else is done with them
                 if op in self.readers[x]:
                     classes[(op, "alone")].append(x)
-        guesses: list[tuple[int, tuple[Team, ...]]] = []
+        guesses: list[tuple[int, tuple[Pack, ...]]] = []
         for uses, members in classes.items():
             odd = len(members) % LEGS  # joints that are in no leg come first or last
             for part in (members[odd:], members[: len(members) - odd]):
-                guesses += [(len(uses) * len(part), teams) for teams in self._split(part)]
+                guesses += [(len(uses) * len(part), packs) for packs in self._split(part)]
         guesses.sort(key=lambda g: g[0], reverse=True)
-        return [list(teams) for teams in dict.fromkeys(teams for _, teams in guesses)][:_GUESSES]
+        return [list(packs) for packs in dict.fromkeys(packs for _, packs in guesses)][:_GUESSES]
 
-    def _split(self, members: Sequence[int]) -> Iterator[tuple[Team, ...]]:
+    def _split(self, members: Sequence[int]) -> Iterator[tuple[Pack, ...]]:
         """Members in four parts, one a leg; for pairs, neighbours go together or every other one."""
         size = len(members) // LEGS
         legs = [members[k * size : (k + 1) * size] for k in range(LEGS)]
@@ -147,13 +150,13 @@ class _Scope:
             yield (*zip(legs[0], legs[1]), *zip(legs[2], legs[3]))
             yield (*zip(legs[0], legs[2]), *zip(legs[1], legs[3]))
 
-    def _grown(self, seeds: Sequence[Team]) -> Teams:
+    def _grown(self, seeds: Sequence[Pack]) -> Packs:
         """Follow the seeds; leaves that are met side by side become seeds in their turn."""
-        bare, seen = Teams(self.lanes, self.level), set[Team]()
+        bare, seen = Packs(self.lanes, self.level), set[Pack]()
         behind = [leaves for g in seeds if self._alike(g) for leaves in self._behind(g, bare, seen)]
         seeds = [g for g in (*seeds, *behind) if self._side_by_side(g)]
         while True:
-            start = Teams(self.lanes, self.level)
+            start = Packs(self.lanes, self.level)
             for group in seeds:
                 if start.fits(group):
                     start.add(group)
@@ -165,26 +168,26 @@ class _Scope:
     def _empty(self) -> list[list[int]]:
         return [[] for _ in range(self.lanes)]
 
-    def _side_by_side(self, group: Team) -> bool:
+    def _side_by_side(self, group: Pack) -> bool:
         """Whether values are leaves that come into being together."""
         kinds = {(self.leaf_kinds.get(v, "outside"), self.level.get(v, 0)) for v in group}
         return len(kinds) == 1 and all(v in self.leaf_set for v in group)
 
-    def _follow(self, teams: Teams) -> list[Team]:
-        """Put operations into teams, level by level; returns leaves that were met side by side."""
-        met: list[Team] = []
-        seen: set[Team] = set()
+    def _follow(self, packs: Packs) -> list[Pack]:
+        """Put operations into packs, level by level; returns leaves that were met side by side."""
+        met: list[Pack] = []
+        seen: set[Pack] = set()
         for level in sorted(self.levels):
             strict: dict[tuple, list[list[int]]] = defaultdict(self._empty)
             for value in self.levels[level]:
-                place = self._signature(value, teams)
+                place = self._signature(value, packs)
                 if place is not None:
                     strict[place[0]][place[1]].append(value)
             loose: dict[tuple, list[list[int]]] = defaultdict(self._empty)
             for signature, members in strict.items():
                 if _even(members):
                     for group in zip(*members):
-                        teams.add(group)
+                        packs.add(group)
                 else:  # perhaps a value of the base that differs from leg to leg
                     op, detail, *described = signature
                     key = (op, detail, *(d[:1] if d[0] == "value" else d for d in described))
@@ -193,28 +196,28 @@ class _Scope:
             for members in loose.values():
                 if _even(members):
                     for group in zip(*members):
-                        teams.add(group)
-                        met += self._behind(group, teams, seen)
+                        packs.add(group)
+                        met += self._behind(group, packs, seen)
         return met
 
     def _alike(self, group: Sequence[int]) -> bool:
         """Whether values are made here, by the same operation."""
         return all(v in self.made for v in group) and len({self.made[v].op for v in group}) == 1
 
-    def _behind(self, group: Team, teams: Teams, seen: set[Team]) -> Iterator[Team]:
+    def _behind(self, group: Pack, packs: Packs, seen: set[Pack]) -> Iterator[Pack]:
         """Leaves that like operations are made from, side by side."""
-        for side in zip(*(ordered(self.made[v], teams.of, self.constants) for v in group)):
-            if side in seen or not teams.fits(side):
+        for side in zip(*(ordered(self.made[v], packs.of, self.constants) for v in group)):
+            if side in seen or not packs.fits(side):
                 continue
             seen.add(side)
             if self._side_by_side(side):
                 yield side
             elif self._alike(side):
-                yield from self._behind(side, teams, seen)
+                yield from self._behind(side, packs, seen)
 
-    def _signature(self, value: int, teams: Teams) -> tuple[tuple, int] | None:
-        """(what is done to which teams and values, in which lane), or None for what belongs to no leg."""
-        s, of, lane = self.made[value], teams.of, None
+    def _signature(self, value: int, packs: Packs) -> tuple[tuple, int] | None:
+        """(what is done to which packs and values, in which lane), or None for what belongs to no leg."""
+        s, of, lane = self.made[value], packs.of, None
         described: list[tuple] = []
         for x in s.operands:
             place = of.get(x)
@@ -222,7 +225,7 @@ class _Scope:
                 if lane is not None and place[1] != lane:
                     return None  # a sum over legs
                 lane = place[1]
-                described.append(("team", place[0]))
+                described.append(("pack", place[0]))
             elif x in self.constants:
                 described.append(("constant",))
             else:
@@ -237,7 +240,7 @@ class _Scope:
 
 
 def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[int]) -> list[int]:
-    """Operands in an order that is the same for all members of a team."""
+    """Operands in an order that is the same for all members of a pack."""
 
     def rank(x: int) -> tuple:
         return (2, of[x][0]) if x in of else (0, 0) if x in constants else (1, x)

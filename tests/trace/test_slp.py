@@ -1,4 +1,4 @@
-"""Legs as lanes: a packed program gives the bits of the program it was made from, on every target that runs it."""
+"""Legs as lanes: a vectorised program gives the bits of the program it was made from, on every target that runs it."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from trace_examples import EXAMPLES
 
 from footfall import trace
 from footfall.numeric import lookup, repeat
-from footfall.trace import interpret, llvm, machine, packed
+from footfall.trace import interpret, llvm, machine, slp
 from footfall.trace.compiled import program
 from footfall.trace.emit import first_is_state
 from footfall.trace.memory import Blocks, Code
@@ -33,7 +33,7 @@ def compiled(code, dtype, host=None):
 
 def both(steps, function, lanes=(4,)):
     code = program(lambda x, rest: function(steps, x, rest), np.ones(14), np.ones(4))
-    return code, packed.packed(code, worth=ANY, lanes=lanes)
+    return code, slp.vectorised(code, worth=ANY, lanes=lanes)
 
 
 @settings(max_examples=80, deadline=None)
@@ -41,7 +41,7 @@ def both(steps, function, lanes=(4,)):
 def test_a_random_program_of_four_limbs_is_packed_to_itself(steps, x, function, lanes):
     code, made = both(steps, function, [lanes])
     if made is None:  # too small to be worth a search, or one leg is too unlike the others
-        assert code.size < packed.SMALLEST or function is captured
+        assert code.size < slp.SMALLEST or function is captured
         return
     np.testing.assert_array_equal(interpret.evaluate(made, x), interpret.evaluate(code, x))
 
@@ -61,7 +61,7 @@ def test_a_packed_random_program_gives_the_same_bits_as_machine_code(steps, x, f
 @pytest.mark.parametrize("function", [four_legs, looped])
 def test_legs_that_mirror_each_other_share_nearly_all_operations(function):
     code, made = both(STEPPING, function)
-    assert packed.packed(code) is not None  # it pays
+    assert slp.vectorised(code) is not None  # it pays
     per_leg = sum(o.op not in ("const", "input", "item", "lane", "join", "spread") for o in walk(made.body))
     assert per_leg < 0.45 * code.size
     assert not any(o.op == "join" for o in walk(made.body))
@@ -107,8 +107,8 @@ def test_what_has_no_four_limbs_is_left_alone(name):
     function, arguments = EXAMPLES[name]
     code = program(function, *arguments)
     if name != "sweeps":  # four unknowns a sweep, one after the other
-        assert packed.packed(code) is None
-    made = packed.packed(code, worth=ANY)
+        assert slp.vectorised(code) is None
+    made = slp.vectorised(code, worth=ANY)
     if made is not None:
         flat = np.concatenate([np.ravel(a) for a in arguments])
         np.testing.assert_array_equal(interpret.evaluate(made, flat), interpret.evaluate(code, flat))
@@ -120,7 +120,7 @@ def test_a_table_given_at_run_time_is_read_in_every_lane():
         return np.stack([leg * np.sum(sum(ends)) - np.sqrt(1 + leg * leg) for leg in ends])
 
     x, table = np.random.default_rng(3).normal(size=(4, 3)), HEIGHTS
-    made = packed.packed(program(step, x, table))
+    made = slp.vectorised(program(step, x, table))
     assert any(o.op == "lookup_input" and o.result in made.wide for o in walk(made.body))
     one = trace.compile(step, x, table, cache=None)(x, table)
     np.testing.assert_array_equal(one, trace.compile(step, x, table, cache=None, limbs=False)(x, table))
@@ -137,7 +137,7 @@ def test_reversed_loops_save_and_read_back_what_limbs_share():
 
     x = np.random.default_rng(4).normal(size=(4, 3))
     pulled = trace.gradient(loss, x, cache=None)
-    made = packed.packed(pulled.program, worth=ANY)
+    made = slp.vectorised(pulled.program, worth=ANY)
     assert made is not None
     flat = np.append(x, 1.0)  # what the loss is weighed with
     np.testing.assert_array_equal(interpret.evaluate(made, flat), interpret.evaluate(pulled.program, flat))

@@ -1,0 +1,62 @@
+"""What a program is made of: operations in SSA form, and loops with bodies of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``result = op(*operands)``; results and operands are SSA numbers, ``detail`` holds what is not a number.
+
+    fma = a*b + c, fms = a*b - c, fnma = c - a*b. Details: const (value,), input (position,), item (slot,), lookup
+    (table,), lookup_input (first input, shape), saved (slot, region of the loop that reads).
+    """
+
+    op: str
+    result: int
+    operands: tuple[int, ...]
+    detail: tuple = ()
+
+
+@dataclass
+class Loop:
+    """A repeat: ``params`` start at ``initial`` and become ``results`` after each of ``count`` turns.
+
+    ``saves`` are stored at every turn, for ``saved`` of a later loop to read back; a ``reverse`` loop counts down.
+    ``counter`` is the number of the turn as a value, or None where nothing reads it. ``stop`` is the position of the
+    result that ends the loop early when it is 1 (in all lanes), or None.
+    """
+
+    node: int
+    region: int
+    count: int
+    reverse: bool
+    params: tuple[int, ...]
+    initial: tuple[int, ...]
+    results: tuple[int, ...]
+    saves: tuple[int, ...]
+    body: list[Statement] = field(default_factory=list)
+    counter: int | None = None
+    stop: int | None = None
+
+
+Statement = Operation | Loop
+
+
+def walk(body: Sequence[Statement]) -> Iterator[Operation]:
+    """Every operation, loop bodies included."""
+    for s in body:
+        if isinstance(s, Loop):
+            yield from walk(s.body)
+        else:
+            yield s
+
+
+def all_loops(body: Sequence[Statement]) -> Iterator[Loop]:
+    """Every loop, those in loop bodies included."""
+    for s in body:
+        if isinstance(s, Loop):
+            yield s
+            yield from all_loops(s.body)
