@@ -1,9 +1,20 @@
 """Everything footfall raises on purpose. Every message is one sentence that names the culprit and the choices."""
 
 import difflib
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterable
 
 _MOST_SHOWN = 24
+
+# What parsers make of a spoiled file, ours and those of packages: each is turned into one sentence that names the file.
+SPOILED = (
+    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, LookupError, MemoryError, RuntimeError,
+    SyntaxError, TypeError, ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class FootfallError(Exception):
@@ -35,6 +46,14 @@ class TraceError(FootfallError):
 
 class TraceMismatch(TraceError):
     """A trace is not the function it was made from: hidden state, random numbers, a branch on a value."""
+
+
+def finite(value: float) -> bool:
+    """Whether a number is finite as a float; a whole number may be too large for one."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose") -> InputError:

@@ -11,6 +11,7 @@ Height and slopes share the cell they are read from: when traced, equal lookups 
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -218,6 +219,10 @@ def _image(file: Path, height: float) -> ndarray:
     from matplotlib import image
 
     try:
+        with file.open("rb") as opened:
+            width, tall = struct.unpack(">16x2I", opened.read(24))
+        if width * tall > _LARGEST:  # before it is unpacked
+            raise ValueError(f"{width} x {tall} pixels, and at most {_LARGEST} are read")
         pixels = np.asarray(image.imread(file, format="png"), dtype=float)
     except FileNotFoundError:
         raise InputError(f"there is no ground file {file}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -99,7 +100,8 @@ class RecordingWriter:
         opened: mcap_file.McapWriter | None = None
         try:
             self._file = opened = mcap_file.McapWriter(self.path, "footfall", compression)
-            self._file.metadata("footfall", {"format": FORMAT, "meta": meta_json})
+            digest = hashlib.sha256(robot_json).hexdigest()
+            self._file.metadata("footfall", {"format": FORMAT, "meta": meta_json, "robot": digest})
             self._file.attachment("robot.json", "application/json", robot_json)
             schema = self._file.schema("foxglove.Log", "jsonschema", json.dumps(_LOG_SCHEMA).encode())
             self._events_channel = self._file.channel("/events", "json", schema)

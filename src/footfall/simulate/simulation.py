@@ -346,7 +346,10 @@ def _stand(robot: Robot, dt: float) -> Controller:
 
 def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
     if isinstance(start, tuple) and len(start) == 2:
-        q, v = (np.asarray(x, dtype=float) for x in start)
+        try:
+            q, v = (np.asarray(x, dtype=float) for x in start)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError("the start must be a pose's name, joint positions, or (q, v) of numbers") from None
     else:
         q, v = robot.state("stand" if start is None and "stand" in robot.poses else start)
     for name, array, size in (("q", q, robot.nq), ("v", v, robot.nv)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from footfall.errors import InputError, MissingExtraError
+from footfall.errors import SPOILED, InputError, MissingExtraError, ModelError
 from footfall.robot.description import Robot
 from footfall.robot.json_form import robot_from_json, robot_to_json
 from footfall.simulate.columns import STANDARD, dims_of, unit_of
@@ -72,7 +72,7 @@ def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], 
         return robot, columns, events, dict(json.loads(attrs["meta"]))
     except OSError as error:
         raise InputError(f"cannot read the table {path}: {error.strerror or error}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (ModelError, *SPOILED) as error:
         raise RecordingError(f"{path} is not a recording of footfall: {error}") from None
 
 

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from footfall.errors import FootfallError, InputError
+from footfall.errors import SPOILED, FootfallError, InputError, finite
 
 FILE = "journal.jsonl"
 _FORMAT = 1
@@ -23,8 +23,13 @@ class Journal:
 
     def __init__(self, folder: Path, name: str, resume: bool, versions: dict[str, str]) -> None:
         self.path = folder / FILE
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"cannot write the journal of the study in {folder}: {getattr(error, 'strerror', None) or error}"
+            ) from None
         try:
             self._lock()
             self.header, self.entries, self.dropped = self._read()
@@ -69,13 +74,13 @@ class Journal:
         for number, line in enumerate(data[:whole].splitlines()):
             try:
                 entry = json.loads(line)
-            except ValueError:
+            except SPOILED:
                 entry = None
             if number == 0:
                 if not isinstance(entry, dict) or entry.get("footfall_sweep") != _FORMAT:
                     raise InputError(f"{self.path} is not the journal of a footfall study")
                 header = entry
-            elif isinstance(entry, dict) and isinstance(entry.get("item"), str) and "status" in entry:
+            elif _is_answer(entry):
                 entries[entry["item"]] = entry
             else:
                 dropped += 1
@@ -95,6 +100,15 @@ class Journal:
 
     def close(self) -> None:
         os.close(self._file)
+
+
+def _is_answer(entry: Any) -> bool:
+    """Whether a line is what ``append`` writes; an item with any other is done again."""
+    match entry:
+        case {"item": str(), "status": "done" | "failed", "result": dict(), "message": str() | None, **rest}:
+            seconds: Any = rest.get("seconds")
+            return seconds is None or (type(seconds) in (int, float) and finite(seconds))
+    return False
 
 
 def _sync_folder(folder: Path) -> None:
