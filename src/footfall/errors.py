@@ -13,12 +13,22 @@ _MOST_SHOWN = 24
 # What parsers make of a spoiled file, ours and those of packages: each is turned into one sentence that names the file.
 SPOILED = (
     ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, LookupError, MemoryError, RuntimeError,
-    SyntaxError, TypeError, ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+    StopIteration, SyntaxError, TypeError, ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile,
+    zlib.error,
 )  # fmt: skip
+
+
+_MOST_CHARACTERS = 2000  # of a sentence: a culprit that was quoted may be of any length
 
 
 class FootfallError(Exception):
     """Base of all errors that footfall raises on purpose."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) <= _MOST_CHARACTERS:
+            return text
+        return f"{text[: _MOST_CHARACTERS - 400]} … {text[-300:]}"
 
 
 class ModelError(FootfallError):

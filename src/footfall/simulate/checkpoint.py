@@ -32,10 +32,10 @@ def save_checkpoint(path: str | Path, rig: Rig, carried: Carried) -> None:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)
         os.replace(name, path)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a null character in the name is a ValueError
         if name is not None:
             Path(name).unlink(missing_ok=True)
-        raise InputError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot write the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
@@ -45,7 +45,7 @@ def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
     except NoArchive as error:
-        raise InputError(f"{path} is not a checkpoint, or damaged: {error}") from error
+        raise InputError(f"{path} is not a checkpoint, or damaged") from error
     form, identity = (data.get(key, np.zeros(2)) for key in ("format", "identity"))
     if form.shape or form != _FORMAT or identity.shape:
         raise InputError(f"{path} is not a checkpoint of this version of footfall")

@@ -115,13 +115,24 @@ def _check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> None:
     robot, body = rig.world.robot, carried.body
 
     def controller(t: float, sensed: Sensed, command: Any, memory: Any) -> Any:
-        asked, after = _answer(rig.controller(t, robot, sensed, command, memory), rig)
+        asked, after = _answer(_traced(rig, t, sensed, command, memory), rig)
         if _form(after) != _form(memory):
             raise TraceError(f"its memory changes its form from {_form(memory)} to {_form(after)}")
         return asked.spread(robot.nj), after
 
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
     verify(controller, 0.1, sensed, inputs.command, carried.memory)
+
+
+def _traced(rig: Rig, *arguments: Any) -> Any:
+    """What a controller returns for symbols; one that raises is told to run in Python, which says when and what."""
+    t, sensed, command, memory = arguments
+    try:
+        return rig.controller(t, rig.world.robot, sensed, command, memory)
+    except FootfallError:
+        raise
+    except Exception as error:
+        raise TraceError(f"it raised {type(error).__name__}: {error}") from error
 
 
 def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:

@@ -80,8 +80,9 @@ def write(path: Path, robot: Robot, columns: Mapping[str, ndarray], events: list
         with whole_file(path) as passing, RecordingWriter(passing, robot, meta, chunk_rows=1024) as writer:
             if "time" in columns:
                 writer.append(columns, events)
-    except OSError as error:
-        raise RecordingError(f"cannot write the recording {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a null character in the name is a ValueError
+        why = getattr(error, "strerror", None) or error
+        raise RecordingError(f"cannot write the recording {path}: {why}") from error
     except RecordingError as error:
         raise RecordingError(f"cannot write the recording {path}: {_cause(error)}") from error
 

@@ -105,7 +105,7 @@ class RecordingWriter:
             self._file.attachment("robot.json", "application/json", robot_json)
             schema = self._file.schema("foxglove.Log", "jsonschema", json.dumps(_LOG_SCHEMA).encode())
             self._events_channel = self._file.channel("/events", "json", schema)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a null character in the name is a ValueError
             if opened is not None:
                 opened.abandon()
             raise RecordingError(f"cannot write the recording {self.path}: {_why(error)}") from error
@@ -239,8 +239,8 @@ def _uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _why(error: OSError) -> str:
-    return error.strerror or str(error)
+def _why(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def to_json(meta: Mapping[str, Any]) -> str:

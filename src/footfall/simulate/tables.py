@@ -54,8 +54,8 @@ def to_netcdf(rec: Recording, path: Path) -> Path:
     try:
         with whole_file(path) as passing:
             table.to_netcdf(passing, engine="h5netcdf")
-    except OSError as error:
-        raise RecordingError(f"cannot write the table {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"cannot write the table {path}: {getattr(error, 'strerror', None) or error}") from error
     return path
 
 

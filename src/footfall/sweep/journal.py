@@ -105,9 +105,11 @@ class Journal:
 def _is_answer(entry: Any) -> bool:
     """Whether a line is what ``append`` writes; an item with any other is done again."""
     match entry:
-        case {"item": str(), "status": "done" | "failed", "result": dict(), "message": str() | None, **rest}:
+        case {"item": str(), "status": "done" | "failed", **rest}:
             seconds: Any = rest.get("seconds")
-            return seconds is None or (type(seconds) in (int, float) and finite(seconds))
+            timed = seconds is None or (type(seconds) in (int, float) and finite(seconds))
+            said = isinstance(rest.get("message"), str | None)
+            return timed and said and isinstance(rest.get("result", {}), dict)
     return False
 
 

@@ -30,10 +30,11 @@ from typing import Any
 
 from footfall.errors import InputError, unknown
 from footfall.simulate.toml_file import parse_toml, read_toml_text
-from footfall.sweep.axes import MOST_VALUES, SPAN, Axis, Samples, axis, flattened, names_of, plain_value, samples, whole
+from footfall.sweep.axes import SPAN, Axis, Samples, axis, flattened, names_of, plain_value, samples, whole
 
 KEYS = ("name", "function", "seed", "limit", "plot", "run", "grid", "samples")
-LIMIT = 20_000  # items, unless the study says otherwise
+LIMIT = 20_000  # items, unless the study says otherwise ...
+MOST_ITEMS = 10_000_000  # ... and whatever it says: their list alone fills the memory
 SAMPLE = "sample"  # name of the dimension of samples
 SIMULATE = "simulate"
 
@@ -159,7 +160,7 @@ def _check(study: Study, limit: int, where: str) -> None:
     if clash:
         raise InputError(f"two dimensions of {where} would be called '{clash[0]}'")
     count = math.prod(study.dims.values())
-    if count > MOST_VALUES:
-        raise InputError(f"{where} has {count} items: a study has at most {MOST_VALUES}, whatever its limit")
+    if count > MOST_ITEMS:
+        raise InputError(f"{where} has {count} items: a study has at most {MOST_ITEMS}, whatever its limit")
     if count > limit:
         raise InputError(f"{where} has {count} items, more than {limit}: say  limit = {count}  in it if you mean it")

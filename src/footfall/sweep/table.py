@@ -128,7 +128,7 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _array(values: list[Any], shape: tuple[int, ...]) -> tuple[ndarray, int]:
