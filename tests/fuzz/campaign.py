@@ -17,19 +17,19 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 # cases of each kind in the whole campaign, and where they are made
 KINDS = {
-    "models": ("models:models", 8000), "meshes": ("models:meshes", 4000), "recordings": ("files:recordings", 4000),
+    "models": ("models:models", 7000), "meshes": ("models:meshes", 3000), "recordings": ("files:recordings", 3000),
     "policies": ("files:policies", 2000), "checkpoints": ("files:checkpoints", 2000),
-    "studies": ("files:studies", 4000), "page messages": ("page:messages", 2000),
-    "controllers": ("controllers:controllers", 300),
+    "studies": ("files:studies", 3000), "page messages": ("page:messages", 2000),
+    "controllers": ("controllers:controllers", 200),
 }  # fmt: skip
-REFEREES = {"MuJoCo": ("models:mujoco", 8000), "Pinocchio": ("models:pinocchio", 8000)}
+REFEREES = {"MuJoCo": ("models:mujoco", 7000), "Pinocchio": ("models:pinocchio", 7000)}
 PATIENCE = 20.0  # [s] of a process's own time for one case
 SILENCE = 300.0  # [s] without any answer, on a machine that may be busy
 MEMORY = 6 << 30  # [bytes] that a process may take: what wants more is lost
@@ -112,16 +112,17 @@ def _one_process(place: str, seed: int, last: int, folder: Path, tally: Tally, u
     said, begun, words, why = b"", -1, b"", "died"
     with selectors.DefaultSelector() as ears, process:
         for stream in (process.stdout, process.stderr):
-            os.set_blocking(stream.fileno(), False)
             ears.register(stream, selectors.EVENT_READ)
+        heard = time.monotonic()
         while ears.get_map():
-            ready = ears.select(SILENCE)
-            if not ready or time.monotonic() > until:
-                why = "hung" if not ready else "no time left"
+            ready = ears.select(1.0)
+            heard = time.monotonic() if ready else heard
+            if time.monotonic() > min(until, heard + SILENCE):
+                why = "no time left" if time.monotonic() > until else "hung"
                 process.kill()
                 break
             for key, _ in ready:
-                data = key.fileobj.read() or b""  # type: ignore[union-attr]
+                data = os.read(key.fd, 1 << 16)
                 if not data:
                     ears.unregister(key.fileobj)
                 elif key.fileobj is process.stderr:
@@ -147,19 +148,22 @@ def _one_process(place: str, seed: int, last: int, folder: Path, tally: Tally, u
     return seed
 
 
-def campaign(part: float, seconds: float, first: int, only: str, say: Callable[[str], None]) -> dict[str, Tally]:
-    """The given part of all cases of all kinds, one after another; each kind has its share of the time."""
+def campaign(part: float, seconds: float, first: int, only: str, jobs: int, say: Any) -> dict[str, Tally]:
+    """The given part of all cases of all kinds, some kinds side by side, until they are done or time is up."""
     chosen = {name: entry for name, entry in {**KINDS, **REFEREES}.items() if only in name}
-    began, found = time.monotonic(), {}
-    for k, (name, (place, count)) in enumerate(chosen.items()):
-        left = seconds - (time.monotonic() - began)
-        share = left / (len(chosen) - k) * (2.0 if k < len(chosen) - 1 else 1.0)  # most kinds need less than theirs
-        found[name] = tally = run(place, first, max(1, round(part * count)), time.monotonic() + share)
+    began = time.monotonic()
+
+    def one(name: str) -> Tally:
+        place, count = chosen[name]
+        tally = run(place, first, max(1, round(part * count)), began + seconds)
         counts = ", ".join(f"{count} {said}" for said, count in sorted(tally.answers.items()))
-        say(f"{name:14} {tally.cases:6} cases: {counts} ({time.monotonic() - began:.0f} s)")
-        for seed, why in tally.lost[:5]:
-            say(f"    seed {seed}: {' '.join(why.split())[:400]}")
-    return found
+        lines = [f"{name:14} {tally.cases:6} cases: {counts} ({time.monotonic() - began:.0f} s)"]
+        lines += [f"    seed {seed}: {' '.join(why.split())[:400]}" for seed, why in tally.lost[:5]]
+        say("\n".join(lines))
+        return tally
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(zip(chosen, pool.map(one, chosen)))
 
 
 def main() -> int:
@@ -169,12 +173,15 @@ def main() -> int:
     parser.add_argument("--part", type=float, default=1.0, help="of the cases")
     parser.add_argument("--first", type=int, default=0, help="seed of the first case")
     parser.add_argument("--only", default="", help="kinds whose names hold this")
+    parser.add_argument("--jobs", type=int, default=2, help="kinds at a time")
     parser.add_argument("--json", help="file for the counts")
     given = parser.parse_args()
     if given.work:
         place, first, last, folder = given.work
         work(place, int(first), int(last), Path(folder))
-    found = campaign(given.part, given.seconds, given.first, given.only, lambda text: print(text, flush=True))
+    found = campaign(
+        given.part, given.seconds, given.first, given.only, given.jobs, lambda text: print(text, flush=True)
+    )
     ours = {name: tally for name, tally in found.items() if name in KINDS}
     lost = sum(len(tally.lost) for tally in ours.values())
     print(f"{sum(t.cases for t in ours.values())} cases, {lost} lost")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 import sys
 import warnings
@@ -22,6 +23,7 @@ from footfall.robot.loading import load
 from footfall.robot.mesh_files import read_mesh, simplified
 
 Case = Callable[[int], str]
+FORMATS = (b"%s%s%s%s%s%s%s%s", b"%n%n", b"%99999999d", b"{0}", b"&lt;script&gt;", b"[/x]", b"&#27;[2J", b"../x")
 
 
 def stl(count: int = 12) -> bytes:
@@ -33,12 +35,16 @@ def model_case(seed: int) -> tuple[str, bytes]:
     """(kind, text) of a case: URDF or MJCF, spoiled as XML, in its numbers, or as bytes."""
     luck = random.Random(seed)
     kind, text = luck.choice((("urdf", small_urdf()), ("xml", small_mjcf())))
-    act = luck.randrange(4)
-    if act < 2:
+    act = luck.randrange(20)
+    if act < 10:
         return kind, mutated(text, seed)
-    if act == 2:
+    if act < 14:
         return kind, spoiled_text(text.encode(), luck)
     root = text.encode()
+    if act == 14:  # formats and markup, which have no business in a name
+        words = [m for m in re.finditer(rb'="([^"]*)"', root)]
+        at = luck.choice(words)
+        return kind, root[: at.start(1)] + luck.choice(FORMATS) + root[at.end(1) :]
     for _ in range(luck.randint(1, 6)):  # many numbers at once, none of them absurd alone
         places = [k for k in range(len(root)) if root[k : k + 1] in b"123456789"]
         at = luck.choice(places)
