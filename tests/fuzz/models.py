@@ -42,7 +42,7 @@ def model_case(seed: int) -> tuple[str, bytes]:
         return kind, spoiled_text(text.encode(), luck)
     root = text.encode()
     if act == 14:  # formats and markup, which have no business in a name
-        words = [m for m in re.finditer(rb'="([^"]*)"', root)]
+        words = list(re.finditer(rb'="([^"]*)"', root))
         at = luck.choice(words)
         return kind, root[: at.start(1)] + luck.choice(FORMATS) + root[at.end(1) :]
     for _ in range(luck.randint(1, 6)):  # many numbers at once, none of them absurd alone
