@@ -19,7 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from footfall.control.interface import Command
 from footfall.control.locomotion import LIMITS
-from footfall.report.server import COOKIE, Server
+from footfall.report.server import Server
 from footfall.report.stage import viser
 from footfall.view.driver import Driver
 from footfall.view.gamepad import PROTOCOL
@@ -45,9 +45,11 @@ class _Page:
 
     def link(self, protocol: str) -> ClientConnection:
         if protocol not in self.links:
-            cookie = {"Cookie": f"{COOKIE}={self.server.token}"} if self.server.token else None
+            with urllib.request.urlopen(self.server.address, timeout=_PATIENCE) as page:
+                cookie = page.headers.get("Set-Cookie", "").partition(";")[0]
             self.links[protocol] = connect(
-                f"ws://127.0.0.1:{self.server.port}/", subprotocols=[protocol], additional_headers=cookie,
+                f"ws://127.0.0.1:{self.server.port}/", subprotocols=[protocol],
+                additional_headers={"Cookie": cookie} if cookie else None,
                 origin=f"http://127.0.0.1:{self.server.port}", open_timeout=_PATIENCE, max_size=None,
             )  # fmt: skip
         return self.links[protocol]

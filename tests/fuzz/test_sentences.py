@@ -139,6 +139,24 @@ def test_a_video_of_a_thousand_years_is_refused(tmp_path):
         rec.save_video(tmp_path / "x.gif", width=64)
 
 
+def test_a_table_that_hdf5_never_ends_to_read_is_one_sentence(tmp_path, monkeypatch):
+    """A few flipped bits make HDF5 go round for ever inside its own code, where no signal is heard."""
+    from footfall.simulate import tables
+
+    rec = Recording(ROBOT, rows())
+    rec.to_netcdf(tmp_path / "x.nc")
+    again = Recording.from_netcdf(tmp_path / "x.nc")
+    np.testing.assert_array_equal(again.q, rec.q)
+    monkeypatch.setattr(tables, "_PROBE", "while True: pass")
+    monkeypatch.setattr(tables, "_PATIENCE", 0.5)
+    with pytest.raises(RecordingError, match="HDF5 does not come to its end"):
+        Recording.from_netcdf(tmp_path / "x.nc")
+    monkeypatch.setattr(tables, "_PROBE", "import os; os.kill(os.getpid(), 11)")
+    monkeypatch.setattr(tables, "_PATIENCE", 60.0)
+    with pytest.raises(RecordingError, match="HDF5 ends the process"):
+        Recording.from_netcdf(tmp_path / "x.nc")
+
+
 def test_a_run_to_a_file_keeps_no_rows_in_memory(tmp_path):
     """And gives them back from the file, each column when it is asked for."""
     import tracemalloc

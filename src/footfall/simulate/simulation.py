@@ -220,8 +220,8 @@ class Simulation:
 
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
-        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Its rows are
-        then not in memory: each column is read from the file when it is asked for.
+        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
+        are then not kept in memory: each column is read from the file when it is asked for.
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """

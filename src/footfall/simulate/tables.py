@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,11 +61,28 @@ def to_netcdf(rec: Recording, path: Path) -> Path:
     return path
 
 
+_PROBE = "import sys, xarray; xarray.open_dataset(sys.argv[1], engine='h5netcdf', decode_times=False).load()"
+_PATIENCE, _PACE = 60.0, 2e6  # [s] and [bytes/s] that HDF5 may take, on a machine that is busy
+
+
+def _check_readable(path: Path) -> None:
+    """Let another process read a file first: on a damaged one HDF5 may go round for ever, or end the process."""
+    try:
+        limit = _PATIENCE + path.stat().st_size / _PACE
+        probe = subprocess.run([sys.executable, "-c", _PROBE, str(path)], capture_output=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise RecordingError(f"{path} is damaged: HDF5 does not come to its end within {limit:.0f} s") from None
+    if probe.returncode:
+        last = probe.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise RecordingError(f"{path} is not a recording of footfall: {last or 'HDF5 ends the process that reads it'}")
+
+
 def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], dict[str, Any]]:
     """Robot, columns, events and meta of a file that ``to_netcdf`` wrote."""
     xarray = _needed("xarray", "a table of a recording")
     _netcdf()
     try:
+        _check_readable(path)
         with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as table:
             columns = {"time": table["time"].values, **{name: table[name].values for name in map(str, table)}}
             attrs = dict(table.attrs)
