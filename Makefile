@@ -8,7 +8,7 @@ USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test test-all lint docs clean
+.PHONY: demo test test-all fuzz lint docs clean
 
 $(USABLE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,10 @@ test: lint
 test-all: lint
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not browser" --hypothesis-profile random
 	$(BIN)/pytest -m browser --hypothesis-profile random
+
+# at most twenty minutes; exit status 1 if a case was lost
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/campaign.py --seconds 1200 --json out/fuzz.json
 
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W -b html docs out/docs

@@ -1,13 +1,34 @@
 """Everything footfall raises on purpose. Every message is one sentence that names the culprit and the choices."""
 
 import difflib
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterable
 
 _MOST_SHOWN = 24
 
+# What parsers make of a spoiled file, ours and those of packages: each is turned into one sentence that names the file.
+SPOILED = (
+    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, LookupError, MemoryError, RuntimeError,
+    StopIteration, SyntaxError, TypeError, ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
+
+
+_MOST_CHARACTERS = 2000  # of a sentence: a culprit that was quoted may be of any length
+
 
 class FootfallError(Exception):
     """Base of all errors that footfall raises on purpose."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) <= _MOST_CHARACTERS:
+            return text
+        return f"{text[: _MOST_CHARACTERS - 400]} … {text[-300:]}"
 
 
 class ModelError(FootfallError):
@@ -40,6 +61,14 @@ class TraceMismatch(TraceError):
 def printable(text: str) -> str:
     """A text without what a terminal would obey: escapes, bells, reversed writing. Lines and tabs stay."""
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def finite(value: float) -> bool:
+    """Whether a number is finite as a float; a whole number may be too large for one."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose") -> InputError:

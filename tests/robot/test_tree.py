@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from footfall.dynamics import forward_dynamics, mass_matrix
 from footfall.errors import ModelError
 from footfall.robot import Foot, Joint, Link, Robot, Rotor, library
 from footfall.spatial.inertia import Inertia
@@ -137,4 +138,41 @@ def test_a_massless_leaf_cannot_be_moved():
     with pytest.raises(ModelError, match="link 'tip' and all that hangs on it have no mass"):
         Robot("r", [bar("base"), Link.massless("tip")], [hinge("j", "base", "tip")])
     Robot("r", [bar("base"), Link.massless("middle"), bar("end")],
-          [hinge("j", "base", "middle"), hinge("k", "middle", "end")])  # fmt: skip
+          [hinge("j", "base", "middle"), hinge("k", "middle", "end", axis=[1.0, 0.0, 0.0])])  # fmt: skip
+
+
+def test_motions_that_move_no_inertia_are_refused():
+    """Their mass matrix is singular at every state, and forward dynamics would give NaN."""
+    base = [Link.massless("base"), bar("end", com=(0.0, 0.0, -0.1))]
+    with pytest.raises(ModelError, match="link 'base' can move without moving anything that has mass"):
+        Robot("r", base, [hinge("j", "base", "end")])
+    with pytest.raises(ModelError, match="link 'base' can move without moving anything"):
+        Robot("r", base, [Joint("j", "prismatic", "base", "end")])
+    with pytest.raises(ModelError, match="joint 'j' moves nothing that has inertia about its axis: give link 'middle'"):
+        Robot("r", [bar("base"), Link.massless("middle"), bar("end")],
+              [hinge("j", "base", "middle"), hinge("k", "middle", "end")])  # fmt: skip
+    needle = Link("needle", 1.0, (0.0, 0.0, 0.3), np.diag([0.02, 0.02, 0.0]))
+    with pytest.raises(ModelError, match="joint 'j' moves nothing that has inertia"):
+        Robot("r", [bar("base"), needle], [hinge("j", "base", "needle")])
+
+
+@pytest.mark.parametrize("more", [{"armature": 0.01}, {"floating": False}])
+def test_a_massless_base_with_armature_or_a_pedestal_has_finite_accelerations(more):
+    fixed = {"floating": more.pop("floating")} if "floating" in more else {}
+    base = [Link.massless("base"), bar("end", com=(0.0, 0.0, -0.1))]
+    robot = Robot("r", base, [hinge("j", "base", "end", **more)], **fixed)
+    q, v = robot.state()
+    assert np.linalg.eigvalsh(mass_matrix(robot, q))[0] > 1e-3
+    assert np.isfinite(forward_dynamics(robot, q, v, np.ones(robot.nj))).all()
+
+
+def test_a_massless_base_on_two_legs_is_a_robot():
+    links = [Link.massless("base"), bar("left"), bar("right")]
+    joints = [hinge("l", "base", "left"), hinge("r", "base", "right", origin=[0.2, 0.0, 0.0], axis=[0.0, 1.0, 0.0])]
+    assert Robot("r", links, joints).nv == 8
+
+
+@pytest.mark.parametrize(("key", "value"), [("mass", 1e30), ("inertia", 1e30 * np.eye(3)), ("com", [1e20, 0.0, 0.0])])
+def test_magnitudes_that_leave_no_digits_are_refused(key, value):
+    with pytest.raises(ModelError, match="of link 'trunk'"):
+        library.mini_cheetah().replace({f"trunk.{key}": value})

@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -72,20 +73,35 @@ class Batch:
         self.nominal = {path: np.asarray(rig.parameter(path), float) for path in self.free}
         self._check_memory(inputs)
         check_controller(rig, self.simulation.carried, inputs)
-        self.function = compiling.compile(
-            lean_tick, rig, self.first, inputs, target="batch", dtype=self.dtype, lanes=lanes, free=free, verify=False
-        )
         self.period = rig.period
+        self._prepare(threads, lanes)
+        self.parameters = repeated(self.nominal, self.n)
+        self.command = {key: np.full(self.n, getattr(self.simulation.command, key)) for key in COMMANDS}
+        self.push = np.zeros((self.n, 6))
+        self.state: Lean = repeated(self.first, self.n, self.dtype)
+
+    def _prepare(self, threads: int | None, lanes: int | None) -> None:
+        """Machine code, and which thread runs which robots."""
+        self._asked = threads, lanes
+        self.function = compiling.compile(
+            lean_tick, self.simulation.rig, self.first, Inputs(Command(), np.zeros(6)), target="batch",
+            dtype=self.dtype, lanes=lanes, free=self.free, verify=False,
+        )  # fmt: skip
+        self.function.halt = threading.Event()
         lanes = self.function.lanes
         blocks = math.ceil(self.n / lanes)
         count = max(1, min(threads or cores(), blocks))
         share = math.ceil(blocks / count) * lanes
         self.parts = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
         self._pool = ThreadPoolExecutor(len(self.parts)) if len(self.parts) > 1 else None
-        self.parameters = repeated(self.nominal, self.n)
-        self.command = {key: np.full(self.n, getattr(self.simulation.command, key)) for key in COMMANDS}
-        self.push = np.zeros((self.n, 6))
-        self.state: Lean = repeated(self.first, self.n, self.dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and other processes: machine code and threads stay here, and are made again there."""
+        return {key: value for key, value in self.__dict__.items() if key not in ("function", "_pool", "parts")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._prepare(*self._asked)
 
     def _check_memory(self, inputs: Inputs) -> None:
         """Refuse what cannot fit: a system that hands out memory it does not have ends the whole process later."""
@@ -139,6 +155,7 @@ class Batch:
         for path, value in parameters.items():
             if path not in self.parameters:
                 raise unknown("free parameter", path, self.parameters, "this batch has")
+            _check_parameter(path, value)
             _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path))
 
     def set_command(self, which: Any = slice(None), **command: Any) -> None:
@@ -180,7 +197,8 @@ class Batch:
     def run(self, ticks: int, record: Sequence[int] = (), every: int = 1) -> list[Recording]:
         """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
 
-        A recording has the rows of every ``every``-th tick, and the robot with its own parameters.
+        A recording has the rows of every ``every``-th tick, and the robot with its own parameters. Ctrl-C ends it
+        within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
         """
         if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
             raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
@@ -188,8 +206,20 @@ class Batch:
             raise InputError(f"record is a list of robots by their numbers, got {record!r}")
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
         work = [(part, int(ticks)) for part in self.parts]
-        for _ in map(self._part, work) if self._pool is None else self._pool.map(self._part, work):
-            pass
+        if self._pool is None:
+            for piece in work:
+                self._part(piece)
+            return recorded
+        running = [self._pool.submit(self._part, piece) for piece in work]
+        try:
+            for future in running:
+                future.result()
+        except BaseException:
+            self.function.halt.set()  # the others, before what went wrong here is said
+            wait(running)
+            raise
+        finally:
+            self.function.halt.clear()
         return recorded
 
     def _part(self, work: tuple[slice, int]) -> None:
@@ -273,7 +303,29 @@ def _least(path: str) -> float:
     name = path.rpartition(".")[2]
     if name == "mass":
         return float(np.finfo(float).tiny)
-    return 0.0 if name in ("friction", "damping", "dry_friction", "armature", "radius", "kp", "kd") else -math.inf
+    bounded = ("friction", "damping", "dry_friction", "armature", "stiffness", "radius", "kp", "kd")
+    return 0.0 if name in bounded else -math.inf
+
+
+def _check_parameter(path: str, value: Any) -> None:
+    """Refuse tensors that no body has and matrices that turn nothing, which one number alone does not show."""
+    name = path.rpartition(".")[2]
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        return  # said when it is put in its place
+    if not np.isfinite(array).all():
+        return
+    if name == "inertia" and array.shape[-2:] == (3, 3):
+        size = np.abs(array).max(axis=(-2, -1))
+        skewed = np.abs(array - np.swapaxes(array, -1, -2)).max(axis=(-2, -1)) > 1e-9 * np.maximum(size, 1e-12)
+        least = np.linalg.eigvalsh(0.5 * (array + np.swapaxes(array, -1, -2)))[..., 0]
+        if skewed.any() or (least < -1e-12 * np.maximum(size, 1e-12)).any() or (size <= 0).any():
+            raise InputError(f"the parameter '{path}' must be symmetric tensors with positive principal moments")
+    if name == "rotation" and array.shape[-2:] == (3, 3):
+        off = array @ np.swapaxes(array, -1, -2) - np.eye(3)
+        if (np.abs(off) > 1e-9).any() or (np.linalg.det(array) < 0).any():
+            raise InputError(f"the parameter '{path}' must be rotation matrices")
 
 
 def _put(array: ndarray, which: Any, value: Any, what: str, least: float = -math.inf) -> None:

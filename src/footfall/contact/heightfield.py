@@ -17,6 +17,7 @@ from: when traced, equal lookups merge.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -248,6 +249,10 @@ def _image(file: Path, height: float) -> ndarray:
     from matplotlib import image
 
     try:
+        with file.open("rb") as opened:
+            width, tall = struct.unpack(">16x2I", opened.read(24))
+        if width * tall > _LARGEST:  # before it is unpacked
+            raise ValueError(f"{width} x {tall} pixels, and at most {_LARGEST} are read")
         pixels = np.asarray(image.imread(file, format="png"), dtype=float)
     except FileNotFoundError:
         raise InputError(f"there is no ground file {file}") from None

@@ -7,7 +7,6 @@ network behind it: plain NumPy, traced and compiled with the physics as any othe
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.archive import NoArchive, read_archive
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.joint_pd import check_gain, check_rate, gains_of
-from footfall.errors import InputError, unknown
+from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
 from footfall.robot.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
 SHIPPED = Path(__file__).parent / "policies"
+_MOST_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
+_MOST_LAYERS = 32
 _SPINE = 10.0  # how much stiffer joints are held that are no leg's
 # Most of each part of an observation, so that spaces are bounded: what is beyond is cut off.
 GYRO, COMMAND, OFFSET, RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
@@ -155,31 +157,38 @@ class Policy:
                 raise unknown("policy", path, known, "footfall comes with")
             file = SHIPPED / f"{path}.npz"
         try:
-            with np.load(file, allow_pickle=False) as found:
-                arrays = {key: found[key] for key in found.files}
-            words = json.loads(arrays["words"].tobytes())
-            count = sum(key.startswith("W") for key in arrays)
-            weights = tuple((arrays[f"W{k}"].astype(float), arrays[f"b{k}"].astype(float)) for k in range(count))
-            drive = {**words["drive"], "gait": Gait(**_tuples(words["drive"]["gait"]))}
-            policy = Policy(
-                words["robot"], Drive(**drive), arrays["mean"].astype(float), arrays["spread"].astype(float), weights
-            )
+            policy = _made(read_archive(file, _MOST_BYTES))
         except OSError as error:
             raise InputError(f"cannot read the policy {file}: {error.strerror or error}") from None
-        except (KeyError, ValueError, TypeError, zipfile.BadZipFile, EOFError):
+        except (NoArchive, InputError) as error:
+            raise InputError(f"{file} is not a policy of footfall's: {error}") from None
+        except SPOILED:
             raise InputError(f"{file} is not a policy of footfall's") from None
         policy._check(file)
         return policy
 
     def _check(self, file: Path) -> None:
         """Refuse layers that do not fit together, or numbers that are not finite."""
-        sizes = [len(self.mean), *(len(b) for _, b in self.weights)]
-        fits = [W.shape == (a, b) for (W, _), a, b in zip(self.weights, sizes, sizes[1:])]
         numbers = [self.mean, self.spread, *(x for layer in self.weights for x in layer)]
-        if not self.weights or not all(fits) or self.spread.shape != self.mean.shape or (self.spread <= 0).any():
+        flat = all(x.ndim == 1 for x in (self.mean, self.spread, *(b for _, b in self.weights)))
+        sizes = [self.mean.size, *(b.size for _, b in self.weights)]
+        fits = [W.shape == (a, b) for (W, _), a, b in zip(self.weights, sizes, sizes[1:])]
+        same = self.spread.shape == self.mean.shape
+        if not (flat and same and self.weights and all(fits)) or not (self.spread > 0).all():
             raise InputError(f"the layers of the policy {file} do not fit together")
         if not all(np.isfinite(x).all() for x in numbers):
             raise InputError(f"the policy {file} holds numbers that are not finite")
+
+
+def _made(arrays: dict[str, ndarray]) -> Policy:
+    """The policy of an archive; whatever is wrong with it raises something."""
+    words = json.loads(arrays["words"].tobytes())
+    count = sum(key.startswith("W") for key in arrays)
+    if count > _MOST_LAYERS or not isinstance(words["robot"], str):
+        raise ValueError
+    weights = tuple((arrays[f"W{k}"].astype(float), arrays[f"b{k}"].astype(float)) for k in range(count))
+    drive = {**words["drive"], "gait": Gait(**_tuples(words["drive"]["gait"]))}
+    return Policy(words["robot"], Drive(**drive), arrays["mean"].astype(float), arrays["spread"].astype(float), weights)
 
 
 def shipped() -> tuple[str, ...]:

@@ -193,7 +193,12 @@ class Robot:
                 raise unknown("pose", pose, self.poses, f"robot '{self.name}' has")
             joints, z = self.poses[pose].joints, self.poses[pose].height
         else:
-            joints, z = np.asarray(pose, dtype=float), 0.0
+            try:
+                joints, z = np.asarray(pose, dtype=float), 0.0
+            except (TypeError, ValueError, OverflowError):
+                raise InputError(
+                    f"a state is a pose by its name, or {self.nj} joint positions, got {type(pose).__name__}"
+                ) from None
             if joints.shape != (self.nj,):
                 raise InputError(f"joint positions must have shape ({self.nj},), got {joints.shape}")
         z = float(z if height is None else height)

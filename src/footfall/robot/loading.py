@@ -8,6 +8,7 @@ from typing import Any
 from footfall.errors import InputError, unknown
 from footfall.robot import library
 from footfall.robot.description import Robot
+from footfall.robot.guard import shown
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
@@ -19,9 +20,13 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     if text in library.names():
         return library.load(text, **options)
     path = Path(text)
-    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not path.exists():
-        raise unknown("robot", text, library.names(), "give a URDF or MJCF file, or one of the library:")
-    if path.is_dir():
+    try:
+        there, folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:  # too long, or with a null character
+        raise InputError(f"cannot load {shown(text)}: {getattr(error, 'strerror', None) or error}") from None
+    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not there:
+        raise unknown("robot", text[:200], library.names(), "give a URDF or MJCF file, or one of the library:")
+    if folder:
         raise InputError(f"{text} is a folder: give the URDF or MJCF file in it")
     from footfall.robot.urdf_mjcf import load_model
 

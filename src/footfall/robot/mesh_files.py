@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from footfall.errors import ModelError
+from footfall.errors import SPOILED, ModelError
 from footfall.robot.guard import parse_xml, read_bytes, shown
 
 Color = tuple[int, int, int]
@@ -22,6 +22,7 @@ KINDS = (".stl", ".obj", ".dae")
 MOST_TRIANGLES = 1_000_000  # of one file
 _FURTHEST = 1e4  # [m]
 _DEEP = 50  # nodes of a scene
+_PARTS = ("triangles", "polylist")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def read_mesh(path: Path) -> tuple[Mesh, ...]:
     data = read_bytes(path)
     try:
         meshes = {".stl": _stl, ".obj": _obj, ".dae": _collada}[kind](data)
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except SPOILED as error:
         raise ModelError(f"mesh {shown(path.name)} cannot be understood: {error}") from None
     found = tuple(mesh for mesh in meshes if len(mesh.faces))
     if not found:
@@ -106,6 +107,9 @@ class _Collada:
     def __init__(self, root: Element) -> None:
         self.root = root
         self.by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
+        self.left = MOST_TRIANGLES  # that instances may still add
+        self.read: dict[Element, list[tuple[ndarray, ndarray, str]]] = {}  # a geometry is read once, however often used
+        self.floats: dict[Element, ndarray] = {}  # so are the places that its parts share
 
     def meshes(self, scale: float) -> list[Mesh]:
         found: list[Mesh] = []
@@ -114,7 +118,7 @@ class _Collada:
             self._node(node, np.diag([scale, scale, scale, 1.0]), found, 0)
         if not scenes:
             for geometry in self.root.findall("library_geometries/geometry"):
-                found += self._geometry(geometry, np.diag([scale, scale, scale, 1.0]), {})
+                found += self._instance(geometry, np.diag([scale, scale, scale, 1.0]), {})
         return found
 
     def _node(self, node: Element, above: ndarray, found: list[Mesh], depth: int) -> None:
@@ -123,28 +127,39 @@ class _Collada:
         X = above @ _placed(node)
         for instance in node.findall("instance_geometry"):
             bound = {tie.get("symbol"): tie.get("target", "") for tie in instance.iter("instance_material")}
-            found += self._geometry(self._link(instance.get("url", "")), X, bound)
+            found += self._instance(self._link(instance.get("url", "")), X, bound)
         for child in node.findall("node"):
             self._node(child, X, found, depth + 1)
 
     def _link(self, url: str) -> Any:
         return self.by_id[url.lstrip("#")]
 
-    def _geometry(self, geometry: Element, X: ndarray, bound: dict[str | None, str]) -> list[Mesh]:
-        found = []
-        for part in geometry.findall("mesh/triangles") + geometry.findall("mesh/polylist"):
-            inputs = part.findall("input")
-            stride = 1 + max(int(given.get("offset", "0")) for given in inputs)
-            corner = next(given for given in inputs if given.get("semantic") == "VERTEX")
-            positions = next(
-                given for given in self._link(corner.get("source", "")) if given.get("semantic") == "POSITION"
-            )
-            vertices = _floats(self._link(positions.get("source", "")).find("float_array")).reshape(-1, 3)
-            index = _integers(part.find("p")).reshape(-1, stride)[:, int(corner.get("offset", "0"))]
-            faces = index.reshape(-1, 3) if part.tag == "triangles" else _fans(index, _integers(part.find("vcount")))
-            color = self._color(bound.get(part.get("material"), part.get("material") or ""))
-            found.append(_used(vertices @ X[:3, :3].T + X[:3, 3], faces, color))
-        return found
+    def _instance(self, geometry: Element, X: ndarray, bound: dict[str | None, str]) -> list[Mesh]:
+        """An instance of a geometry, if there is room for its triangles."""
+        if geometry not in self.read:
+            self.read[geometry] = [self._part(p) for p in geometry.findall("mesh/*") if p.tag in _PARTS]
+        parts = self.read[geometry]
+        self.left -= sum(len(faces) for _, faces, _ in parts)
+        if self.left < 0:
+            raise ValueError(f"it has more than {MOST_TRIANGLES} triangles")
+        return [
+            Mesh(vertices @ X[:3, :3].T + X[:3, 3], faces, self._color(bound.get(material, material)))
+            for vertices, faces, material in parts
+            if len(faces)
+        ]
+
+    def _part(self, part: Element) -> tuple[ndarray, ndarray, str]:
+        """Vertices, triangles and the material's name."""
+        inputs = part.findall("input")
+        stride = 1 + max(int(given.get("offset", "0")) for given in inputs)
+        corner = next(given for given in inputs if given.get("semantic") == "VERTEX")
+        positions = next(given for given in self._link(corner.get("source", "")) if given.get("semantic") == "POSITION")
+        source = self._link(positions.get("source", "")).find("float_array")
+        if source not in self.floats:
+            self.floats[source] = _floats(source).reshape(-1, 3)
+        index = _integers(part.find("p")).reshape(-1, stride)[:, int(corner.get("offset", "0"))]
+        faces = index.reshape(-1, 3) if part.tag == "triangles" else _fans(index, _integers(part.find("vcount")))
+        return (*_used(self.floats[source], faces), part.get("material") or "")
 
     def _color(self, material: str) -> Color | None:
         """The diffuse colour of a material; None for a texture."""
@@ -158,10 +173,12 @@ class _Collada:
         return r, g, b
 
 
-def _used(vertices: ndarray, faces: ndarray, color: Color | None) -> Mesh:
+def _used(vertices: ndarray, faces: ndarray) -> tuple[ndarray, ndarray]:
     """Without the vertices that no triangle has: geometries of many materials share theirs."""
     kept, at = np.unique(faces, return_inverse=True)
-    return Mesh(vertices[kept], np.asarray(at).reshape(-1, 3), color)
+    if len(kept) and kept[0] < 0:
+        raise ValueError("it has triangles without corners")
+    return vertices[kept], np.asarray(at).reshape(-1, 3)
 
 
 def _placed(node: Element) -> ndarray:
@@ -189,13 +206,13 @@ def _about(axis: ndarray, angle: float) -> ndarray:
 
 
 def _fans(index: ndarray, counts: ndarray) -> ndarray:
-    """Polygons as fans of triangles."""
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    faces = []
-    for size in np.unique(counts):
-        first = starts[counts == size]
-        faces += [np.stack([index[first], index[first + k], index[first + k + 1]], 1) for k in range(1, int(size) - 1)]
-    return np.concatenate(faces) if faces else np.zeros((0, 3), int)
+    """Polygons as fans of triangles; as many corners as the polygons say, so that no small text says millions."""
+    if (counts < 0).any() or counts.astype(float).sum() != len(index):
+        raise ValueError(f"its polygons do not have the {len(index)} corners given")
+    fans = np.maximum(counts - 2, 0)
+    first = np.repeat(np.cumsum(counts) - counts, fans)
+    k = 1 + np.arange(len(first)) - np.repeat(np.cumsum(fans) - fans, fans)
+    return np.stack([index[first], index[first + k], index[first + k + 1]], 1)
 
 
 def _floats(element: Element | None) -> ndarray:

@@ -20,18 +20,22 @@ JOINT_KINDS = ("revolute", "prismatic", "fixed")
 MOST_NAME = 200
 NOT_IN_NAMES = '<>"`'
 _TRIANGLE_SLACK = 1e-6  # tensors in model files are rounded
+# More is a mistake that costs the others all their digits: heavier than any machine, longer than a country.
+MOST_MASS, MOST_LENGTH, MOST_INERTIA = 1e9, 1e6, 1e15  # [kg], [m], [kg m²]
 
 
-def array_of(value: Any, shape: tuple[int, ...], what: str) -> ndarray:
-    """A read-only float array of the given shape, or a ModelError that names ``what``."""
+def array_of(value: Any, shape: tuple[int, ...], what: str, most: float = math.inf) -> ndarray:
+    """A read-only float array of the given shape with no entry beyond ``most``, or a ModelError that names ``what``."""
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what} must be {'x'.join(map(str, shape))} numbers, got {value!r}") from None
     if array.shape != shape:
         raise ModelError(f"{what} must have shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():
         raise ModelError(f"{what} holds a value that is not finite: {array.tolist()}")
+    if np.abs(array).max(initial=0.0) > most:
+        raise ModelError(f"{what} holds a value beyond {most:g}: {array.tolist()}")
     array.setflags(write=False)
     return array
 
@@ -40,7 +44,7 @@ def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf
     """A float within [low, high], or a ModelError that names ``what``."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what} must be a number, got {value!r}") from None
     if math.isnan(result) or (math.isinf(result) and not infinite):
         raise ModelError(f"{what} is not finite: {result}")
@@ -93,11 +97,11 @@ class Link:
 
     def __post_init__(self) -> None:
         name = name_of(self.name, "a link")
-        mass = number(self.mass, f"mass of link '{name}'")
+        mass = number(self.mass, f"mass of link '{name}'", high=MOST_MASS)
         if mass <= 0:
             raise ModelError(f"mass of link '{name}' must be positive, got {mass:g} (Link.massless makes a bare frame)")
-        com = array_of(self.com, (3,), f"centre of mass of link '{name}'")
-        inertia = array_of(self.inertia, (3, 3), f"inertia of link '{name}'")
+        com = array_of(self.com, (3,), f"centre of mass of link '{name}'", MOST_LENGTH)
+        inertia = array_of(self.inertia, (3, 3), f"inertia of link '{name}'", MOST_INERTIA)
         if np.abs(inertia - inertia.T).max() > 1e-9 * max(np.abs(inertia).max(), 1e-12):
             raise ModelError(f"inertia of link '{name}' is not symmetric: {inertia.tolist()}")
         a, b, c = np.linalg.eigvalsh(inertia)
@@ -132,11 +136,11 @@ class Rotor:
     gear: float
 
     def __post_init__(self) -> None:
-        _set(self, mass=number(self.mass, "mass of a rotor", 0),
-             position=array_of(self.position, (3,), "position of a rotor"),
-             spin_inertia=number(self.spin_inertia, "spin inertia of a rotor", 0),
-             transverse_inertia=number(self.transverse_inertia, "transverse inertia of a rotor", 0),
-             gear=number(self.gear, "gear of a rotor"))  # fmt: skip
+        _set(self, mass=number(self.mass, "mass of a rotor", 0, MOST_MASS),
+             position=array_of(self.position, (3,), "position of a rotor", MOST_LENGTH),
+             spin_inertia=number(self.spin_inertia, "spin inertia of a rotor", 0, MOST_INERTIA),
+             transverse_inertia=number(self.transverse_inertia, "transverse inertia of a rotor", 0, MOST_INERTIA),
+             gear=number(self.gear, "gear of a rotor", -1e6, 1e6))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +188,11 @@ class Joint:
         upper = number(self.upper, f"upper limit of {what}", infinite=True)
         if lower > upper:
             raise ModelError(f"limits of {what} are reversed: lower {lower:g} > upper {upper:g}")
-        _set(self, origin=array_of(self.origin, (3,), f"origin of {what}"), rotation=rotation, axis=axis,
+        _set(self, origin=array_of(self.origin, (3,), f"origin of {what}", MOST_LENGTH), rotation=rotation, axis=axis,
              lower=lower, upper=upper, rest=number(self.rest, f"rest position of {what}"),
              damping=number(self.damping, f"damping of {what}", 0),
              dry_friction=number(self.dry_friction, f"dry friction of {what}", 0),
-             armature=number(self.armature, f"armature of {what}", 0),
+             armature=number(self.armature, f"armature of {what}", 0, MOST_INERTIA),
              stiffness=number(self.stiffness, f"stiffness of {what}", 0))  # fmt: skip
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from footfall.archive import NoArchive, read_archive
 from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.simulate.tick import Carried, Rig
 from footfall.trace import tree
 
 _FORMAT = 2
+_MOST_BYTES = 1 << 28
+_MOST_TICKS = 2.0**52  # a clock beyond stands still: the next tick is the same number
 
 
 def save_checkpoint(path: str | Path, rig: Rig, carried: Carried) -> None:
@@ -30,33 +32,44 @@ def save_checkpoint(path: str | Path, rig: Rig, carried: Carried) -> None:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)
         os.replace(name, path)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a null character in the name is a ValueError
         if name is not None:
             Path(name).unlink(missing_ok=True)
-        raise InputError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot write the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
     """The state in a checkpoint; ``like`` gives its structure."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            data: dict[str, Any] = dict(archive)
-    except OSError as error:
-        raise InputError(f"cannot read the checkpoint {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        data = read_archive(path, _MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
+    except NoArchive as error:
         raise InputError(f"{path} is not a checkpoint, or damaged") from error
-    if int(data.get("format", -1)) != _FORMAT:
+    form, identity = (data.get(key, np.zeros(2)) for key in ("format", "identity"))
+    if form.shape or form != _FORMAT or identity.shape:
         raise InputError(f"{path} is not a checkpoint of this version of footfall")
-    if str(data["identity"]) != _identity(rig):
+    if str(identity) != _identity(rig):
         raise InputError(f"{path} belongs to another simulation: its robot, world, controller or step differ")
     leaves, rebuild = tree.flatten(like)
     stored = []
     for k, leaf in enumerate(leaves):
         array = data.get(f"leaf{k}")
-        if array is None or array.shape != np.shape(leaf):
+        if array is None or array.shape != np.shape(leaf) or array.dtype != np.float64:
             raise InputError(f"{path} does not fit this simulation: its state has another shape")
-        stored.append(array if array.shape else float(array))
-    return rebuild(stored)
+        stored.append(array.copy() if array.shape else float(array))
+    carried = rebuild(stored)
+    _check_state(carried, path)
+    return carried
+
+
+def _check_state(carried: Carried, path: str | Path) -> None:
+    """Refuse what no run can have reached: a clock beyond whole numbers, a state that is not finite."""
+    tick, body = carried.tick, carried.body
+    if not (0.0 <= tick <= _MOST_TICKS and tick == tick // 1):
+        raise InputError(f"{path} is damaged: its clock stands at tick {tick:g}")
+    if not (np.isfinite(body.q).all() and np.isfinite(body.v).all()):
+        raise InputError(f"{path} is damaged: its state is not finite")
 
 
 def _identity(rig: Rig) -> str:

@@ -122,7 +122,7 @@ def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> Surroundings
     robot, body = rig.world.robot, carried.body
 
     def controller(t: float, sensed: Sensed, command: Any, memory: Any) -> Any:
-        asked, after = _answer(rig.controller(t, robot, sensed, command, memory), rig)
+        asked, after = _answer(_traced(rig, t, sensed, command, memory), rig)
         if _form(after) != _form(memory):
             raise TraceError(f"its memory changes its form from {_form(memory)} to {_form(after)}")
         return asked.spread(robot.nj), after
@@ -131,6 +131,17 @@ def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> Surroundings
     controller.__name__ = _name(rig)
     verify(controller, 0.1, sensed, inputs.command, carried.memory, subject=rig.controller)
     return Surroundings(rig.controller)
+
+
+def _traced(rig: Rig, *arguments: Any) -> Any:
+    """What a controller returns for symbols; one that raises is told to run in Python, which says when and what."""
+    t, sensed, command, memory = arguments
+    try:
+        return rig.controller(t, rig.world.robot, sensed, command, memory)
+    except FootfallError:
+        raise
+    except Exception as error:
+        raise TraceError(f"it raised {type(error).__name__}: {error}") from error
 
 
 def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:

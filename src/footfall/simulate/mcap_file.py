@@ -25,6 +25,9 @@ MESSAGE_INDEX, CHUNK_INDEX, ATTACHMENT, ATTACHMENT_INDEX, STATISTICS, METADATA =
 METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 13, 14, 15
 RECORD_HEAD = 9  # opcode and length of the body
 MOST_CHUNK_BYTES = 1 << 28  # of a chunk that we agree to unpack
+MOST_UNPACKED = 1 << 30  # bytes of a file's chunks, unless ...
+MOST_PACKING = 100  # ... they are packed less than so many times: rows of a run are 3 times, of one frozen stiff 23
+MOST_RECORDS = 1_000_000  # inside of chunks that are no runs of rows
 
 MESSAGE_HEAD: list[tuple[Any, ...]] = [
     ("opcode", "u1"), ("length", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("log_time", "<u8"),
@@ -34,6 +37,10 @@ MESSAGE_HEAD: list[tuple[Any, ...]] = [
 
 class Damaged(Exception):
     """A record that cannot be what its head says."""
+
+
+class TooMuch(Exception):
+    """A file that holds far more than it seems to."""
 
 
 def message_dtype(payload: list[tuple[Any, ...]]) -> np.dtype[Any]:
@@ -264,13 +271,26 @@ def walk(data: memoryview) -> Iterator[Record]:
         place = end
 
 
+def check_size(data: memoryview) -> None:
+    """Refuse a file whose chunks would fill the memory, by what their heads say and before any is unpacked."""
+    place, whole = len(MAGIC), 0
+    while place + RECORD_HEAD + 24 <= len(data):
+        opcode, length = struct.unpack_from("<BQ", data, place)
+        if opcode == CHUNK:
+            size = struct.unpack_from("<Q", data, place + RECORD_HEAD + 16)[0]
+            whole += size if size <= MOST_CHUNK_BYTES else 0  # a larger one is damaged and never unpacked
+        place += RECORD_HEAD + length
+    if whole > MOST_UNPACKED and whole > MOST_PACKING * len(data):
+        raise TooMuch(f"it is {len(data)} bytes long and would unpack to {whole / 2**30:.3g} GiB")
+
+
 def inside(chunk: memoryview) -> Iterator[tuple[int, memoryview]]:
     """(opcode, record with its head) of the records inside a chunk; a run of equal message records comes as one."""
     place = 0
     while place + RECORD_HEAD <= len(chunk):
         opcode, length = struct.unpack_from("<BQ", chunk, place)
         size = RECORD_HEAD + length
-        if place + size > len(chunk) or (opcode == MESSAGE and length < 22):
+        if opcode == 0 or place + size > len(chunk) or (opcode == MESSAGE and length < 22):
             return
         count = _equal_messages(chunk[place:], size) if opcode == MESSAGE else 1
         yield opcode, chunk[place : place + count * size]
@@ -282,10 +302,14 @@ def _equal_messages(data: memoryview, size: int) -> int:
     heads = np.dtype({"names": ["opcode", "length", "channel"], "formats": ["u1", "<u8", "<u2"],
                       "offsets": [0, 1, 9], "itemsize": size})  # fmt: skip
     rows = np.frombuffer(data, heads, len(data) // size)
-    differs = (
-        (rows["opcode"] != MESSAGE) | (rows["length"] != size - RECORD_HEAD) | (rows["channel"] != rows[0]["channel"])
-    )
-    return int(np.argmax(differs)) if differs.any() else len(rows)
+    channel, seen, look = rows[0]["channel"], 1, 8
+    while seen < len(rows):  # ever farther: the work is that of the run, not of all that follows it
+        part = rows[seen : seen + look]
+        differs = (part["opcode"] != MESSAGE) | (part["length"] != size - RECORD_HEAD) | (part["channel"] != channel)
+        if differs.any():
+            return seen + int(np.argmax(differs))
+        seen, look = seen + len(part), 2 * look
+    return seen
 
 
 def parsed(opcode: int, body: memoryview) -> Any:
@@ -298,9 +322,14 @@ def parsed(opcode: int, body: memoryview) -> Any:
     kinds: dict[int, Any] = {SCHEMA: records.Schema, CHANNEL: records.Channel, ATTACHMENT: records.Attachment,
              METADATA: records.Metadata, HEADER: records.Header}  # fmt: skip
     try:
-        return kinds[opcode].read(ReadDataStream(BytesIO(bytes(body))))
+        record = kinds[opcode].read(ReadDataStream(BytesIO(bytes(body))))
     except Exception as error:  # the package raises struct errors, unicode errors and its own
         raise Damaged(f"a record of kind {opcode} cannot be read: {error}") from None
+    if opcode == ATTACHMENT:
+        (crc,) = struct.unpack_from("<I", body, len(body) - 4)
+        if crc and crc != zlib.crc32(body[:-4]):
+            raise Damaged(f"its {record.name[:60]!r} does not agree with its checksum")
+    return record
 
 
 def _unpacked(body: memoryview) -> bytes:
@@ -338,7 +367,7 @@ def _decompress(name: str, data: memoryview, size: int) -> bytes:
         if name == "lz4":
             import lz4.frame
 
-            return lz4.frame.decompress(data)
+            return lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=size + 1)
     except Damaged:
         raise
     except Exception as error:  # both packages have their own errors

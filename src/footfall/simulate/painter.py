@@ -80,7 +80,7 @@ class Painter:
         places, ahead = self.flat(points)
         order = np.argsort(-ahead[corners].mean(axis=1))
         order = order[self._seen(places, ahead, corners[order])]
-        rows = places[corners[order]].reshape(len(order), -1).tolist()
+        rows = places[corners[order]].reshape(len(order), 2 * corners.shape[1]).tolist()
         fill = self.draw.polygon
         for row, (r, g, b) in zip(rows, np.clip(colors[order], 0, 255).astype(int).tolist()):
             fill(row, fill=(r, g, b))

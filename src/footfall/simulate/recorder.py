@@ -1,10 +1,10 @@
-"""From rows of a run to its recording, in memory and, if asked, in a file that grows with the run."""
+"""From rows of a run to its recording: in memory, or in a file that grows with the run while memory does not."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from footfall.simulate.ground_form import contact_settings, ground_form
 from footfall.simulate.motors import overheating
 from footfall.simulate.recording import Recording, versions
 from footfall.simulate.recording_writer import Event, RecordingWriter
+from footfall.simulate.stored_columns import StoredColumns
 from footfall.simulate.world import World
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Recorder:
         ]
         self.energies = simulation.energies
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
+        self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
         self._new_events = list(self.events)
         self._work_before = simulation.carried.body.work
         memory = simulation.carried.body.memory
@@ -70,7 +72,7 @@ class Recorder:
         self._report_misses(columns)
         self._report_meetings(columns)
         self._squares, self._rows = self._squares + np.sum(rows.motor**2, axis=0), self._rows + len(rows)
-        self.blocks.append(columns)
+        self.blocks = [columns] if self.stored else [*self.blocks, columns]
         if self.writer is not None:
             self.writer.append(columns, self._new_events)
         self._new_events = []
@@ -145,7 +147,10 @@ class Recorder:
         self._report_heat()
         if self.writer is not None:
             self.writer.close()
-        if self.blocks:
+        columns: MutableMapping[str, ndarray]
+        if self.stored and self.writer is not None and self.writer.rows:
+            columns, self.blocks = StoredColumns(self.writer), []
+        elif self.blocks:
             columns = {key: np.concatenate([block[key] for block in self.blocks]) for key in self.blocks[0]}
         else:
             columns = {"time": np.zeros(0), "q": np.zeros((0, self.robot.nq)), "v": np.zeros((0, self.robot.nv))}

@@ -10,7 +10,7 @@ import functools
 import html
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from footfall.simulate import recording_file
 from footfall.simulate.columns import checked
 from footfall.simulate.ground_form import ground_of
 from footfall.simulate.recording_writer import Event, RecordingError, RecordingWriter
+from footfall.simulate.stored_columns import LazyColumns
 from footfall.spatial import quaternion
 from footfall.spatial.rotation import EULER_ORDERS, to_euler
 
@@ -44,7 +45,9 @@ class Recording:
         meta: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.robot = robot
-        self.columns = checked(columns, robot)
+        self.columns: MutableMapping[str, ndarray] = (
+            columns if isinstance(columns, LazyColumns) else checked(columns, robot)
+        )
         self.events = list(events)
         self.meta: dict[str, Any] = dict(meta or {})
         self.meta.setdefault("robot", robot.name)
@@ -215,6 +218,8 @@ class Recording:
             )
             raise InputError(f"nothing was recorded {asked or 'at all'}: the recording covers {span}")
         events = [event for event in self.events if low <= event.time <= high]
+        if isinstance(self.columns, LazyColumns):
+            return Recording(self.robot, self.columns.part(rows), events, self.meta)
         return Recording(self.robot, {k: a[rows] for k, a in self.columns.items()}, events, self.meta)
 
     # -- files and tables ----------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 In the order of the file:
 
-- metadata ``footfall``: ``format`` and ``meta``, the run in words as JSON (robot, digest, dt, controller, seed, ...);
+- metadata ``footfall``: ``format``, ``meta``, the run in words as JSON (robot, digest, dt, controller, seed, ...), and
+  ``robot``, the SHA-256 of the attachment: a robot that is not the one recorded is refused;
 - attachment ``robot.json``: the robot itself, so that the recording opens without the model it came from;
 - channel ``/sample``, one message a row: the columns one after another as little-endian float64, int64 or bool. That is
   just what ROS 1 makes of fixed-length arrays, and the schema says it as ``ros1msg``, so that Foxglove and others plot
@@ -16,9 +17,11 @@ the chunk in hand (``recover`` makes a whole file of it); an exception, Ctrl-C a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import InputError, ModelError
+from footfall.errors import SPOILED, InputError, ModelError
 from footfall.robot.description import Robot
 from footfall.robot.json_form import robot_from_json
 from footfall.simulate import mcap_file
@@ -34,6 +37,7 @@ from footfall.simulate.recording_writer import FORMAT, Event, Layout, RecordingE
 from footfall.simulate.whole_file import whole_file
 
 _MOST_ROW_BYTES = 1 << 24
+_MOST_EVENTS = 1_000_000
 
 
 @dataclass
@@ -70,14 +74,15 @@ def recover(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = N
     return RecoverResult(found.messages, found.lost_bytes, target)
 
 
-def write(path: Path, robot: Robot, columns: dict[str, ndarray], events: list[Event], meta: dict[str, Any]) -> None:
+def write(path: Path, robot: Robot, columns: Mapping[str, ndarray], events: list[Event], meta: dict[str, Any]) -> None:
     """A whole recording at once: under a passing name first, so that ``path`` is never half a file."""
     try:
         with whole_file(path) as passing, RecordingWriter(passing, robot, meta, chunk_rows=1024) as writer:
             if "time" in columns:
                 writer.append(columns, events)
-    except OSError as error:
-        raise RecordingError(f"cannot write the recording {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a null character in the name is a ValueError
+        why = getattr(error, "strerror", None) or error
+        raise RecordingError(f"cannot write the recording {path}: {why}") from error
     except RecordingError as error:
         raise RecordingError(f"cannot write the recording {path}: {_cause(error)}") from error
 
@@ -91,15 +96,18 @@ def read(path: str | os.PathLike[str]) -> Contents:
     path = Path(path)
     try:
         data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read the recording {path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a null character in the name is a ValueError
+        raise InputError(f"cannot read the recording {path}: {getattr(error, 'strerror', None) or error}") from None
     if not data.startswith(mcap_file.MAGIC):
         raise InputError(f"{path} is not an MCAP file")
     reader = _Reader(memoryview(data))
     try:
+        mcap_file.check_size(reader.data)
         return reader.contents()
-    except (mcap_file.Damaged, ModelError) as error:
+    except (mcap_file.Damaged, ModelError, *SPOILED) as error:
         raise RecordingError(f"{path} is not a recording of footfall: {error}") from None
+    except mcap_file.TooMuch as error:
+        raise RecordingError(f"{path} is no recording to unpack: {error}") from None
 
 
 @dataclass
@@ -113,6 +121,8 @@ class _Reader:
     layout: list[Layout] = field(default_factory=list)
     rows: list[ndarray] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    digest: str = ""  # of robot.json
+    records: int = 0  # inside of chunks
 
     def contents(self) -> Contents:
         good, lost, closed = len(mcap_file.MAGIC), 0, False
@@ -138,6 +148,9 @@ class _Reader:
     def _take(self, record: mcap_file.Record) -> None:
         if record.opcode == mcap_file.CHUNK:
             for opcode, found in mcap_file.inside(record.body):
+                self.records += 1
+                if self.records > mcap_file.MOST_RECORDS:
+                    raise mcap_file.TooMuch(f"its chunks hold more than {mcap_file.MOST_RECORDS} records")
                 if opcode == mcap_file.MESSAGE:
                     self._messages(found)
                 elif opcode == mcap_file.CHANNEL:
@@ -147,6 +160,8 @@ class _Reader:
         elif record.opcode == mcap_file.ATTACHMENT:
             attachment = mcap_file.parsed(record.opcode, record.body)
             if attachment.name == "robot.json":
+                if self.digest and self.digest != hashlib.sha256(attachment.data).hexdigest():
+                    raise mcap_file.Damaged("its robot.json is not the one that was recorded")
                 self.robot = robot_from_json(attachment.data)
         elif record.opcode == mcap_file.METADATA:
             metadata = mcap_file.parsed(record.opcode, record.body)
@@ -155,7 +170,8 @@ class _Reader:
 
     def _metadata(self, entries: dict[str, str]) -> None:
         if entries.get("format", FORMAT) != FORMAT:
-            raise mcap_file.Damaged(f"it has format {entries['format']}, and this is for {FORMAT}")
+            raise mcap_file.Damaged(f"it has format {entries['format'][:60]!r}, and this is for {FORMAT}")
+        self.digest = entries.get("robot", self.digest)
         meta = _json(entries.get("meta", "{}"))
         if not isinstance(meta, dict):
             raise mcap_file.Damaged("its meta is no JSON object")
@@ -178,6 +194,8 @@ class _Reader:
             self.rows.append(np.frombuffer(found, dtype))
         elif topic == "/events":
             size = length + mcap_file.RECORD_HEAD
+            if len(self.events) + len(found) // size > _MOST_EVENTS:
+                raise mcap_file.TooMuch(f"it holds more than {_MOST_EVENTS} events")
             for start in range(0, len(found), size):
                 self.events.append(_event(_json(bytes(found[start + 31 : start + size]))))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -99,11 +100,12 @@ class RecordingWriter:
         opened: mcap_file.McapWriter | None = None
         try:
             self._file = opened = mcap_file.McapWriter(self.path, "footfall", compression)
-            self._file.metadata("footfall", {"format": FORMAT, "meta": meta_json})
+            digest = hashlib.sha256(robot_json).hexdigest()
+            self._file.metadata("footfall", {"format": FORMAT, "meta": meta_json, "robot": digest})
             self._file.attachment("robot.json", "application/json", robot_json)
             schema = self._file.schema("foxglove.Log", "jsonschema", json.dumps(_LOG_SCHEMA).encode())
             self._events_channel = self._file.channel("/events", "json", schema)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a null character in the name is a ValueError
             if opened is not None:
                 opened.abandon()
             raise RecordingError(f"cannot write the recording {self.path}: {_why(error)}") from error
@@ -242,8 +244,8 @@ def _uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.Signals(came[0]))
 
 
-def _why(error: OSError) -> str:
-    return error.strerror or str(error)
+def _why(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def to_json(meta: Mapping[str, Any]) -> str:

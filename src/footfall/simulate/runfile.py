@@ -13,8 +13,6 @@ Every key is an option of ``footfall simulate``; what is not said keeps its defa
 from __future__ import annotations
 
 import dataclasses
-import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +29,7 @@ from footfall.control.estimated import Estimated
 from footfall.control.interface import Command, Controller
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.control.posture import with_stand
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, finite, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import Gait
 from footfall.gait.pattern import named as gait_named
@@ -41,6 +39,7 @@ from footfall.simulate.lqr_stand import lqr_stand
 from footfall.simulate.sensors import Sensors
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
+from footfall.simulate.toml_file import parse_toml, read_toml_text
 
 CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], about which controllers are called
@@ -109,12 +108,7 @@ class Planned:
 def read_run_file(path: str | Path) -> dict[str, Any]:
     """The options in a run file; a key that is none is refused with the nearest that is."""
     file = Path(path)
-    try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is not TOML: {error}") from error
-    except OSError as error:
-        raise InputError(f"cannot read the run file {file}: {error.strerror}") from error
+    found = parse_toml(read_toml_text(file, "the run file"), str(file))
     for key in found:
         if key not in KEYS:
             raise unknown(f"key of the run file {file}", key, KEYS, "choose from")
@@ -235,7 +229,7 @@ def _checked(name: str, kind: str, value: Any) -> Any:
     if value is None and "None" in kind:
         return None
     wanted = kind.partition(" |")[0]
-    if wanted == "float" and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+    if wanted == "float" and isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value):
         return float(value)
     if wanted == "int" and isinstance(value, int) and not isinstance(value, bool):
         return value

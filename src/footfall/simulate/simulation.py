@@ -220,7 +220,8 @@ class Simulation:
 
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
-        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given.
+        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
+        are then not kept in memory: each column is read from the file when it is asked for.
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """
@@ -348,7 +349,10 @@ def _stand(robot: Robot, dt: float) -> Controller:
 
 def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
     if isinstance(start, tuple) and len(start) == 2:
-        q, v = (np.asarray(x, dtype=float) for x in start)
+        try:
+            q, v = (np.asarray(x, dtype=float) for x in start)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError("the start must be a pose's name, joint positions, or (q, v) of numbers") from None
     else:
         q, v = robot.state("stand" if start is None and "stand" in robot.poses else start)
     for name, array, size in (("q", q, robot.nq), ("v", v, robot.nv)):

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
-from footfall.control.interface import Command, Controller, Sensed
-from footfall.errors import InputError
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.errors import FootfallError, InputError
 from footfall.kinematics.forward import body_poses
 from footfall.robot.description import Robot
 from footfall.spatial import quaternion
@@ -25,9 +25,7 @@ def standing_start(
     if hasattr(controller, "posture"):
         joints = controller.posture(robot)
     else:
-        sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
-        asked, _ = controller(0.0, robot, sensed, command or Command(), controller.start(robot))
-        joints = asked.spread(robot.nj).position
+        joints = _first_posture(robot, controller, Sensed(q, v, np.zeros((robot.nf, 3))), command or Command())
     if not robot.floating:
         return np.array(joints, dtype=float), np.zeros(robot.nv)
     R_WB = surface.frame(np.zeros(3))
@@ -41,3 +39,17 @@ def standing_start(
         raise InputError(f"robot '{robot.name}' has no feet to stand on")
     q[2] += (clearance - min(heights)) / R_WB[2, 2]
     return q, np.zeros(robot.nv)
+
+
+def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command: Command) -> Float[ndarray, "nj"]:
+    """Where a controller first wants the joints; what it does wrong is said with its name."""
+    name = getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
+    try:
+        answer = controller(0.0, robot, sensed, command, controller.start(robot))
+    except FootfallError:
+        raise
+    except Exception as error:
+        raise FootfallError(f"controller {name} raised {type(error).__name__} at its first tick: {error}") from error
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
+        raise InputError(f"controller {name} must return (JointCommand, memory), got {type(answer).__name__}")
+    return np.asarray(answer[0].spread(robot.nj).position)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from footfall.errors import InputError, MissingExtraError
+from footfall.errors import SPOILED, InputError, MissingExtraError, ModelError
 from footfall.robot.description import Robot
 from footfall.robot.json_form import robot_from_json, robot_to_json
 from footfall.simulate.columns import STANDARD, dims_of, unit_of
@@ -54,9 +56,25 @@ def to_netcdf(rec: Recording, path: Path) -> Path:
     try:
         with whole_file(path) as passing:
             table.to_netcdf(passing, engine="h5netcdf")
-    except OSError as error:
-        raise RecordingError(f"cannot write the table {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"cannot write the table {path}: {getattr(error, 'strerror', None) or error}") from error
     return path
+
+
+_PROBE = "import sys, xarray; xarray.open_dataset(sys.argv[1], engine='h5netcdf', decode_times=False).load()"
+_PATIENCE, _PACE = 60.0, 2e6  # [s] and [bytes/s] that HDF5 may take, on a machine that is busy
+
+
+def _check_readable(path: Path) -> None:
+    """Let another process read a file first: on a damaged one HDF5 may go round for ever, or end the process."""
+    try:
+        limit = _PATIENCE + path.stat().st_size / _PACE
+        probe = subprocess.run([sys.executable, "-c", _PROBE, str(path)], capture_output=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise RecordingError(f"{path} is damaged: HDF5 does not come to its end within {limit:.0f} s") from None
+    if probe.returncode:
+        last = probe.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise RecordingError(f"{path} is not a recording of footfall: {last or 'HDF5 ends the process that reads it'}")
 
 
 def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], dict[str, Any]]:
@@ -64,6 +82,7 @@ def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], 
     xarray = _needed("xarray", "a table of a recording")
     _netcdf()
     try:
+        _check_readable(path)
         with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as table:
             columns = {"time": table["time"].values, **{name: table[name].values for name in map(str, table)}}
             attrs = dict(table.attrs)
@@ -72,7 +91,7 @@ def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], 
         return robot, columns, events, dict(json.loads(attrs["meta"]))
     except OSError as error:
         raise InputError(f"cannot read the table {path}: {error.strerror or error}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (ModelError, *SPOILED) as error:
         raise RecordingError(f"{path} is not a recording of footfall: {error}") from None
 
 

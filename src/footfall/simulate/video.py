@@ -36,6 +36,8 @@ _TRIANGLES, _AROUND = 12_000, 14
 _TILES = (np.array([236.0, 239.0, 243.0]), np.array([224.0, 229.0, 235.0]))
 _SEEN = 9.0  # robots' sizes to where the ground fades
 _TRAIL = 2.0  # [s]
+_MOST_PICTURES = 100_000  # of a video: an hour at 25 a second
+_FURTHEST, _STRONGEST = 1e6, 1e12  # [m] and [rad], [N]: what is beyond cannot be painted
 
 Progress = Callable[[str, int, int], None]
 
@@ -49,6 +51,7 @@ class Film:
         for value, what in ((width, "width"), (height, "height")):
             if not isinstance(value, (int, np.integer)) or not 32 <= value <= 4096:
                 raise InputError(f"the {what} of a picture must be a whole number from 32 to 4096, got {value!r}")
+        _check_rows(rec)
         self.rec, self.robot, self.ground = rec, rec.robot, rec.ground
         self.painter = Painter(int(width), int(height))
         self.scale = size_of(self.robot)
@@ -180,6 +183,16 @@ class Film:
         painter.text((0.8 * size, painter.height - 0.8 * size), words, size)
 
 
+def _check_rows(rec: Recording) -> None:
+    """Refuse rows that no picture can show."""
+    for name, most in (("q", _FURTHEST), ("force", _STRONGEST)):
+        if name in rec and not (np.abs(rec[name]) <= most).all():
+            row = int(np.flatnonzero(~(np.abs(rec[name]) <= most).reshape(len(rec), -1).all(axis=1))[0])
+            raise InputError(f"'{name}' is not finite or beyond {most:g} at {rec.time[row]:g} s: it cannot be shown")
+    if rec.robot.floating and (np.linalg.norm(rec.q[:, 3:7], axis=1) < 1e-6).any():
+        raise InputError("the recording holds a quaternion of length 0: it cannot be shown")
+
+
 def picture(rec: Recording, time: float | None = None, width: int = 640, height: int = 360) -> Image:
     """One moment of a recording, by default its middle, as a Pillow image."""
     film = Film(rec, width, height)
@@ -212,6 +225,11 @@ def save_video(
     if kind == ".mp4":  # the codec halves colours
         width, tall = width // 2 * 2, tall // 2 * 2
     film = Film(part, width, tall)
+    if part.duration * fps / pace > _MOST_PICTURES:
+        raise InputError(
+            f"a video of {part.duration:g} s would have more than {_MOST_PICTURES} pictures: show a part of it"
+            " (start, end), or take a lower fps or a higher pace"
+        )
     times = np.arange(float(part.time[0]), float(part.time[-1]) + 1e-9, pace / fps)
 
     def pictures() -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, finite, unknown
 
 SPAN = ("from", "to", "count", "spacing")
 SPACINGS = ("linear", "log")
 METHODS = ("latin_hypercube", "sobol", "random")
+MOST_VALUES = 1_000_000  # of one parameter: a larger number is a mistake, and fills the memory
 _EDGE = 1e-12  # the normal distribution reaches to infinity
 
 
@@ -27,7 +27,7 @@ def plain_value(value: Any, where: str) -> Any:
     if isinstance(value, bool | str):
         return value
     if isinstance(value, int | float):
-        if not math.isfinite(value):
+        if not finite(value):
             raise InputError(f"{where} must be finite, got {value}")
         return value
     if isinstance(value, list) and value and all(isinstance(v, int | float | bool) for v in value):
@@ -86,7 +86,7 @@ def _span(given: Mapping[str, Any], here: str) -> list[float]:
         if key not in given:
             raise InputError(f"{here} needs {key}: {{ from = .., to = .., count = .. }}")
     low, high = (_number(given[key], f"{key} of {here}") for key in ("from", "to"))
-    count = whole(given["count"], f"count of {here}")
+    count = whole(given["count"], f"count of {here}", most=MOST_VALUES)
     spacing = given.get("spacing", "linear")
     if spacing not in SPACINGS:
         raise unknown(f"spacing of {here}", spacing, SPACINGS)
@@ -174,7 +174,7 @@ def samples(given: Mapping[str, Any], where: str) -> Samples:
     """The table ``[samples]``: ``count``, ``method``, and a distribution for each parameter."""
     if "count" not in given:
         raise InputError(f"{where} needs count, how many samples to draw")
-    count = whole(given["count"], f"count in {where}")
+    count = whole(given["count"], f"count in {where}", most=MOST_VALUES)
     method = given.get("method", METHODS[0])
     if method not in METHODS:
         raise unknown(f"method in {where}", method, METHODS)
@@ -203,16 +203,18 @@ def _unit_cube(method: str, dimensions: int, count: int, seed: int) -> Float[nda
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
-def whole(value: Any, what: str, least: int | None = 1) -> int:
+def whole(value: Any, what: str, least: int | None = 1, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{what} must be a whole number, got {value!r}")
     if least is not None and value < least:
         raise InputError(f"{what} must be at least {least}, got {value}")
+    if most is not None and value > most:
+        raise InputError(f"{what} must be at most {most}, got {value}")
     return value
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not finite(value):
         raise InputError(f"{what} must be a finite number, got {value!r}")
     return float(value)
 

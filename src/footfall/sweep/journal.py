@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from footfall.errors import FootfallError, InputError
+from footfall.errors import SPOILED, FootfallError, InputError, finite
 
 FILE = "journal.jsonl"
 _FORMAT = 1
@@ -25,8 +25,13 @@ class Journal:
 
     def __init__(self, folder: Path, name: str, resume: bool, versions: dict[str, str]) -> None:
         self.path = folder / FILE
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"cannot write the journal of the study in {folder}: {getattr(error, 'strerror', None) or error}"
+            ) from None
         try:
             self._lock()
             self.header, self.entries, self.allowed, self.dropped = self._read()
@@ -71,13 +76,13 @@ class Journal:
         for number, line in enumerate(data[:whole].splitlines()):
             try:
                 entry = json.loads(line)
-            except ValueError:
+            except SPOILED:
                 entry = None
             if number == 0:
                 if not isinstance(entry, dict) or entry.get("footfall_sweep") != _FORMAT:
                     raise InputError(f"{self.path} is not the journal of a footfall study")
                 header = entry
-            elif isinstance(entry, dict) and isinstance(entry.get("item"), str) and "status" in entry:
+            elif _is_answer(entry):
                 entries[entry["item"]] = entry
             elif isinstance(entry, dict) and isinstance(entry.get(_CODE), str):
                 allowed.add(entry[_CODE])
@@ -117,6 +122,17 @@ def code_allowed(folder: Path) -> set[str]:
                 if isinstance(entry, dict) and set(entry) == {_CODE} and isinstance(entry[_CODE], str):
                     found.add(entry[_CODE])
     return found
+
+
+def _is_answer(entry: Any) -> bool:
+    """Whether a line is what ``append`` writes; an item with any other is done again."""
+    match entry:
+        case {"item": str(), "status": "done" | "failed", **rest}:
+            seconds: Any = rest.get("seconds")
+            timed = seconds is None or (type(seconds) in (int, float) and finite(seconds))
+            said = isinstance(rest.get("message"), str | None)
+            return timed and said and isinstance(rest.get("result", {}), dict)
+    return False
 
 
 def _sync_folder(folder: Path) -> None:

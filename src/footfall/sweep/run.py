@@ -56,7 +56,7 @@ class Outcome:
             entry = self.entries[item.digest]
             if entry["status"] == FAILED:
                 own = {key: item.parameters[key] for key in self.study.varying}
-                found.append((own, str(entry["message"])))
+                found.append((own, str(entry.get("message"))))
         return found
 
     def load(self) -> xarray.Dataset:

@@ -24,17 +24,18 @@ import hashlib
 import itertools
 import json
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from footfall.errors import InputError, unknown
+from footfall.simulate.toml_file import parse_toml, read_toml_text
 from footfall.sweep.axes import SPAN, Axis, Samples, axis, flattened, names_of, plain_value, samples, whole
 
 KEYS = ("name", "function", "seed", "limit", "plot", "run", "grid", "samples")
-LIMIT = 20_000  # items, unless the study says otherwise
+LIMIT = 20_000  # items, unless the study says otherwise ...
+MOST_ITEMS = 10_000_000  # ... and whatever it says: their list alone fills the memory
 SAMPLE = "sample"  # name of the dimension of samples
 SIMULATE = "simulate"
 OURS = ("footfall.experiments.spine_study:case",)  # functions of footfall's own that are no more than a simulation
@@ -113,21 +114,13 @@ def digest_of_item(function: str, parameters: Mapping[str, Any]) -> str:
 def read_study(path: str | Path) -> Study:
     """A study file; what is wrong with it is said in one sentence with the name of the table and the key."""
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not TOML: {error}") from error
-    except OSError as error:
-        raise InputError(f"cannot read the study {file}: {error.strerror}") from error
+    text = read_toml_text(file, "the study")
     return parse_study(text, file.resolve().parent, file.stem, str(file))
 
 
 def parse_study(text: str, folder: str | Path, name: str = "study", where: str = "the study") -> Study:
     """The study that a text in TOML describes; ``folder`` is what its paths are relative to."""
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where} is not TOML: {error}") from error
+    found = parse_toml(text, where)
     for key in found:
         if key not in KEYS:
             raise unknown(f"key of {where}", key, KEYS, "a study has")
@@ -174,5 +167,7 @@ def _check(study: Study, limit: int, where: str) -> None:
     if clash:
         raise InputError(f"two dimensions of {where} would be called '{clash[0]}'")
     count = math.prod(study.dims.values())
+    if count > MOST_ITEMS:
+        raise InputError(f"{where} has {count} items: a study has at most {MOST_ITEMS}, whatever its limit")
     if count > limit:
         raise InputError(f"{where} has {count} items, more than {limit}: say  limit = {count}  in it if you mean it")

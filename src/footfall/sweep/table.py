@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import FootfallError
+from footfall.errors import SPOILED, FootfallError
 from footfall.simulate.recording import versions
 from footfall.simulate.tables import _needed, _netcdf
 from footfall.simulate.whole_file import whole_file
@@ -44,19 +46,21 @@ def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str
     for name in dict.fromkeys(key for entry in found for key in entry.get("result", {})):
         values = [entry.get("result", {}).get(name) for entry in found]
         array, extra = _array(values, shape)
-        label = name if name not in coordinates and name not in OWN else f"{name}_result"
+        label = _label(name, {*coordinates, *variables, *OWN})
         more = (f"{label}_component",) if extra else ()
-        attrs = {"units": units[name]} if name in units else {}
+        attrs = {"units": _text(units[name])} if name in units else {}
+        if label != name:
+            attrs["long_name"] = _text(name)
         variables[label] = ((*dims, *more), array, attrs)
         if extra and len(_LABELS.get(name, ())) == extra:
             coordinates[f"{label}_component"] = (more, list(_LABELS[name]), {})
     for name, key, missing in ((STATUS, "status", "missing"), (MESSAGE, "message", "")):
-        text = np.array([str(entry.get(key) or missing) for entry in found], dtype=object)
+        text = np.array([_text(entry.get(key) or missing) for entry in found], dtype=object)
         variables[name] = (tuple(dims), text.reshape(shape), {})
     seconds = [entry.get("seconds") for entry in found]
     variables[SECONDS] = (tuple(dims), _array(seconds, shape)[0], {"units": "s", "long_name": "time an item took"})
     about: dict[str, Any] = {
-        "study": study.name, "study_text": study.text, "seed": study.seed, "function": study.function,
+        "study": study.name, "study_text": _text(study.text), "seed": study.seed, "function": study.function,
         "run": json.dumps(dict(study.run)), "versions": json.dumps(dict(versions())),
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }  # fmt: skip
@@ -68,8 +72,8 @@ def write(table: xarray.Dataset, path: Path) -> Path:
     try:
         with whole_file(path) as passing:
             table.to_netcdf(passing, engine="h5netcdf")
-    except OSError as error:
-        raise FootfallError(f"cannot write the table {path}: {error.strerror or error}") from error
+    except (OSError, *SPOILED) as error:
+        raise FootfallError(f"cannot write the table {path}: {getattr(error, 'strerror', None) or error}") from error
     return path
 
 
@@ -79,6 +83,20 @@ def read(path: Path) -> xarray.Dataset:
     _netcdf()
     with xarray.open_dataset(path, engine="h5netcdf") as table:
         return table.load()
+
+
+def _label(name: str, taken: set[str]) -> str:
+    """The name of a column in the file, where ``/`` parts groups and a name is needed: ``speed m/s`` is one all the
+    same; its own name is kept in ``long_name``."""
+    label = re.sub(r"[/\x00-\x1f\x7f]", "_", _text(name)).strip(" .") or "column"
+    while label in taken:
+        label += "_result"
+    return label
+
+
+def _text(value: Any) -> str:
+    """A text that a NetCDF file can hold: no null characters, no halves of characters."""
+    return str(value).encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _coordinates(study: Study, items: list[Item]) -> dict[str, Any]:
@@ -105,6 +123,14 @@ def _described(parameter: str, unit: str) -> dict[str, str]:
     return {"parameter": parameter} | ({"units": unit} if unit else {})
 
 
+def _float(value: Any) -> float:
+    """A number as a float, one that is too large as infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def _array(values: list[Any], shape: tuple[int, ...]) -> tuple[ndarray, int]:
     """(a column as an array, the length of its further dimension or 0); what is missing is NaN or an empty text."""
     given = [value for value in values if value is not None]
@@ -112,12 +138,14 @@ def _array(values: list[Any], shape: tuple[int, ...]) -> tuple[ndarray, int]:
         return np.array(values, dtype=bool).reshape(shape), 0
     if all(isinstance(value, int | float) for value in given):
         whole = given and len(given) == len(values) and all(isinstance(v, int) for v in given)
-        numbers = [np.nan if value is None else value for value in values]
-        return np.array(numbers, dtype=np.int64 if whole else float).reshape(shape), 0
+        numbers = [np.nan if value is None else _float(value) for value in values]
+        if whole and all(-(2**63) <= v < 2**63 for v in given):
+            return np.array(values, dtype=np.int64).reshape(shape), 0
+        return np.array(numbers, dtype=float).reshape(shape), 0
     lengths = {len(value) for value in given if isinstance(value, list)}
     numeric = all(isinstance(v, list) and all(isinstance(x, int | float | None) for x in v) for v in given)
     if numeric and len(lengths) == 1 and (extra := lengths.pop()):
-        rows = [[np.nan if x is None else x for x in (value or [None] * extra)] for value in values]
+        rows = [[np.nan if x is None else _float(x) for x in (value or [None] * extra)] for value in values]
         return np.array(rows, dtype=float).reshape(*shape, extra), extra
-    texts = ["" if v is None else v if isinstance(v, str) else json.dumps(v) for v in values]
+    texts = ["" if v is None else _text(v) if isinstance(v, str) else json.dumps(v) for v in values]
     return np.array(texts, dtype=object).reshape(shape), 0

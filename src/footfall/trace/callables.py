@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,22 @@ from .program import Program
 from .signature import Signature
 
 
+class Halted(Exception):
+    """Steps were left out because another thread asked for it."""
+
+
+def heed(halt: threading.Event | None) -> None:
+    """Stop here if asked to."""
+    if halt is not None and halt.is_set():
+        raise Halted
+
+
 class Function:
     """What every target shares: the signature, and the folding of flat results into the function's own nest."""
 
     target = "interpret"
     lanes = 1
+    halt: threading.Event | None = None  # ends long loops of another thread
     _can_advance = True  # False where the first argument is shared by all robots
 
     def __init__(self, signature: Signature, dtype: np.dtype, program: Program | Callable[[], Program] | None) -> None:
@@ -45,6 +57,12 @@ class Function:
     def __repr__(self) -> str:
         arguments = ", ".join(self.signature.names)
         return f"<{self.signature.function}({arguments}) on {self.target}, {self.dtype.name} x {self.lanes}>"
+
+    def __reduce__(self) -> Any:
+        raise InputError(
+            f"the compiled function {self.__name__} cannot be copied or sent to another process: compile it there,"
+            " which is quick once it is in the cache"
+        )
 
     def _leaves(self, arguments: Sequence, keywords: dict) -> Sequence:
         if keywords or len(arguments) != self._count:
@@ -80,6 +98,7 @@ class Function:
         kept: list[list] = []
         rebuild: Callable[[list], Any] = self.signature.rebuild
         for k in range(steps):
+            heed(self.halt)
             result = self(state, *rest)
             state = result if self.signature.advances else result[0]
             if (k + 1) % every == 0:
@@ -144,6 +163,7 @@ class PlainPython(Function):
         steps = self._check_advance(steps)
         state, *rest = self.signature.bind(arguments, keywords)
         for _ in range(steps):
+            heed(self.halt)
             state = self(state, *rest)
         return state
 
@@ -191,6 +211,7 @@ class Interpreted(Function):
         columns = self._columns(arguments, keywords)
         size = self.signature.sizes[0]
         for _ in range(steps):
+            heed(self.halt)
             columns[:size] = interpret.evaluate(self.program, columns)
         return self._results(columns[:size])
 

@@ -69,7 +69,10 @@ class Graph:
         return found
 
     def const(self, value: Any) -> Node:
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            raise refusal("a whole number is too large for a float") from None
         if value != value:
             value = math.nan  # one NaN, so that two traces can be compared
         key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are two constants

@@ -93,12 +93,12 @@ class Native(Function):
         steps = self._check_advance(steps)
         blocks, _, _, state = self._fill(arguments, keywords)
         if steps:
-            blocks.advance(steps)
+            blocks.advance(steps, self.halt)
         return self._fold(state.copy())
 
     def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
         blocks, _, out, _ = self._fill(arguments, keywords)
-        record = blocks.roll(steps, every)[0, :, :, 0]
+        record = blocks.roll(steps, every, self.halt)[0, :, :, 0]
         parts, at = [], 0
         for shape in self.signature.output_shapes:
             size = tree.size(shape)
@@ -130,12 +130,12 @@ class Batch(Function):
         steps = self._check_advance(steps)
         blocks, robots = self.pack(*arguments, **keywords)
         if steps:
-            blocks.advance(steps)
+            blocks.advance(steps, self.halt)
         return self.unpack(blocks.areas["state"], robots)
 
     def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
         blocks, robots = self.pack(*arguments, **keywords)
-        record = blocks.roll(steps, every)  # (block, row, scalar, lane)
+        record = blocks.roll(steps, every, self.halt)  # (block, row, scalar, lane)
         parts, at = [], 0
         for shape in self.signature.output_shapes:
             size = tree.size(shape)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from footfall.errors import InputError
 
 from . import llvm, machine
+from .callables import heed
 from .emit import Layout
+
+_PIECE = 0.1  # [s]
+_FIRST = 1024  # blocks times steps of the first piece, whose pace nobody knows
 
 
 class Code:
@@ -49,17 +55,49 @@ class Blocks:
     def evaluate(self) -> None:
         self._evaluate()
 
-    def advance(self, steps: int) -> None:
-        self._advance(steps)
+    def advance(self, steps: int, halt: threading.Event | None = None) -> None:
+        for count, _ in pieces(steps, self.count, halt=halt):
+            self._advance(count)
 
-    def roll(self, steps: int, every: int) -> np.ndarray:
+    def roll(self, steps: int, every: int, halt: threading.Event | None = None) -> np.ndarray:
         """Outputs of every ``every``-th step, (block, row, scalar, lane); the last ones of all are in ``out``."""
         code = self.code
         record = aligned((self.count, steps // every, code.outputs, code.lanes), code.dtype)
         inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
-        pointers = [*inputs, self.out.ctypes.data, record.ctypes.data, self.work.ctypes.data]
-        (code.roll or _cannot)(*pointers, self.count, steps, every)
+        row = 0
+        for count, each in pieces(steps, self.count, every, halt):
+            rows = count // each
+            whole = self.count == 1 or rows == len(record[0])  # the rows of a piece follow each other in the record
+            part = record[:, row : row + rows] if whole else aligned((self.count, rows, *record.shape[2:]), code.dtype)
+            pointers = [*inputs, self.out.ctypes.data, part.ctypes.data, self.work.ctypes.data]
+            (code.roll or _cannot)(*pointers, self.count, count, each)
+            if not whole:
+                record[:, row : row + rows] = part
+            row += rows
         return record
+
+
+def pieces(
+    steps: int, blocks: int, every: int = 1, halt: threading.Event | None = None
+) -> Iterator[tuple[int, int]]:  # fmt: skip
+    """Steps in pieces of about a tenth of a second: Ctrl-C is heard between two calls of machine code, not within.
+
+    Gives (steps of a piece, which of them to keep: every ...), so that every ``every``-th of all is kept. Another
+    thread ends them by ``halt``.
+    """
+    wanted, done = max(1, _FIRST // blocks), 0
+    while done < steps:
+        heed(halt)
+        to_row, left = every - done % every, steps - done
+        if to_row == every <= min(wanted, left):
+            count, each = (left, every) if left <= wanted else (wanted // every * every, every)
+        else:
+            count = min(wanted, to_row, left)
+            each = count if count == to_row else count + 1  # the one that ends a row, or none
+        began = time.monotonic()
+        yield count, each
+        done += count
+        wanted *= 2 if time.monotonic() - began < _PIECE / 2 else 1
 
 
 def _cannot(*_: int) -> None:
