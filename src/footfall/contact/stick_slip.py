@@ -121,10 +121,10 @@ class StickSlip(ForceLaw):
         after = {
             "holds": np.where(pulls, 0.0, sphere.modes["holds"]),
             "slides": np.where(back, np.where(turn < LATE, 0.0, 0.5 * slides), np.where(leaves, 1.0, slides)),
-            "slip": np.where(leaves & ~back, u, sphere.modes["slip"]),
+            "slip": np.where(leaves, u, sphere.modes["slip"]),
         }
         force = f_n * n - self._to_base(point, k * (u - along * t) + (mu * f_n) * t)
-        return force, after, np.where(pulls, 1.0, 0.0) + np.sum(np.where(leaves | back, 1.0, 0.0))
+        return force, after, np.sum(np.where(pulls | leaves | back, 1.0, 0.0))
 
     # -- slip as a vector in base axes where friction is round, as its two components in contact axes where it is not --
     @property

@@ -78,20 +78,20 @@ def solve_factored(
 def factor_unsymmetric(
     robot: Robot, below: Float[ndarray, "nv nv"], above: Float[ndarray, "nv nv"]
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-    """(U, L, d) with A = U diag(d) L for an A with the sparsity of M but not its symmetry: that of sliding friction.
+    """(U, L, d) with A = U diag(1 / d) L for an A with the sparsity of M but not its symmetry: that of sliding friction.
 
-    U is unit upper and L unit lower triangular. A is read from ``below`` on and below its diagonal, and
-    from ``above`` elsewhere.
+    L is unit lower triangular, U upper triangular with d on its diagonal, which is left out. A is read from ``below`` on
+    and below its diagonal, and from ``above`` elsewhere.
     """
     parent, n = next_above(robot), robot.nv
     chains = [tuple(ancestors(parent, k)) for k in range(n)]
     A = {(k, i): below[k, i] for k in range(n) for i in (k, *chains[k])}
     A |= {(i, k): above[i, k] for k in range(n) for i in chains[k]}
-    U, L = np.eye(n), np.eye(n)
+    U, L = np.zeros((n, n)), np.eye(n)
     for k in reversed(range(n)):
         reciprocal = 1.0 / A[k, k]
         for i in chains[k]:
-            L[k, i], U[i, k] = A[k, i] * reciprocal, A[i, k] * reciprocal
+            L[k, i], U[i, k] = A[k, i] * reciprocal, A[i, k]
             for j in chains[k]:
                 A[j, i] = A[j, i] - A[j, k] * L[k, i]
     return U, L, np.stack([A[k, k] for k in range(n)])
@@ -104,13 +104,13 @@ def solve_unsymmetric(
     d: Float[ndarray, "nv"],
     b: Float[ndarray, "nv"],
 ) -> Float[ndarray, "nv"]:
-    """x with U diag(d) L x = b."""
+    """x with A x = b for the factors of ``factor_unsymmetric``."""
     parent, x = next_above(robot), [b[k] for k in range(robot.nv)]
     for k in reversed(range(robot.nv)):
+        x[k] = x[k] * (1.0 / d[k])
         for i in ancestors(parent, k):
             x[i] = x[i] - U[i, k] * x[k]
     for k in range(robot.nv):
-        x[k] = x[k] * (1.0 / d[k])
         for i in ancestors(parent, k):
             x[k] = x[k] - L[k, i] * x[i]
     return np.stack(x)
