@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.contact import ForceLaw, Plane
+from footfall.contact import ForceLaw, Plane, StickSlip
 
 ROBOT, CHANCE = ff.load("mini_cheetah"), np.random.default_rng(0)
 
@@ -30,6 +30,21 @@ def with_law(law):
 def test_a_law_that_returns_something_else_is_one_sentence(law, words):
     with pytest.raises(ff.InputError, match=words):
         with_law(law)
+
+
+@pytest.mark.parametrize(
+    ("normal", "words"),
+    [
+        (None, "Mine must define normal"),
+        (lambda self, depth, dt: 1e4 * depth, "must return .*, two numbers"),
+        (lambda self, depth, dt: (1e4 * depth, np.zeros(3)), "must return .*, two numbers"),
+        (lambda self, depth, dt: (1e4 * depth, 50.0), r"must be zero at a depth of zero, got \(0\.0, 50\.0\)"),
+    ],
+)
+def test_a_normal_force_that_is_something_else_is_one_sentence(normal, words):
+    law = type("Mine", (StickSlip,), {"normal": normal} if normal else {})
+    with pytest.raises(ff.InputError, match=words):
+        ff.Simulation(ROBOT, contact=law())
 
 
 def test_a_law_that_branches_on_depth_is_not_blamed_on_the_controller():

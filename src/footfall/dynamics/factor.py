@@ -78,9 +78,9 @@ def solve_factored(
 def factor_unsymmetric(
     robot: Robot, below: Float[ndarray, "nv nv"], above: Float[ndarray, "nv nv"]
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-    """(U, L, d) with A = U diag(1 / d) L for an A with the sparsity of M but not its symmetry: that of sliding friction.
+    """(U, L, d) with A = U diag(1 / d) L for an A with the sparsity of M but not its symmetry, as friction makes it.
 
-    L is unit lower triangular, U upper triangular with d on its diagonal, which is left out. A is read from ``below`` on
+    L is unit lower triangular, U upper triangular with d on its diagonal (left out). A is read from ``below`` on
     and below its diagonal, and from ``above`` elsewhere.
     """
     parent, n = next_above(robot), robot.nv

@@ -9,6 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.contact.force_law import ForceLaw
+from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import check_rate
 from footfall.errors import InputError
 from footfall.kinematics.forward import body_poses
@@ -44,6 +45,8 @@ def check_law(contact: Any, dt: float) -> None:
     if not isinstance(contact, ForceLaw) or type(contact).__module__.startswith("footfall."):
         return
     owner = f"law of {type(contact).__name__}"
+    if isinstance(contact, StickSlip):
+        _check_normal(contact, dt)
     if type(contact).law is ForceLaw.law:
         raise InputError(f"{type(contact).__name__} must define law(self, depth, v_C, friction, dt)")
     answer, again = (contact.law(1e-4, np.array([0.01, 0.0, -0.01]), 0.8, dt) for _ in range(2))
@@ -54,6 +57,19 @@ def check_law(contact: Any, dt: float) -> None:
         raise InputError(f"{owner} must return arrays: np.array([...]) rather than [...]")
     if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(answer, again)):
         raise InputError(f"{owner} answers the same question in two ways: chance and clocks are frozen in machine code")
+
+
+def _check_normal(contact: StickSlip, dt: float) -> None:
+    """Two numbers are wanted of a normal force of one's own, and none where nothing touches."""
+    owner = f"normal of {type(contact).__name__}"
+    if type(contact).normal is StickSlip.normal:
+        raise InputError(f"{type(contact).__name__} must define normal(self, depth, dt)")
+    for depth in (1e-4, 0.0):
+        answer = contact.normal(depth, dt)
+        if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(), ()]:
+            raise InputError(f"{owner} must return (force, slope), two numbers, got {answer!r}")
+    if any(float(part) for part in answer):
+        raise InputError(f"{owner} must be zero at a depth of zero, got {answer!r}")
 
 
 def check_ground(ground: Any) -> None:
