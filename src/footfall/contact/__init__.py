@@ -13,5 +13,6 @@ from footfall.contact.terrain import Heightfield, Patches, Steps
 
 __all__ = [
     "Complementarity", "Compliant", "ContactModel", "ContactPoint", "ForceLaw", "Ground", "Heightfield", "Patches",
-    "Plane", "Sphere", "Stance", "Steps", "StickSlip", "contact_points", "knees", "named", "spheres_of", "terrain", "trunk_corners",
+    "Plane", "Sphere", "Stance", "Steps", "StickSlip", "contact_points", "knees", "named", "spheres_of", "terrain",
+    "trunk_corners",
 ]  # fmt: skip
