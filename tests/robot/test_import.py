@@ -258,11 +258,13 @@ def test_a_mesh_foot_that_cannot_be_read_gets_two_centimetres(model_file, conten
 
 
 def test_a_sphere_fits_its_own_points_and_a_box_gets_one_inside():
-    centre, radius = fit_sphere(icosphere(0.3, np.array([1.0, 2.0, 3.0])))
+    centre, radius, off = fit_sphere(icosphere(0.3, np.array([1.0, 2.0, 3.0])))
+    assert off == pytest.approx(0.0, abs=1e-12)
     assert radius == pytest.approx(0.3)
     assert centre == pytest.approx([1, 2, 3])
     rod = np.array([[x, y, z] for x in (0, 1) for y in (0, 4) for z in range(10)], dtype=float)
-    centre, radius = fit_sphere(rod)
+    centre, radius, off = fit_sphere(rod)
+    assert off is None
     assert radius == 0.5
     assert centre == pytest.approx([0.5, 2, 4.5])
 

@@ -171,17 +171,22 @@ class _Reader:
             visual = m.geom_contype[g] == 0 and m.geom_conaffinity[g] == 0
             X_LS = Transform(to_rotation(m.geom_quat[g]), m.geom_pos[g].copy())
             said = "" if name in self.cleaned.invented else name
+            called = self.cleaned.called.get(name, ())
             if link not in known or not (np.isfinite(X_LS.p).all() and np.isfinite(X_LS.R).all()):
                 continue
             if name in self.cleaned.meshes:
                 mesh: Mesh = self.cleaned.meshes[name]
-                shape = Shape("mesh", X_LS, mesh.scale, said, mesh.file, visual)
+                shape = Shape("mesh", X_LS, mesh.scale, said, mesh.file, visual, called=called)
             elif int(m.geom_type[g]) in _SHAPES:
                 kind, sizes = _SHAPES[int(m.geom_type[g])]
-                shape = Shape(kind, X_LS, m.geom_size[g][:sizes].copy(), said, None, visual)
+                shape = Shape(kind, X_LS, m.geom_size[g][:sizes].copy(), said, None, visual, called=called)
             else:
                 continue
             draft.shapes.setdefault(link, []).append(shape)
+        for k in range(m.nsite):
+            link = self.bodies[m.site_bodyid[k]]
+            if link in known and m.site(k).name and np.isfinite(m.site_pos[k]).all():
+                draft.sites.setdefault(link, []).append((m.site(k).name, m.site_pos[k].copy()))
 
     def _add_actuators(self, draft: Draft) -> None:
         """Torque limits: a motor's control range, an actuator's force range, both through the gear, the joint's."""

@@ -34,7 +34,15 @@ from footfall.robot.guard import (
 _MOST_INCLUDES = 50
 _GRAVITY = (0.0, 0.0, -9.81)  # [m/s²] that runs have unless they say otherwise
 # MuJoCo's time grows with the squares of these
-_MOST = {"body": MOST_LINKS, "geom": 5000, "default": 500, "key": 200, "joint": 6 * MOST_LINKS, "motor": MOST_LINKS}
+_MOST = {
+    "body": MOST_LINKS,
+    "geom": 5000,
+    "site": 5000,
+    "default": 500,
+    "key": 200,
+    "joint": 6 * MOST_LINKS,
+    "motor": MOST_LINKS,
+}
 _WORD = None  # an attribute that is no number
 _Counts = dict[str, "tuple[int, int] | None"]
 _TURN: _Counts = {"quat": (4, 4), "axisangle": (4, 4), "xyaxes": (6, 6), "zaxis": (3, 3), "euler": (3, 3)}
@@ -63,6 +71,7 @@ _PASSED: dict[str, _Counts] = {
         "name": _WORD, "class": _WORD, "type": _WORD, "size": (1, 3), "pos": (3, 3), "fromto": (6, 6), "mass": (1, 1),
         "density": (1, 1), "shellinertia": _WORD, "contype": (1, 1), "conaffinity": (1, 1), "group": (1, 1), **_TURN,
     },
+    "site": {"name": _WORD, "class": _WORD, "pos": (3, 3), "fromto": (6, 6), **_TURN},
     "actuator": {},
     **dict.fromkeys(_ACTUATORS, _ACTUATOR),
     "keyframe": {},
@@ -70,10 +79,10 @@ _PASSED: dict[str, _Counts] = {
 }  # fmt: skip
 _INSIDE = {
     "mujoco": ("compiler", "default", "worldbody", "actuator", "keyframe"),
-    "default": ("default", "joint", "geom", *_ACTUATORS),
+    "default": ("default", "joint", "geom", "site", *_ACTUATORS),
     "worldbody": ("body", "frame", "geom"),
-    "body": ("body", "frame", "geom", "joint", "freejoint", "inertial"),
-    "frame": ("body", "frame", "geom", "joint", "freejoint"),
+    "body": ("body", "frame", "geom", "site", "joint", "freejoint", "inertial"),
+    "frame": ("body", "frame", "geom", "site", "joint", "freejoint"),
     "actuator": _ACTUATORS,
     "keyframe": ("key",),
 }
@@ -103,6 +112,7 @@ class CleanMjcf:
     meshes: dict[str, Mesh] = field(default_factory=dict)  # name of a geom -> its mesh
     weighed: set[str] = field(default_factory=set)  # bodies whose mass would come from a mesh
     invented: set[str] = field(default_factory=set)  # names that the file does not give
+    called: dict[str, tuple[str, ...]] = field(default_factory=dict)  # name of a geom -> its mesh and its class
     remarks: list[str] = field(default_factory=list)
 
 
@@ -132,8 +142,10 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     for section in root:
         if section.tag in _INSIDE["mujoco"]:
             result.root.append(_passed(section))
-    _Geoms(root, result, assets).replace()
+    geoms = _Geoms(root, result, assets)
+    geoms.replace()
     _name_all(result)
+    result.called = {geom.attrib["name"]: words for geom, words in geoms.words}
     return result
 
 
@@ -301,6 +313,7 @@ class _Geoms:
             self._collect(default, "main", {})
         self.from_geoms = any(c.get("inertiafromgeom") == "true" for c in root.findall("compiler"))
         self.number = 0
+        self.words: list[tuple[ET.Element, tuple[str, ...]]] = []
 
     def _collect(self, default: ET.Element, name: str, above: dict[str, str]) -> None:
         own = dict(above)
@@ -315,6 +328,8 @@ class _Geoms:
         copies = (geom for world in self.result.root.findall("worldbody") for geom in _geoms(world, None, None))
         for (geom, _, childclass), (placed, body, _) in zip(list(originals), list(copies), strict=True):
             said = {**self.defaults.get(geom.get("class") or childclass or "main", {}), **geom.attrib}
+            words = (said.get("mesh", ""), geom.get("class", ""))
+            self.words.append((placed, tuple(word for word in words if word)))
             if "mesh" in said or said.get("type") in _MESHLIKE:
                 self._replace(placed, body, said)
 

@@ -209,7 +209,10 @@ def _shape(solid: ET.Element, X_LS: Transform, name: str, owner: str, package: P
     if solid.tag == "mesh":
         file = package.find(_needed(solid, "filename", owner))
         scale = numbers(solid.get("scale", "1 1 1"), f"mesh scale in {owner}", (1, 3))
-        return Shape("mesh", X_LS, scale * np.ones(3), name, file, visual) if len(scale) != 2 else None
+        if len(scale) == 2:
+            return None
+        called = (file.stem,) if file is not None else ()
+        return Shape("mesh", X_LS, scale * np.ones(3), name, file, visual, called=called)
     if solid.tag == "box":
         size = numbers(_needed(solid, "size", owner), f"box size in {owner}", 3) / 2
     elif solid.tag in _SIZES:
