@@ -1,4 +1,7 @@
-"""``ff.load``: a robot of the library by name, or one from a URDF or MJCF file."""
+"""A robot of the library by name, of another maker by name where its files are installed, or from a file.
+
+``footfall.loading`` is the front door, which also makes it stand.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from footfall.errors import InputError, unknown
-from footfall.robot import library
+from footfall.robot import installed, library
 from footfall.robot.description import Robot
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
-    """``load("mini_cheetah", rotors="exact")``, ``load("go2.urdf", feet=[...])``.
+    """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
 
     Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``.
     """
@@ -19,8 +22,12 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     if text in library.names():
         return library.load(text, **options)
     path = Path(text)
+    if text in installed.names() and not path.is_file():
+        path = installed.file_of(text)
+        options.setdefault("name", text)
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not path.exists():
-        raise unknown("robot", text, library.names(), "give a URDF or MJCF file, or one of the library:")
+        known = (*library.names(), *installed.names())
+        raise unknown("robot", text, known, "give a URDF or MJCF file, or one of")
     if path.is_dir():
         raise InputError(f"{text} is a folder: give the URDF or MJCF file in it")
     from footfall.robot.urdf_mjcf import load_model
