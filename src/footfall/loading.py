@@ -29,7 +29,8 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     ``stand`` wherever its legs tell how to stand.
     """
     robot = with_stand(loading.load(source, **options))
-    if robot.model_file is None or "stand" not in robot.poses:
+    file = robot.model_file
+    if file is None or "stand" not in robot.poses:
         return robot
     remarks = []
     given = stand_of({name: pose for name, pose in robot.poses.items() if name != "stand"})
@@ -38,7 +39,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     robot, weak = _strong_enough(robot)
     remarks += weak
     if remarks:
-        warnings.warn(f"{robot.model_file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
+        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
     return robot
 
 

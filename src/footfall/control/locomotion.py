@@ -26,7 +26,7 @@ from footfall.control.reflexes import Reflexes
 from footfall.control.reflexes.log import begun
 from footfall.control.reflexes.responses import GEARS
 from footfall.control.reflexes.safe_stop import crouch, fold
-from footfall.control.single_body import ConvexMpc
+from footfall.control.single_body import ConvexMpc, SingleBody
 from footfall.control.whole_body import Gains, torque_bounds
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
@@ -95,6 +95,8 @@ class Locomotion:
         self._robot = robot
         self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
         self.body = self.walker.body
+        if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
+            self.body = SingleBody.on_its_feet(robot, self.walker.stand)
         self.limits = torque_bounds(robot)
         self.legs = [own_joints(robot, k) for k in range(4)]
         self.crouch = crouch(robot, self.hip_height)

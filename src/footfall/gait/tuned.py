@@ -4,8 +4,8 @@ The Mini Cheetah's walk was tuned and measured in footfall itself (0.10 to 0.18 
 Mini Cheetah's set A was fixed beforehand, B to E were picked among 200 random sets. The other robots' numbers are for
 a friction of 0.8. All are chosen, none published.
 
-Measured in leg lengths, robot weights and sqrt(H / g) these sets of numbers nearly agree (dynamic similarity), and so any
-other robot gets its own from them: ``scaled``.
+Measured in hip heights, robot weights and sqrt(H / g) these numbers nearly agree (dynamic similarity), and so any other
+robot gets its own from them: ``scaled``.
 """
 
 from __future__ import annotations
@@ -96,11 +96,7 @@ _SIMILAR = {
 def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
     """A gait and gains that scale with a robot: lengths with its hips' height, times with sqrt(H / g), gains with its
     weight. It needs a pose ``stand`` and the four feet."""
-    stand = robot.poses.get("stand")
-    if stand is None or not set(LEGS) <= set(robot.foot_names):
-        raise InputError(f"a gait of robot '{robot.name}' needs a pose 'stand' and the feet {', '.join(LEGS)}")
-    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
-    H = sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
+    H = hip_height_of(robot)
     unit, weight = math.sqrt(H / 9.81), 9.81 * robot.mass
     like = _SIMILAR.get(gait, _SIMILAR[None])
     beat = {"duty": like.duty, "period": like.period * unit} if gait in ("walk", "trot") else {}
@@ -111,6 +107,15 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
     own = [joint.damping for joint in robot.joints if joint.kind != "fixed"]
     damping = sum(own) / len(own)  # is there already: the gain makes up the rest, or the spring grows with it
     return Tuned(made.replace(**changes), kp * max(1.0, damping / kd), max(kd - damping, 0.1 * kd), None)
+
+
+def hip_height_of(robot: Robot) -> float:
+    """Mean height of the hips over the ground in the robot's stand [m]."""
+    stand = robot.poses.get("stand")
+    if stand is None or not set(LEGS) <= set(robot.foot_names):
+        raise InputError(f"a gait of robot '{robot.name}' needs a pose 'stand' and the feet {', '.join(LEGS)}")
+    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
+    return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 
 
 def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **changes: Any) -> Tuned:

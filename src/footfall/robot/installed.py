@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -46,10 +47,8 @@ def file_of(name: str) -> Path:
     packaged, cached = _FILES[name]
     places = [_cache() / file for file in cached]
     if packaged is not None:
-        try:
+        with contextlib.suppress(PackageNotFoundError):
             places.insert(0, Path(str(distribution("example-robot-data").locate_file(f"{_DATA}/{packaged}"))))
-        except PackageNotFoundError:
-            pass
     found = next((place for place in places if place.is_file()), None)
     if found is None:
         package = "pip install --no-deps example-robot-data, or " if packaged is not None else ""
