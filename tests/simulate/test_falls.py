@@ -16,7 +16,7 @@ def cheetah():
 def folded(robot):
     """Legs folded under the trunk: the base is 5 cm over the ground, and stands at 27."""
     joints = robot.poses["stand"].joints.copy()
-    joints[1::3], joints[2::3] = -1.5, 2.95
+    joints[1::3], joints[2::3] = -2.3, 2.6
     lowest = min(
         p[2] - f.radius for p, f in zip(ff.kinematics.foot_positions(robot, robot.state(joints)[0]), robot.feet)
     )
@@ -26,7 +26,7 @@ def folded(robot):
 def test_a_robot_put_down_on_its_belly_is_not_said_to_stand(cheetah):
     q, v = folded(cheetah)
     assert q[2] < 0.3 * cheetah.poses["stand"].height
-    limp = ff.Simulation(cheetah, ff.control.joint_pd.Hold(q[7:], kp=3, kd=0.5), start=(q, v))
+    limp = ff.Simulation(cheetah, ff.control.joint_pd.Hold(q[7:], kp=60, kd=2), start=(q, v))
     rec = limp.run(0.3)
     assert rec.meta["fell"]
     assert any("lies on the ground" in event.message for event in rec.events)
