@@ -30,6 +30,7 @@ THIRD_PARTY = {
     "quadruped": (2.772, 14, 0.025),
 }
 MESH_FEET = ("go2", "solo", "solo12")
+STATED_FRICTION = ("hyq",)  # by a <gazebo> element, other than 0.8
 
 
 def quietly(path, **options):
@@ -103,12 +104,14 @@ def test_mass_matrix_is_that_of_pinocchio(third_party, name):
 
 
 @pytest.mark.parametrize("name", THIRD_PARTY)
-def test_only_mesh_feet_are_warned_about(third_party, name):
+def test_only_mesh_feet_and_frictions_of_feet_are_warned_about(third_party, name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         robot = load_model(third_party(name))
-    assert len(caught) == (name in MESH_FEET)
-    if caught:
+    expected = ["friction"] * (name in STATED_FRICTION) + ["foot"] * (name in MESH_FEET)
+    parts = str(caught[0].message).partition(": ")[2].split("; ") if caught else []
+    assert [part.split(" ")[0] for part in parts] == expected
+    if name in MESH_FEET:
         assert "a mesh, taken as a sphere of radius 0.0" in str(caught[0].message)
         assert robot.provenance_of("LF.radius").status == "chosen"
     assert robot.provenance_of("RH.position").status == ("chosen" if name in MESH_FEET else "imported")

@@ -50,6 +50,7 @@ class Draft:
     actuators: list[Actuator] = field(default_factory=list)
     poses: dict[str, tuple[dict[str, float], float]] = field(default_factory=dict)  # joint -> position; height
     floating: bool = True
+    frictions: dict[str, list[float]] = field(default_factory=dict)  # link -> coefficients of shapes that collide
     remarks: list[str] = field(default_factory=list)  # for a warning
 
     def check(self, where: str) -> None:

@@ -69,7 +69,8 @@ _PASSED: dict[str, _Counts] = {
     },
     "geom": {
         "name": _WORD, "class": _WORD, "type": _WORD, "size": (1, 3), "pos": (3, 3), "fromto": (6, 6), "mass": (1, 1),
-        "density": (1, 1), "shellinertia": _WORD, "contype": (1, 1), "conaffinity": (1, 1), "group": (1, 1), **_TURN,
+        "density": (1, 1), "shellinertia": _WORD, "contype": (1, 1), "conaffinity": (1, 1), "group": (1, 1),
+        "friction": (1, 3), **_TURN,
     },
     "site": {"name": _WORD, "class": _WORD, "pos": (3, 3), "fromto": (6, 6), **_TURN},
     "actuator": {},
@@ -92,6 +93,16 @@ _REFUSED = {
 }  # fmt: skip
 _REMARKED = {"tendon": "tendons", "deformable": "deformable bodies", "extension": "plugins"}
 _WHOLE = ("contype", "conaffinity", "group")  # MuJoCo reads these as 32-bit integers
+_CONTACT = (
+    "condim",
+    "gap",
+    "margin",
+    "priority",
+    "solimp",
+    "solmix",
+    "solref",
+)  # of geoms: footfall's contact laws differ
+_SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # of actuators: controllers bring their own gains
 _MESHLIKE = ("mesh", "hfield", "sdf")
 _PLACEHOLDER = {"type": "sphere", "size": "0.001", "mass": "0"}
 
@@ -113,6 +124,7 @@ class CleanMjcf:
     weighed: set[str] = field(default_factory=set)  # bodies whose mass would come from a mesh
     invented: set[str] = field(default_factory=set)  # names that the file does not give
     called: dict[str, tuple[str, ...]] = field(default_factory=dict)  # name of a geom -> its mesh and its class
+    frictions: set[str] = field(default_factory=set)  # geoms whose friction the file states
     remarks: list[str] = field(default_factory=list)
 
 
@@ -130,6 +142,7 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     left = [words for tag, words in _REMARKED.items() if any(len(s) for s in root.findall(tag))]
     if any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body")):
         left.append("gravity compensation")
+    left += _parameters_left(root)
     if left:
         verb = "is" if left == ["gravity compensation"] else "are"
         result.remarks.append(f"{', '.join(left)} {verb} left out")
@@ -145,8 +158,17 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     geoms = _Geoms(root, result, assets)
     geoms.replace()
     _name_all(result)
-    result.called = {geom.attrib["name"]: words for geom, words in geoms.words}
+    result.called = {geom.attrib["name"]: words for geom, words, _ in geoms.words}
+    result.frictions = {geom.attrib["name"] for geom, _, stated in geoms.words if stated}
     return result
+
+
+def _parameters_left(root: ET.Element) -> list[str]:
+    """What a file says of contacts and servos that is not taken over, in words."""
+    contact = sorted({key for geom in root.iter("geom") for key in geom.attrib if key in _CONTACT})
+    servo = sorted({key for tag in _ACTUATORS for motor in root.iter(tag) for key in motor.attrib if key in _SERVO})
+    left = [f"contact parameters ({', '.join(contact)})"] if contact else []
+    return left + ([f"servo gains ({', '.join(servo)})"] if servo else [])
 
 
 # -- includes and sizes ----------------------------------------------------------------------------------------------
@@ -313,7 +335,7 @@ class _Geoms:
             self._collect(default, "main", {})
         self.from_geoms = any(c.get("inertiafromgeom") == "true" for c in root.findall("compiler"))
         self.number = 0
-        self.words: list[tuple[ET.Element, tuple[str, ...]]] = []
+        self.words: list[tuple[ET.Element, tuple[str, ...], bool]] = []
 
     def _collect(self, default: ET.Element, name: str, above: dict[str, str]) -> None:
         own = dict(above)
@@ -329,7 +351,7 @@ class _Geoms:
         for (geom, _, childclass), (placed, body, _) in zip(list(originals), list(copies), strict=True):
             said = {**self.defaults.get(geom.get("class") or childclass or "main", {}), **geom.attrib}
             words = (said.get("mesh", ""), geom.get("class", ""))
-            self.words.append((placed, tuple(word for word in words if word)))
+            self.words.append((placed, tuple(word for word in words if word), "friction" in said))
             if "mesh" in said or said.get("type") in _MESHLIKE:
                 self._replace(placed, body, said)
 

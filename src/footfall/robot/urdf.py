@@ -7,6 +7,7 @@ independently, and a URDF needs no optional package.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -52,9 +53,20 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     colors = {m.get("name", ""): _color(m) for m in root.findall("material")}
     for element in links:
         draft.shapes[element.attrib["name"]] = _shapes(element, package, colors)
+    for extra in root.findall("gazebo"):
+        if extra.get("reference") in known:
+            _add_friction(draft, extra)
     for texture in root.iter("texture"):
         package.find(texture.get("filename", ""), what="texture")
     return draft
+
+
+def _add_friction(draft: Draft, extra: ET.Element) -> None:
+    """The friction that a <gazebo> element states of a link; what cannot be understood is none."""
+    for said in extra.iter("mu1"):
+        with contextlib.suppress(ModelError):
+            value = number(said.text or said.get("value") or "", "<mu1>")
+            draft.frictions.setdefault(extra.attrib["reference"], []).append(value)
 
 
 def _without_world(links: list[ET.Element], joints: list[ET.Element]) -> tuple[list[ET.Element], list[ET.Element]]:

@@ -23,6 +23,7 @@ from footfall.robot.parts import Foot, Joint
 from footfall.robot.urdf import POINT_SIZE, read_urdf
 
 _TRIANGLE_SLACK = 1e-6
+GROUND_FRICTION = 0.8  # of ``contact.ground.Plane`` and of the command line
 _LARGE = 20.0  # [m] no robot is longer, but one in millimetres is
 
 __all__ = ["ModelWarning", "load_model", "read_draft", "to_mjcf", "to_urdf", "write"]
@@ -104,7 +105,16 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
     assumed = [f"foot {', '.join(names)}: {assumption}" for assumption, names in feet_of.items()]
     size = float(np.ptp([X_RL.p for X_RL in finder.X_RL.values()], axis=0).max())
     large = [f"it is {size:.0f} m long: lengths in a model file are metres"] if size > _LARGE else []
-    return robot, [*draft.remarks, *large, *finder.remarks, *assumed]
+    return robot, [*draft.remarks, *_frictions(draft, feet), *large, *finder.remarks, *assumed]
+
+
+def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
+    """What the file says of its feet's friction, unless that is what grounds have anyway."""
+    said = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
+    if not said:
+        return []
+    values = ", ".join(f"{value:g}" for value in said)
+    return [f"friction {values} of its feet is left out: grounds have it, {GROUND_FRICTION} unless told otherwise"]
 
 
 def _lock(draft: Draft, names: list[str]) -> None:
