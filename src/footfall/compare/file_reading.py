@@ -91,7 +91,8 @@ def urdf(path: Path, request: dict[str, Any]) -> dict[str, Any]:
 
     model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     extra = [i for i in range(2, model.njoints) if model.names[i] not in request["joints"]]
-    model = pin.buildReducedModel(model, extra, pin.neutral(model))
+    if extra:  # else Pinocchio may take offence at a link that is called as a joint is
+        model = pin.buildReducedModel(model, extra, pin.neutral(model))
     data, q = model.createData(), pin.neutral(model)
     pin.framesForwardKinematics(model, data, q)
     found: dict[str, Any] = {"bodies": {}, "joints": {}, "soles": {}}
