@@ -90,7 +90,8 @@ class Locomotion:
         return Memory.at_start(self.walker, self.reflexes)
 
     def _set_up(self, robot: Robot) -> None:
-        if self._robot is not None and self._robot.digest == robot.digest:
+        before = self._robot
+        if before is not None and before.digest == robot.digest and _same_stand(before, robot):
             return
         self._robot = robot
         self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
@@ -243,6 +244,12 @@ class Locomotion:
             bend = np.linalg.lstsq(J[:, leg], found.swing[k], rcond=1e-3)[0]
             torque[leg] += M[6:, 6:][np.ix_(leg, leg)] @ bend
         return np.clip(torque, -self.limits, self.limits)
+
+
+def _same_stand(one: Robot, other: Robot) -> bool:
+    """Poses are no part of a robot's digest."""
+    a, b = (robot.poses["stand"].joints if "stand" in robot.poses else None for robot in (one, other))
+    return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
 
 
 __all__ = ["LIMITS", "STAGES", "Locomotion"]
