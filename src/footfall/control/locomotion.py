@@ -26,7 +26,7 @@ from footfall.control.reflexes import Reflexes
 from footfall.control.reflexes.log import begun
 from footfall.control.reflexes.responses import GEARS
 from footfall.control.reflexes.safe_stop import crouch, fold
-from footfall.control.single_body import ConvexMpc
+from footfall.control.single_body import ConvexMpc, SingleBody
 from footfall.control.whole_body import Gains, torque_bounds
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
@@ -90,11 +90,14 @@ class Locomotion:
         return Memory.at_start(self.walker, self.reflexes)
 
     def _set_up(self, robot: Robot) -> None:
-        if self._robot is not None and self._robot.digest == robot.digest:
+        before = self._robot
+        if before is not None and before.digest == robot.digest and _same_stand(before, robot):
             return
         self._robot = robot
         self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
         self.body = self.walker.body
+        if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
+            self.body = SingleBody.on_its_feet(robot, self.walker.stand)
         self.limits = torque_bounds(robot)
         self.legs = [own_joints(robot, k) for k in range(4)]
         self.crouch = crouch(robot, self.hip_height)
@@ -241,6 +244,12 @@ class Locomotion:
             bend = np.linalg.lstsq(J[:, leg], found.swing[k], rcond=1e-3)[0]
             torque[leg] += M[6:, 6:][np.ix_(leg, leg)] @ bend
         return np.clip(torque, -self.limits, self.limits)
+
+
+def _same_stand(one: Robot, other: Robot) -> bool:
+    """Poses are no part of a robot's digest."""
+    a, b = (robot.poses["stand"].joints if "stand" in robot.poses else None for robot in (one, other))
+    return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
 
 
 __all__ = ["LIMITS", "STAGES", "Locomotion"]

@@ -107,12 +107,11 @@ class WalkTask:
 
     @staticmethod
     def of(robot: Robot, **options: Any) -> WalkTask:
-        """The task with gains that are known to carry the robot, or in proportion to its weight."""
-        known = tuned.choices(robot.name, "trot")
-        gains = tuned.for_robot(robot, "trot", known[0]) if known else None
-        weight = 9.81 * robot.mass
-        kp, kd = (gains.kp, gains.kd) if gains else (0.5 * weight, 0.012 * weight)
-        return WalkTask(robot, Drive(trot(period=0.4, duty=0.55), kp, kd), **options)
+        """The task with gains that are known to carry the robot, or that scale with it."""
+        if "stand" not in robot.poses or len(robot.feet) != 4:
+            raise InputError(f"walking needs four feet and a pose 'stand', which robot '{robot.name}' has not")
+        gains = tuned.for_robot(robot, "trot")
+        return WalkTask(robot, Drive(trot(period=0.4, duty=0.55), gains.kp, gains.kd), **options)
 
     @cached_property
     def digest(self) -> str | None:

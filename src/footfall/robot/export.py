@@ -20,7 +20,7 @@ from numpy import ndarray
 from footfall.errors import InputError, unknown
 from footfall.robot.description import Robot
 from footfall.robot.draft import tensor_about_com
-from footfall.robot.feet import POINT
+from footfall.robot.foot_shapes import POINT
 from footfall.robot.parts import Foot, Joint, Link
 from footfall.robot.tree import Body
 from footfall.robot.urdf import UNLIMITED
