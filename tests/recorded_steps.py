@@ -1,4 +1,4 @@
-"""Compiled steps of which every one is kept: states, forces on the spheres, torques; friction, dt and gravity are inputs."""
+"""Compiled steps, every one kept: states, forces on the spheres, torques; friction, dt and gravity are inputs."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def factor_unsymmetric(
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
     """(U, L, d) with A = U diag(d) L for an A with the sparsity of M but not its symmetry: that of sliding friction.
 
-    U is unit upper and L unit lower triangular. A is read from ``below`` on and below its diagonal, else from ``above``.
+    U is unit upper and L unit lower triangular. A is read from ``below`` on and below its diagonal, else ``above``.
     """
     parent, n = next_above(robot), robot.nv
     chains = [tuple(ancestors(parent, k)) for k in range(n)]
