@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 import footfall as ff
-from footfall.control.interface import JointCommand
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint_pd import JointPD
+from footfall.robot import Robot, library
 from footfall.simulate.step import State, step
 from footfall.simulate.world import World
 from footfall.spatial.quaternion import to_rotation
+
+COLUMNS = ("q", "v", "forces", "motor", "passive")
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,9 @@ class Steps:
     passive: np.ndarray
     last: State
 
-    @property
-    def velocity(self) -> np.ndarray:
-        """Of the base's origin, world axes [m/s]."""
-        return np.array([to_rotation(q[3:7]) @ v[3:6] for q, v in zip(self.q, self.v)])
+    def velocity(self, row: int = -1) -> np.ndarray:
+        """Of the base's origin at the end of a step, world axes [m/s]."""
+        return to_rotation(self.q[row][3:7]) @ self.v[row][3:6]
 
     @property
     def impulse(self) -> np.ndarray:
@@ -77,3 +80,28 @@ def recorded_steps(world: World) -> Callable[..., Steps]:
         return Steps(dt, friction, states.q, states.v, forces, motor, passive, last)
 
     return run
+
+
+def trotted(robot: Robot, run: Callable[..., Steps], seconds: float, *, dt: float, friction: float = 0.8) -> Steps:
+    """A trot from the stand under joint PD at 1 kHz, or once a step where that is longer."""
+    controller = trot_of(robot)
+    q, v = robot.state("stand")
+    count, period = max(1, round(1e-3 / dt)), max(1e-3, dt)
+    state, memory, parts = State(q, v), controller.start(robot), []
+    for k in range(round(seconds / period)):
+        sensed = Sensed(state.q, state.v, np.zeros((robot.nf, 3)))
+        # a trot under way: the gait's slow start is left out
+        command, memory = controller(10.0 + k * period, robot, sensed, Command(), memory)
+        parts.append(run(state, count, dt=dt, friction=friction, command=command))
+        state = parts[-1].last
+    columns = (np.concatenate([getattr(part, key) for part in parts]) for key in COLUMNS)
+    return Steps(dt, friction, *columns, state)
+
+
+def trot_of(robot: Robot) -> JointPD:
+    """A library robot's own trot; a plain one, scaled to its height and weight, of any other."""
+    if robot.name in library.names():
+        return JointPD.tuned(robot)
+    height = robot.poses["stand"].height
+    gait = ff.gait.trot(stride=0.3 * height, hip_height=0.9 * height, height=0.15 * height, period=0.5, duty=0.55)
+    return JointPD(gait, kp=0.5 * robot.mass * 9.81, kd=0.012 * robot.mass * 9.81)
