@@ -12,15 +12,9 @@ sphere is in one of two modes, each linear in the velocity at the *end* of the s
 Sliding friction grows with the normal force of the same step, f_n⁺ = f_n - k_n n·a, which makes D = ... - μ k_n t nᵀ
 unsymmetric: with it a sliding foot is on its cone exactly, whatever its leg does to f_n⁺. Then it is judged: a sphere
 that sticks outside its cone slides, one that slides against its t sticks, one whose force left the cone by turning
-<<<<<<< HEAD
-takes the direction found. Where modes chase each other, late turns keep the direction and halve the friction of a
-sphere that would slide backwards: within its cone, and never pushing. Nearly every step is settled at once (1.06 turns
-per step of a trot on μ = 0.8).
-=======
 takes the direction found. Where the modes chase each other, late turns keep the direction and take most of the friction
 from a sphere that would slide backwards, in the end all of it: within its cone, and never pushing. Nearly every step is
 settled at once (1.06 turns per step of a trot on μ = 0.8).
->>>>>>> coulomb
 """
 
 from __future__ import annotations
@@ -104,19 +98,11 @@ class StickSlip(ForceLaw):
         slides = np.where(first, np.where(speed > stopped, 1.0, 0.0), modes["slides"])
         t = (slides / speed) * slip
         at = np.where(slides > 0.0, np.maximum(speed, self.stick_speed), np.minimum(speed, self.stick_speed))
-<<<<<<< HEAD
         drag, mu = self._drag(at, point.friction), self._mu(slides, speed, u, point.friction)
-        k = np.where((turn < LATE) | (slides < _HARDLY), drag * elastic, 0.0)
+        k = np.where((turn < LATE) | (slides <= 0.0), drag * elastic, 0.0)
         f_n = elastic - slope * v_n
         force = f_n * n - self._to_base(point, k * (u - self._dot(u, t) * t) + (mu * f_n) * t)
         D = self._slopes(point, dt * k, dt * slope, mu, t)
-=======
-        drag, mu = self._drag(at, point.friction), self._mu(slides, speed, v_C, point.friction)
-        k = np.where((turn < LATE) | (slides <= 0.0), drag * elastic, 0.0)
-        f_n = elastic - slope * v_C[2]
-        f_t = -k * self._across(v_C[:2], t) - (mu * f_n) * t
-        D = self._slopes(point.R_BC, dt * k, dt * slope, mu, t)
->>>>>>> coulomb
         kept = {"holds": hold, "slides": slides, "slip": slip}
         return Linearised(force, D, kept, (point, v_B, elastic, slope, k, mu, t))
 
@@ -135,15 +121,10 @@ class StickSlip(ForceLaw):
         back = (slides > _HARDLY) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": np.where(pulls, 0.0, sphere.modes["holds"]),
-<<<<<<< HEAD
-            "slides": np.where(back, np.where(turn < LATE, 0.0, 0.5 * slides), np.where(leaves, 1.0, slides)),
-            "slip": np.where(leaves, u, sphere.modes["slip"]),
-=======
             "slides": np.where(
                 back, np.where(turn < LATE, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
             ),
-            "slip": np.where(leaves & ~back, u, sphere.modes["slip"]),
->>>>>>> coulomb
+            "slip": np.where(leaves, u, sphere.modes["slip"]),
         }
         force = f_n * n - self._to_base(point, k * (u - along * t) + (mu * f_n) * t)
         return force, after, np.sum(np.where(pulls | leaves | back, 1.0, 0.0))
@@ -173,22 +154,8 @@ class StickSlip(ForceLaw):
         across = (point.R_BC[:, :2] * (k * (1.0 - t * t))) @ point.R_BC[:, :2].T
         return across + np.outer(k_n * (n - point.R_BC[:, :2] @ (mu * t)), n)
 
-<<<<<<< HEAD
     def _mu(self, slides: Any, speed: Any, start: ndarray, friction: Any) -> Any:
         """Of a sphere that slides, by the faster of its slip at the start and that found; or of one that sticks."""
-=======
-    def _slopes(self, R_BC: Float[ndarray, "3 3"], k: Any, k_n: Any, mu: Any, t: ndarray) -> Float[ndarray, "3 3"]:
-        """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k has two values and t ±1 or 0 on each."""
-        n = R_BC[:, 2]
-        if self.friction == "isotropic":
-            t_B = R_BC[:, :2] @ t
-            return np.outer((k_n - k) * n - (k_n * mu) * t_B, n) - np.outer(k * t_B, t_B) + k * np.eye(3)
-        across = (R_BC[:, :2] * (k * (1.0 - t * t))) @ R_BC[:, :2].T
-        return across + np.outer(k_n * (n - R_BC[:, :2] @ (mu * t)), n)
-
-    def _mu(self, slides: Any, speed: Any, v_C: Float[ndarray, "3"], friction: Any) -> Any:
-        """Of a sphere that slides, by the faster of its slips at the start and as found; or of one that sticks."""
->>>>>>> coulomb
         if not self._has_ratio:
             return friction
         at = np.maximum(np.maximum(speed, self._speed(start)), self.stick_speed)

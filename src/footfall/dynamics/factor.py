@@ -80,12 +80,8 @@ def factor_unsymmetric(
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
     """(U, L, d) with A = U diag(1 / d) L for an A with the sparsity of M but not its symmetry, as friction makes it.
 
-<<<<<<< HEAD
     L is unit lower triangular, U upper triangular with d on its diagonal (left out). A is read from ``below`` on
     and below its diagonal, and from ``above`` elsewhere.
-=======
-    U is unit upper and L unit lower triangular. A is read from ``below`` on and below its diagonal, else ``above``.
->>>>>>> coulomb
     """
     parent, n = next_above(robot), robot.nv
     chains = [tuple(ancestors(parent, k)) for k in range(n)]
