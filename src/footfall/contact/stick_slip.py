@@ -89,7 +89,9 @@ class StickSlip(ForceLaw):
     ) -> Linearised:
         """The force of one sphere that sticks or slides; in the first turn of a step that is guessed."""
         first, hold = turn < 0.5, modes["holds"]
-        elastic, slope = (hold * part for part in self.normal(np.maximum(-point.distance, 0.0), dt))
+        at_rest, falls = self.normal(np.maximum(-point.distance, 0.0), dt)
+        presses = at_rest - falls * v_C[2]  # if it holds
+        elastic, slope, f_n = hold * at_rest, hold * falls, hold * presses
         slip = np.where(first, v_C[:2], modes["slip"])
         speed = self._speed(slip)
         stopped = np.maximum(_STOPPED * dt * point.friction / robot.mass * elastic, self.stick_speed)
@@ -98,35 +100,36 @@ class StickSlip(ForceLaw):
         at = np.where(slides > 0.0, np.maximum(speed, self.stick_speed), np.minimum(speed, self.stick_speed))
         drag, mu = self._drag(at, point.friction), self._mu(slides, speed, v_C, point.friction)
         k = np.where((turn < LATE) | (slides <= 0.0), drag * elastic, 0.0)
-        f_n = elastic - slope * v_C[2]
         f_t = -k * self._across(v_C[:2], t) - (mu * f_n) * t
         D = self._slopes(point.R_BC, dt * k, dt * slope, mu, t)
         kept = {"holds": hold, "slides": slides, "slip": slip}
-        return Linearised(np.array([f_t[0], f_t[1], f_n]), D, v_C, kept, (k, dt * slope, mu, t))
+        return Linearised(np.array([f_t[0], f_t[1], f_n]), D, v_C, kept, (k, presses, dt * falls, mu, t))
 
     def judged(
         self, sphere: Linearised, a_C: Float[ndarray, "3"], dt: float, turn: float
     ) -> tuple[Float[ndarray, "3"], Modes, Any]:
         """(force, modes for another turn, in how much they differ): who pulls, left its cone, or slides backwards."""
-        (k, falls, mu, t), slides = sphere.slopes, sphere.modes["slides"]
+        (k, presses, falls, mu, t), slides, hold = sphere.slopes, sphere.modes["slides"], sphere.modes["holds"]
         u = sphere.v_C[:2] + dt * a_C[:2]
-        f_n = sphere.force[2] - falls * a_C[2]
+        pressed = presses - falls * a_C[2]
+        f_n = hold * pressed
         across = k * self._across(u, t)
         f_t = -across - (mu * f_n) * t
-        pulls = f_n < 0.0
+        # let go in a turn whose other modes were wrong, it is taken back; late turns only let go
+        holds = np.where(pressed < 0.0, 0.0, np.where(turn < LATE, 1.0, hold))
         most = (_OUTSIDE**2 - slides * slides) * np.square(
             mu * f_n
         )  # what is left of the cone across the direction of sliding
         leaves = self._dot(across, across) > most
         back = (slides > _HARDLY) & (self._dot(u, t) < 0.0) & (f_n > 0.0)
         after = {
-            "holds": np.where(pulls, 0.0, sphere.modes["holds"]),
+            "holds": holds,
             "slides": np.where(
                 back, np.where(turn < LATE, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
             ),
             "slip": np.where(leaves & ~back, u, sphere.modes["slip"]),
         }
-        differs = np.where(pulls, 1.0, 0.0) + np.sum(np.where(leaves | back, 1.0, 0.0))
+        differs = np.abs(holds - hold) + np.sum(np.where(leaves | back, 1.0, 0.0))
         return np.array([f_t[0], f_t[1], f_n]), after, differs
 
     # -- friction that is the same in every direction, or acts on each axis by itself --------------------------------
