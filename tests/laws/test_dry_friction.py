@@ -114,3 +114,17 @@ def test_joints_of_a_leg_that_kicks_feel_their_dry_friction_against_the_motion(n
         state = ran.last
     assert moved > 100
     assert wrong <= 0.01 * moved
+
+
+@pytest.mark.parametrize("dt", [1e-3, 2e-3, 4e-3])
+def test_robot_with_dry_joints_comes_to_rest_on_four_feet(dt):
+    """Put down with some speed: a foot let go while the joints' modes were still wrong would kick again and again."""
+    robot = ff.load("mini_cheetah")
+    q, v = robot.state("stand")
+    start = State(q + 5e-3 * np.eye(robot.nq)[2], v + 0.3 * np.eye(robot.nv)[4])
+    run = recorded_steps(World(robot))
+    ran = run(start, round(1.2 / dt), dt=dt, command=JointCommand(q[7:], 0.0, 40.0, 1.0, 0.0))
+    resting = ran.v[round(1.0 / dt) :]
+    assert np.abs(resting).max() < 5e-3
+    np.testing.assert_allclose(ran.forces[-1, :, 2].sum(), robot.mass * 9.81, rtol=1e-3)
+    assert (ran.forces[-1, :, 2] > 0.1 * robot.mass * 9.81).all()

@@ -2,9 +2,9 @@
 
 Peers solve a more general contact problem and may take longer steps, so time a step says too little. Here the robot
 drops by 5 mm onto its four feet and settles for half a second: straight down, with 0.3 m/s sideways, thrown obliquely
-(0.5 m/s forward, 0.4 m/s down), and sliding on smooth ground (0.6 m/s forward, friction 0.2). Each engine is held against its
-*own* limit for dt to 0, by the place of the trunk at the end, and is timed at a step with which it stays within half a
-millimetre of it in all motions.
+(0.5 m/s forward, 0.4 m/s down), and sliding on smooth ground (0.6 m/s forward, friction 0.2). Each engine is held
+against its *own* limit for dt to 0, by the place of the trunk at the end, and is timed at a step with which it stays
+within half a millimetre of it in all motions.
 
 Contact is damped on both sides, so that feet do not ring: MuJoCo's default is critically damped, ours takes Table I of
 seed 000 in its reading of 10 N s/mm. In the other reading, 10 N s/m, the feet bounce at some hundred hertz for a while,
@@ -34,8 +34,8 @@ from footfall.errors import FootfallError
 from footfall.simulate.step import State
 
 METHOD = (
-    "A 5 mm drop onto four feet and 0.5 s of settling: straight, with 0.3 m/s sideways, with 0.5 m/s forward and 0.4 m/s"
-    " down, and with 0.6 m/s forward on friction 0.2; trunk error at 0.5 s"
+    "A 5 mm drop onto four feet and 0.5 s of settling: straight, with 0.3 m/s sideways, with 0.5 m/s forward and"
+    " 0.4 m/s down, and with 0.6 m/s forward on friction 0.2; trunk error at 0.5 s"
     " against the engine's own limit (ours dt 1e-6, MuJoCo Euler dt 1e-5 for each cone). Ours: the longest step of"
     " the ladder such that it and all shorter ones stay below 0.5 mm in all motions. MuJoCo: for every integrator"
     " and cone the longest step below 0.5 mm in all, and of these the fastest. Times are the mean of the motions,"

@@ -14,7 +14,7 @@ unsymmetric: with it a sliding foot is on its cone exactly, whatever its leg doe
 that sticks outside its cone slides, one that slides against its t sticks, one whose force left the cone by turning
 takes the direction found. Where the modes chase each other, late turns keep the direction and take most of the friction
 from a sphere that would slide backwards, in the end all of it: within its cone, and never pushing. Nearly every step is
-settled at once (1.06 turns per step of a trot on μ = 0.8).
+settled at once (1.06 turns per step of a trot on μ = 0.8 with ideal joints).
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class StickSlip(ForceLaw):
     ) -> Linearised:
         """The force of one sphere that sticks or slides; in the first turn of a step that is guessed."""
         first, hold, n = turn < 0.5, modes["holds"], point.R_BC[:, 2]
-        elastic, slope = (hold * part for part in self.normal(np.maximum(-point.distance, 0.0), dt))
+        at_rest, falls = self.normal(np.maximum(-point.distance, 0.0), dt)
+        elastic, slope = hold * at_rest, hold * falls
         v_n = n @ v_B
         u = self._tangential(point, v_B, v_n)
         slip = np.where(first, u, modes["slip"])
@@ -104,30 +105,36 @@ class StickSlip(ForceLaw):
         force = f_n * n - self._to_base(point, k * (u - self._dot(u, t) * t) + (mu * f_n) * t)
         D = self._slopes(point, dt * k, dt * slope, mu, t)
         kept = {"holds": hold, "slides": slides, "slip": slip}
-        return Linearised(force, D, kept, (point, v_B, elastic, slope, k, mu, t))
+        return Linearised(force, D, kept, (point, v_B, at_rest, falls, k, mu, t))
 
     def judged(
         self, sphere: Linearised, a_B: Float[ndarray, "3"], dt: float, turn: float
     ) -> tuple[Float[ndarray, "3"], Modes, Any]:
         """(force, modes for another turn, in how much they differ): who pulls, left its cone, or slides backwards."""
-        (point, v_B, elastic, slope, k, mu, t), slides = sphere.parts, sphere.modes["slides"]
+        (point, v_B, at_rest, falls, k, mu, t), slides, hold = (
+            sphere.parts,
+            sphere.modes["slides"],
+            sphere.modes["holds"],
+        )
         n, v_B = point.R_BC[:, 2], v_B + dt * a_B
         v_n = n @ v_B
-        u, f_n = self._tangential(point, v_B, v_n), elastic - slope * v_n
-        along = self._dot(u, t)
+        u, presses = self._tangential(point, v_B, v_n), at_rest - falls * v_n
+        f_n, along = hold * presses, self._dot(u, t)
+        # let go in a turn whose other modes were wrong, it is taken back; late turns only let go
+        holds = np.where(presses < 0.0, 0.0, np.where(turn < LATE, 1.0, hold))
         across = self._dot(u, u) - along * along  # squared
         room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
-        pulls, leaves = f_n < 0.0, k * k * across > room
+        leaves = k * k * across > room
         back = (slides > _HARDLY) & (along < 0.0) & (f_n > 0.0)
         after = {
-            "holds": np.where(pulls, 0.0, sphere.modes["holds"]),
+            "holds": holds,
             "slides": np.where(
                 back, np.where(turn < LATE, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
             ),
             "slip": np.where(leaves, u, sphere.modes["slip"]),
         }
         force = f_n * n - self._to_base(point, k * (u - along * t) + (mu * f_n) * t)
-        return force, after, np.sum(np.where(pulls | leaves | back, 1.0, 0.0))
+        return force, after, np.abs(holds - hold) + np.sum(np.where(leaves | back, 1.0, 0.0))
 
     # -- slip as a vector in base axes where friction is round, as its two components in contact axes where it is not --
     @property

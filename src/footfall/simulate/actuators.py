@@ -179,7 +179,9 @@ def judged_modes(
         wanted = np.where(saturated * wanted < 0.0, 0.0, wanted)  # from one limit to the other: by way of neither
         wanted = np.where((turn > LATE) & _is_none(wanted), saturated, wanted)
         found = np.where(_is_none(wanted), piece, _limit_pieces(robot, wanted, ends))
-        found = np.where((saturated * wanted > 0.5) & (piece * found < 0.0), 0.0, found)  # by way of the line between
+        same = (saturated * wanted > 0.5) & ~_is_none(found - piece)  # limit, but another piece of it
+        # by way of the line between; late, to its far end, where torque is least and within the limit at any speed
+        found = np.where(same & (turn > LATE), 1.0, np.where(same & (piece * found < 0.0), 0.0, found))
         changes = ~(_is_none(wanted - saturated) & _is_none(found - piece))
         after |= {"saturated": wanted, "piece": found}
         differ = differ + np.sum(np.where(changes, 1.0, 0.0))
