@@ -11,7 +11,7 @@ one that meets every contact's cone in turn (``cone_solver``). Both start from t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from footfall.contact.impact import bounce_floor, without_gain
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.contact.model import Memory
 from footfall.contact.points import ContactPoint, Sphere
+from footfall.contact.solution_slope import newton_impulses
 from footfall.errors import InputError, unknown
 from footfall.numeric import select
 from footfall.robot.description import Robot
@@ -152,7 +153,8 @@ class Complementarity:
         start = _Found(impulses, slips, np.full(3, np.inf), 0.0, 0.0)
         if not squares:
             start = _Found(impulses, slips, residuals(problem, impulses), 0.0, 0.0)
-        return numeric.repeat(rounds, once, start, until=lambda found: np.max(found.residuals) <= self.tolerance)
+        found = numeric.repeat(rounds, once, start, until=lambda found: np.max(found.residuals) <= self.tolerance)
+        return replace(found, impulses=numeric.solved(found.impulses, lambda at: newton_impulses(problem, at)))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def solve_by_least_squares(
 
     def iterate(_: float, carry: _Carry) -> _Carry:
         x, F, size, part, made = carry
-        trial = x + part * _solved(A, _slopes(x, radii), F)
+        trial = x + part * solved_for(A, slopes_of(x, radii), F)
         trial_F = misfit(trial)
         trial_size = np.sqrt(trial_F @ trial_F)
         done, better = size <= tolerance, trial_size < size  # not better where it is no number
@@ -80,7 +80,7 @@ def _share(x: ndarray, k: int, radius: float) -> tuple[float, float]:
     return np.minimum(1.0, radius * normal / (length(x[3 * k], x[3 * k + 1]) + _TINY)), normal
 
 
-def _slopes(x: ndarray, radii: list[float]) -> list[ndarray]:
+def slopes_of(x: ndarray, radii: list[float]) -> list[ndarray]:
     """Q, a 3 x 3 block a contact."""
     blocks = []
     for k, radius in enumerate(radii):
@@ -104,7 +104,7 @@ def _slopes(x: ndarray, radii: list[float]) -> list[ndarray]:
     return blocks
 
 
-def _solved(A: ndarray, Q: list[ndarray], F: ndarray) -> ndarray:
+def solved_for(A: ndarray, Q: list[ndarray], F: ndarray) -> ndarray:
     """H⁻¹ F by elimination without pivots: the diagonal of H is 1 where a contact is open or sticks."""
     n = len(F)
     H = np.concatenate([A[:, 3 * k : 3 * k + 3] @ block for k, block in enumerate(Q)], axis=1)
