@@ -35,6 +35,7 @@ from footfall.robot.description import Robot
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
+_MANY = 10  # contacts: beyond, Newton's dense system would cost more to compile than all the rest of a robot
 _ROUNDS = 4  # of least squares and sweeps
 _TURNS = 90  # at most, of Newton's method for all contacts at once
 _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
@@ -45,8 +46,8 @@ class Complementarity:
     """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
-    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone, and Newton's
-    method where that does not arrive.
+    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone, and for up to
+    ten Newton's method where that does not arrive.
     tolerance: the residual that is promised [m/s]; a step that misses it is
     counted (column ``contact_misses``) and makes an event. In single precision promise no less than 1e-5.
     """
@@ -139,7 +140,7 @@ class Complementarity:
         """
         stop = _STOP * self.tolerance
         squares = self.method == "least_squares" or (self.method == "auto" and problem.contacts <= _FEW)
-        together = self.method == "auto" and not squares
+        together = self.method == "auto" and _FEW < problem.contacts <= _MANY
         rounds = _ROUNDS if squares else 2 * _ROUNDS if together else 1
 
         def once(turn: float, before: _Found) -> _Found:
