@@ -1,6 +1,6 @@
 """The linearised step through contact solvers: exact at rest, sliding and landing, over one step or many.
 
-The referee is central differences of the same law whose solver goes on to rounding, extrapolated (Richardson).
+The referee is central differences of the same law, solved to rounding by the faster method, extrapolated (Richardson).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from footfall.simulate.tick import Rig
 from footfall.simulate.world import World
 
 FRICTION = 0.37
+# sweeps: this tripod's feet hold each other so stiffly that from nothing 200 do not reach the solution
 LAWS = {
-    "auto": (ff.contact.Complementarity(), {"tolerance": 1e-14, "sweeps": 2000}),
-    "cone": (ff.contact.Complementarity(method="cone"), {"tolerance": 1e-14, "sweeps": 20000}),
-    "bouncing": (ff.contact.Complementarity(restitution=0.3), {"tolerance": 1e-14, "sweeps": 2000}),
+    "auto": (ff.contact.Complementarity(), {"tolerance": 1e-14}),
+    "cone": (ff.contact.Complementarity(method="cone", sweeps=20000), {"method": "auto", "tolerance": 1e-14}),
+    "bouncing": (ff.contact.Complementarity(restitution=0.3), {"tolerance": 1e-14}),
     "stance": (ff.contact.Stance(), {}),
 }
 STATES = ("rest", "slide", "land")
@@ -39,9 +40,10 @@ def tripod() -> tuple[Robot, np.ndarray]:
         joints.append(Joint(f"knee{k}", "revolute", "trunk", f"shank{k}", np.array([x, y, -0.03]), axis=axis))
         feet.append(Foot(f"foot{k}", f"shank{k}", along, 0.018))
     robot = Robot("tripod", links, joints, feet=feet)
-    world = World(robot, ff.contact.Plane(FRICTION), ff.contact.Complementarity())
+    # settled on less friction than it will stand on: else feet that slid to a stop would stand on the edge of the cone
+    world = World(robot, ff.contact.Plane(0.1 * FRICTION), ff.contact.Complementarity())
     q = np.concatenate([[0.0, 0.0, 0.23, 1.0], np.zeros(6)])
-    rest = Rig(world, None, "linearly_implicit", 1e-3, 800)
+    rest = Rig(world, None, "linearly_implicit", 1e-3, 4000)
     arguments = q, np.zeros(9), world.contact.start(world.spheres), HOLD.spread(3), np.zeros(6)
     return robot, ff.compile(moved, rest, *arguments, verify=False)(*arguments)[0]
 
@@ -50,10 +52,13 @@ HOLD = ff.JointCommand(kp=50.0, kd=0.8)
 
 
 def away_from_kinks(robot: Robot, q: np.ndarray, state: str) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v): feet a little under the ground, still or swept along, or over it and coming down."""
+    """(q, v): feet a little under the ground, still or swept along, or over it and coming down.
+
+    At rest the impulses of one step are right for the next to rounding: there a warm solver has nothing to do.
+    """
     jitter = np.random.default_rng(8).normal(size=robot.nv)
     height = {"rest": -1.7e-4, "slide": -1.7e-4, "land": 9e-4}[state]
-    v = {"rest": 1e-4, "slide": 0.01, "land": 0.02}[state] * jitter
+    v = {"rest": 0.0, "slide": 0.01, "land": 0.02}[state] * jitter
     v[3:6] += {"rest": (0.0, 0.0, 0.0), "slide": (0.7, -0.3, 0.0), "land": (0.1, 0.0, -0.37)}[state]
     return q + height * np.eye(robot.nq)[2], v
 
@@ -88,8 +93,8 @@ def differences(step: LinearStep, q: np.ndarray, v: np.ndarray, command: ff.Join
 def test_linearised_contact_is_exact_at_rest_sliding_and_landing(law, steps):
     robot, q = tripod()
     step, referee = linear_steps(law, robot, steps)
-    command = replace(HOLD, torque=np.array([0.2, -0.1, 0.3]))
     for state in STATES:
+        command = replace(HOLD, torque=np.array([0.2, -0.1, 0.3]) if state != "rest" else np.zeros(3))
         at = away_from_kinks(robot, q, state)
         found = step(*at, command)
         exact = np.concatenate([found.A, found.B], axis=1)
@@ -103,11 +108,11 @@ def test_linearised_stand_of_a_robot_over_a_tick_is_that_of_its_solution(method)
     robot = ff.load("mini_cheetah")
     controller = ff.control.Hold(robot.poses["stand"].joints, kp=80.0, kd=2.0, rate=250)
     sim = ff.Simulation(robot, controller, contact=ff.contact.Complementarity(method=method))
-    sim.run(1.0)
-    q, v = sim.q - 2e-4 * np.eye(robot.nq)[2], np.zeros(robot.nv)
+    sim.run(3.0)
+    q, v = sim.q - 2e-4 * np.eye(robot.nq)[2], sim.v
     command = ff.JointCommand(robot.poses["stand"].joints, kp=80.0, kd=2.0)
     step = LinearStep(sim.rig.world, 1e-3, steps=4)
-    tight = replace(sim.rig.world, contact=ff.contact.Complementarity(method=method, tolerance=1e-14, sweeps=20000))
+    tight = replace(sim.rig.world, contact=ff.contact.Complementarity(tolerance=1e-14))
     found = step(q, v, command)
     exact = np.concatenate([found.A, found.B], axis=1)
     wanted = differences(LinearStep(tight, 1e-3, steps=4), q, v, command, 1e-6)

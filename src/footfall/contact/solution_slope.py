@@ -29,9 +29,15 @@ def newton_impulses(problem: Problem, impulses: Float[ndarray, "nc"]) -> Float[n
     moved = scaled + _by_radius(problem, x, scaled, radii)
     reciprocal = 1.0 / problem.scale
     F = (problem.A * reciprocal[None, :]) @ moved - moved - x + problem.V_free - problem.floors
-    dx = solved_for(still.A * (1.0 / still.scale)[None, :], Q, F)
-    turned = np.concatenate([block @ dx[3 * k : 3 * k + 3] for k, block in enumerate(Q)])
-    return reciprocal * (moved - turned)
+    A = still.A * (1.0 / still.scale)[None, :]
+    dx = solved_for(A, Q, F)
+    turned = _turned(Q, dx)
+    dx = dx + solved_for(A, Q, F - dx + turned - A @ turned)  # once more, against the damping of H
+    return reciprocal * (moved - _turned(Q, dx))
+
+
+def _turned(Q: list[ndarray], dx: ndarray) -> ndarray:
+    return np.concatenate([block @ dx[3 * k : 3 * k + 3] for k, block in enumerate(Q)])
 
 
 def _by_radius(problem: Problem, x: ndarray, scaled: ndarray, radii: list[float]) -> ndarray:
