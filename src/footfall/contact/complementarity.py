@@ -5,13 +5,14 @@
 with λ and V under Signorini's and Coulomb's laws (``coulomb``), solved in impulses, so that a landing foot needs no
 small step. Joint feedback and damping are implicit, in M, as with compliant contact. Two solvers stand beside each
 other: the paper's least-squares form (``least_squares``), which falls back on the second where it does not arrive, and
-one that meets every contact's cone in turn (``cone_solver``). Both start from the impulses of the step before.
+one that meets every contact's cone in turn (``cone_solver``). Both start from the impulses of the step before. Where
+many contacts hold a body more than once, a third goes on from there (``newton``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,14 +26,18 @@ from footfall.contact.delassus import ContactSpace, contact_space
 from footfall.contact.impact import bounce_floor, without_gain
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.contact.model import Memory
+from footfall.contact.newton import solve_by_newton
 from footfall.contact.points import ContactPoint, Sphere
+from footfall.contact.solution_slope import newton_impulses
 from footfall.errors import InputError, unknown
 from footfall.numeric import select
 from footfall.robot.description import Robot
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
+_MANY = 10  # contacts: beyond, Newton's dense system would cost more to compile than all the rest of a robot
 _ROUNDS = 4  # of least squares and sweeps
+_TURNS = 90  # at most, of Newton's method for all contacts at once
 _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
 
 
@@ -41,7 +46,8 @@ class Complementarity:
     """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
-    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone.
+    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone, and for up to
+    ten Newton's method where that does not arrive.
     tolerance: the residual that is promised [m/s]; a step that misses it is
     counted (column ``contact_misses``) and makes an event. In single precision promise no less than 1e-5.
     """
@@ -130,12 +136,16 @@ class Complementarity:
         return found, without_gain(space.A, space.V_before + space.V_free, stopping, found.impulses)
 
     def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
-        """By rounds, of which the first is nearly always enough: least squares, then sweeps where it did not arrive."""
+        """By rounds, of which the first is nearly always enough: least squares, then sweeps where it did not arrive.
+
+        Of many contacts sweeps first, then all contacts together.
+        """
         stop = _STOP * self.tolerance
         squares = self.method == "least_squares" or (self.method == "auto" and problem.contacts <= _FEW)
-        rounds = _ROUNDS if squares else 1
+        together = self.method == "auto" and _FEW < problem.contacts <= _MANY
+        rounds = _ROUNDS if squares else 2 * _ROUNDS if together else 1
 
-        def once(_: float, before: _Found) -> _Found:
+        def once(turn: float, before: _Found) -> _Found:
             guess, sliding, unsolved, iterations = before.impulses, before.slips, np.max(before.residuals), 0.0
             if squares:
                 found, found_slips, unsolved, iterations = solve_by_least_squares(
@@ -143,18 +153,43 @@ class Complementarity:
                 )
                 arrived = unsolved <= stop
                 guess, sliding = select(arrived, found, guess), select(arrived, found_slips, sliding)
-            guess, sliding, sweeps = solve_by_contact(problem, guess, sliding, self.sweeps // rounds, stop, unsolved)
+            guess, sliding, sweeps = solve_by_contact(
+                problem, guess, sliding, max(self.sweeps // rounds, 1), stop, unsolved
+            )
+            left = residuals(problem, guess)
+            if together:
+                guess, sliding, left, iterations = self._together(problem, guess, sliding, left, turn)
             done = np.max(before.residuals) <= self.tolerance  # left alone, while others that share lanes go on
             return _Found(
                 select(done, before.impulses, guess), select(done, before.slips, sliding),
-                select(done, before.residuals, residuals(problem, guess)),
+                select(done, before.residuals, left),
                 before.iterations + select(done, 0.0, iterations), before.sweeps + select(done, 0.0, sweeps),
             )  # fmt: skip
 
         start = _Found(impulses, slips, np.full(3, np.inf), 0.0, 0.0)
         if not squares:
             start = _Found(impulses, slips, residuals(problem, impulses), 0.0, 0.0)
-        return numeric.repeat(rounds, once, start, until=lambda found: np.max(found.residuals) <= self.tolerance)
+        found = numeric.repeat(rounds, once, start, until=lambda found: np.max(found.residuals) <= self.tolerance)
+        return replace(found, impulses=numeric.solved(found.impulses, lambda at: newton_impulses(problem, at)))
+
+    def _together(
+        self, problem: Problem, impulses: ndarray, slips: ndarray, left: ndarray, turn: float
+    ) -> tuple[ndarray, ndarray, ndarray, float]:
+        """(impulses, slips, residuals, turns made) by Newton's method, where sweeps left more than is promised.
+
+        From what the sweeps found; the second time from nothing, the next two with more damping: where one way goes
+        round in a circle another does not.
+        """
+        worst = np.max(left)
+        unsolved = select(worst <= self.tolerance, 0.0, worst)
+        afresh, least = np.abs(turn - 1.0) < 0.5, select(np.abs(turn - 2.5) < 1.0, 1e-5, 1e-9)
+        guess, sliding = select(afresh, 0.0, impulses), select(afresh, 0.0, slips)
+        found, found_slips, _, made = solve_by_newton(
+            problem, guess, sliding, _TURNS, 0.1 * self.tolerance, unsolved, least
+        )
+        after = residuals(problem, found)
+        better = (np.max(after) < worst) & (unsolved > 0.0)  # not better where it is no number
+        return select(better, found, impulses), select(better, found_slips, slips), select(better, after, left), made
 
 
 @dataclass(frozen=True)

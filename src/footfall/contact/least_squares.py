@@ -45,7 +45,7 @@ def solve_by_least_squares(
 
     def iterate(_: float, carry: _Carry) -> _Carry:
         x, F, size, part, made = carry
-        trial = x + part * _solved(A, _slopes(x, radii), F)
+        trial = x + part * solved_for(A, slopes_of(x, radii), F)
         trial_F = misfit(trial)
         trial_size = np.sqrt(trial_F @ trial_F)
         done, better = size <= tolerance, trial_size < size  # not better where it is no number
@@ -55,14 +55,14 @@ def solve_by_least_squares(
             select(better, 1.0, _SHORTER * part), select(done, made, made + 1.0),
         )  # fmt: skip
 
-    first = _start(problem, impulses, slips, V_free)
+    first = start_from(problem, impulses, slips, V_free)
     F = misfit(first)
     carry = (first, F, np.sqrt(F @ F), 1.0, 0.0)
     x, _, size, _, made = numeric.repeat(
         iterations, iterate, carry, until=lambda carry: carry[2] <= tolerance, ask_first=True
     )
     scaled = impulses_of(x, radii)
-    return scaled / scale, _slip_coefficients(problem, x, radii), size, made
+    return scaled / scale, slip_coefficients(problem, x, radii), size, made
 
 
 def impulses_of(x: Float[ndarray, "nc"], radii: list[float]) -> Float[ndarray, "nc"]:
@@ -80,7 +80,7 @@ def _share(x: ndarray, k: int, radius: float) -> tuple[float, float]:
     return np.minimum(1.0, radius * normal / (length(x[3 * k], x[3 * k + 1]) + _TINY)), normal
 
 
-def _slopes(x: ndarray, radii: list[float]) -> list[ndarray]:
+def slopes_of(x: ndarray, radii: list[float]) -> list[ndarray]:
     """Q, a 3 x 3 block a contact."""
     blocks = []
     for k, radius in enumerate(radii):
@@ -104,7 +104,7 @@ def _slopes(x: ndarray, radii: list[float]) -> list[ndarray]:
     return blocks
 
 
-def _solved(A: ndarray, Q: list[ndarray], F: ndarray) -> ndarray:
+def solved_for(A: ndarray, Q: list[ndarray], F: ndarray, damping: float = _DAMPING) -> ndarray:
     """H⁻¹ F by elimination without pivots: the diagonal of H is 1 where a contact is open or sticks."""
     n = len(F)
     H = np.concatenate([A[:, 3 * k : 3 * k + 3] @ block for k, block in enumerate(Q)], axis=1)
@@ -113,7 +113,7 @@ def _solved(A: ndarray, Q: list[ndarray], F: ndarray) -> ndarray:
         for r in range(3):
             for c in range(3):
                 i, j = 3 * k + r, 3 * k + c
-                rows[i][j] = rows[i][j] - (1.0 - _DAMPING) * block[r, c] + (1.0 if r == c else 0.0)
+                rows[i][j] = rows[i][j] - (1.0 - damping) * block[r, c] + (1.0 if r == c else 0.0)
     b = [F[i] for i in range(n)]
     for k in range(n):
         reciprocal = 1.0 / rows[k][k]
@@ -130,7 +130,7 @@ def _solved(A: ndarray, Q: list[ndarray], F: ndarray) -> ndarray:
     return np.stack(b)
 
 
-def _start(problem: Problem, impulses: ndarray, slips: ndarray, V_free: ndarray) -> ndarray:
+def start_from(problem: Problem, impulses: ndarray, slips: ndarray, V_free: ndarray) -> ndarray:
     """x of a guess: from its impulses where a contact pushed, else from the velocity that it has without contact."""
     scale, out = problem.scale, []
     for k in range(problem.contacts):
@@ -142,7 +142,7 @@ def _start(problem: Problem, impulses: ndarray, slips: ndarray, V_free: ndarray)
     return np.stack(out)
 
 
-def _slip_coefficients(problem: Problem, x: ndarray, radii: list[float]) -> ndarray:
+def slip_coefficients(problem: Problem, x: ndarray, radii: list[float]) -> ndarray:
     """α with V_T = -α λ_T."""
     scale, out = problem.scale, []
     for k, radius in enumerate(radii):

@@ -115,6 +115,10 @@ class Stance:
         ahead, wanted = self._plan(space, memory["mode"], dt)
         floor = -np.maximum(space.gap, 0.0) / dt
 
+        def impulses_of(touches: ndarray, stands: ndarray) -> ndarray:
+            rows = np.stack([x for k in range(len(points)) for x in (stands[k], stands[k], touches[k])])
+            return stopping_impulses(space.A, space.V_free, wanted, rows, self.damping)
+
         def hold(_: float, carry: tuple[ndarray, ndarray, ndarray]) -> tuple[ndarray, ndarray, ndarray]:
             """Impulses of the feet that hold, less the one that pulls most and with the one that sinks most."""
             touches, stands, before = carry
@@ -122,11 +126,7 @@ class Stance:
             lets_go = pulls & (stands < 0.5)
             touches = np.where(sinks & ~np.any(pulls), 1.0, np.where(lets_go, 0.0, touches))
             stands = np.where(pulls, 0.0, stands)
-            return (
-                touches,
-                stands,
-                stopping_impulses(space.A, space.V_free, wanted, _rows(stands, touches), self.damping),
-            )
+            return touches, stands, impulses_of(touches, stands)
 
         def settled(carry: tuple[ndarray, ndarray, ndarray]) -> Any:
             touches, _, found = carry
@@ -134,9 +134,11 @@ class Stance:
 
         first = hold(0.0, (ahead, ahead, np.zeros(3 * len(points))))
         last = numeric.repeat(4 * len(points), hold, first, until=settled, ask_first=True)
-        mode = last[1]
-        impulses, beyond = self._share(space, wanted, _rows(mode, last[0]), _never_pulling(last[2]), _EXCESS * dt)
-        excess = beyond * (1.0 / dt)
+        mode, rows = last[1], _rows(last[1], last[0])
+        shared, beyond = self._share(space, wanted, rows, _never_pulling(last[2]), _EXCESS * dt)
+        # differentiated with the feet that were found, not through the search for them or for a better share
+        impulses = numeric.solved(shared, lambda _: _never_pulling(impulses_of(*numeric.held(last[:2]))))
+        excess = numeric.held(beyond) * (1.0 / dt)
         missed = (excess > _EXCESS) | ~settled(last)
         after: Memory = {
             "mode": mode, "excess": excess, "misses": memory["misses"] + np.where(missed, 1.0, 0.0),

@@ -21,6 +21,7 @@ from footfall.errors import TraceError
 from .graph import Graph, Node, Region
 from .powers import is_never_negative
 from .scope import Scopes
+from .steepness import Steep, refuse_no_turns
 
 LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
 
@@ -76,6 +77,8 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         return graph.lookup_input(n[1], n[2], *a)
     if op == "item":
         return graph.item(a[0], n[2])
+    if op in ("held", "solved"):  # of which the walks below take the slope
+        return a[0]
     if op == "saved":
         raise TraceError("a reverse derivative through repeat cannot be differentiated again: take jvp first")
     return graph.unary(op, *a)
@@ -144,6 +147,7 @@ class _Forward:
 
     def __init__(self, graph: Graph, roots: Sequence[Node], tangents: Mapping[int, int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
+        self.steep = Steep(graph, roots)
         self.given, self.zero = tangents, self.new.const(0)
         self.primal: dict[Node, Any] = {}
         self.tangent: dict[Node, Any] = {}
@@ -165,6 +169,9 @@ class _Forward:
                 return
             if n[0] == "lookup_input":
                 self.tangent[i] = self.tangent_of_table(n)
+                return
+            if n[0] in ("held", "solved"):
+                self.tangent[i] = self.tangent[n[2]] if n[0] == "solved" else self.zero
                 return
             a = [self.primal[x] for x in self.old.operands(i)]
             t = [self.tangent[x] for x in self.old.operands(i)]
@@ -217,22 +224,26 @@ class _Forward:
         return any(c is not None and c > 0 for c in known) and is_never_negative(self.new, a)
 
     def visit_repeat(self, i: Node) -> None:
-        """One loop that carries the values and the tangents that are not zero; which those are is found by trying."""
+        """One loop that carries values and the tangents that count and are not zero; those are found by trying."""
         g, old = self.new, self.old.nodes[i][1]
         region, initial = self.old.regions[old], self.old.nodes[i][2:]
         m = len(initial)
-        moving = [k for k in range(m) if self.tangent[initial[k]] != self.zero]
+        counts = [k for k in range(m) if (old, k) in self.steep.carried]
+        moving = [k for k in counts if self.tangent[initial[k]] != self.zero]
         while True:
             new, params = g.open_region(region.count, m + len(moving))
             self.enter(old, new, region, params[:m], dict(zip(moving, params[m:])))
             values = [self.primal[r] for r in region.results]
             slopes = [self.tangent[r] for r in region.results]
-            grown = [k for k in range(m) if k in moving or slopes[k] != self.zero]
+            grown = [k for k in counts if k in moving or slopes[k] != self.zero]
             if grown == moving:
                 break
             moving = grown
+        if moving and region.asks:
+            raise refuse_no_turns()
         start = [self.primal[x] for x in initial] + [self.tangent[initial[k]] for k in moving]
         loop = g.repeat(new, start, values + [slopes[k] for k in moving], stop=region.stop)
+        g.regions[new].asks = region.asks
         at = {k: m + j for j, k in enumerate(moving)}
         self.primal[i] = [g.item(loop, k) for k in range(m)]
         self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
@@ -250,7 +261,7 @@ class _Reverse:
 
     def __init__(self, graph: Graph, roots: Sequence[Node], wanted: Iterable[int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
-        self.wanted = frozenset(wanted)
+        self.steep, self.wanted = Steep(graph, roots), frozenset(wanted)
 
     def visit_all(self, scope: int, primal: dict[Node, Any]) -> None:
         for i in self.scopes.nodes[scope]:
@@ -270,7 +281,11 @@ class _Reverse:
         self.visit_all(old, inside)
         start = [primal[x] for x in self.old.nodes[i][2:]]
         # all turns, even where the loop may stop early: the second loop reads what each of them saved
-        return g.repeat(new, start, [inside[r] for r in region.results], saves=params)
+        read = any((old, k) in self.steep.carried for k in range(len(params)))
+        results = [inside[r] for r in region.results]
+        loop = g.repeat(new, start, results, saves=params if read else (), stop=None if read else region.stop)
+        g.regions[new].asks = region.asks
+        return loop
 
     def pull_back(self, scope: int, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
         """Add to ``total`` (old node -> adjoint) what every node of the scope passes to its operands."""
@@ -285,6 +300,10 @@ class _Reverse:
                 continue
             if op == "item":
                 total[("item", *self.old.nodes[i][1:])] = up
+                continue
+            if op in ("held", "solved"):
+                if op == "solved":
+                    self.add(total, self.old.nodes[i][2], up)
                 continue
             operands = self.old.operands(i)
             a = [primal[x] for x in operands]
@@ -357,22 +376,26 @@ class _Reverse:
         g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)
         region = self.old.regions[old]
         m = len(region.params)
-        up = [total.pop(("item", i, k), zero) for k in range(m)]
+        counts = [k for k in range(m) if (old, k) in self.steep.carried]  # others take no adjoint, turn after turn
+        up = [total.pop(("item", i, k), zero) for k in counts]
         if all(u == zero for u in up):
             return
+        if region.asks and self.steep.moves(i, self.wanted):
+            raise refuse_no_turns()
         captured = self.captured(old)
-        new, params = g.open_region(region.count, m + len(captured), reverse=True)
+        new, params = g.open_region(region.count, len(counts) + len(captured), reverse=True)
         inside = dict(primal)
         inside.update((p, g.saved(primal[i], k, new)) for k, p in enumerate(region.params))
         inside[self.old.counter(old)] = g.counter(new)
         self.visit_all(old, inside)
         inner: dict[Any, Node] = defaultdict(lambda: zero)
-        for result, adjoint in zip(region.results, params):
-            self.add(inner, result, adjoint)
+        for k, adjoint in zip(counts, params):
+            self.add(inner, region.results[k], adjoint)
         self.pull_back(old, inside, inner)
-        results = [inner[p] for p in region.params] + [g.add(p, inner[c]) for p, c in zip(params[m:], captured)]
+        results = [inner[region.params[k]] for k in counts]
+        results += [g.add(p, inner[c]) for p, c in zip(params[len(counts) :], captured)]
         loop = g.repeat(new, up + [zero] * len(captured), results)
-        for k, x in enumerate([*self.old.nodes[i][2:], *captured]):
+        for k, x in enumerate([*(self.old.nodes[i][2 + k] for k in counts), *captured]):
             self.add(total, x, g.item(loop, k))
 
     def captured(self, region: int) -> list[Node]:

@@ -48,7 +48,7 @@ def jacobian(
     if target not in ("native", "interpret"):
         raise unknown("target", target, ("native", "interpret"), "a Jacobian is made for")
     number = compiled._checked_dtype(dtype)
-    traced = tracer.trace(function, *examples)
+    traced = tracer.trace(function, *examples, slopes=True)
     words = signature.of(function, examples, traced, names)
     where = signature.positions(wrt, words.names, "wrt")
     first = list(itertools.accumulate(words.sizes, initial=0))
@@ -90,7 +90,7 @@ def gradient(
     The callable returns what is shaped like the argument (a tuple for a sequence ``wrt``); target may be "batch" too.
     """
     compiled._check_target(target)
-    traced = tracer.trace(function, *examples)
+    traced = tracer.trace(function, *examples, slopes=True)
     words = signature.of(function, examples, traced, names)
     if len(traced.outputs) != 1:
         raise InputError(f"{words.function} returns {len(traced.outputs)} numbers; a gradient is of one: take jacobian")

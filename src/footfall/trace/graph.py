@@ -45,6 +45,7 @@ class Region:
     saves: tuple[int, ...] = ()  # body nodes stored at every iteration, read back by a reversed region
     reverse: bool = False  # the counter runs count-1 .. 0
     stop: int | None = None  # the carried value that ends the loop when it becomes 1
+    asks: bool = False  # before the first turn, so that there may be none
 
 
 @dataclass
@@ -363,6 +364,14 @@ class Graph:
         if region.count == 0 or region.results[k] == region.params[k]:  # carried through unchanged
             return self.nodes[repeat][2 + k]
         return self.node("item", repeat, k)
+
+    def held(self, a: Node) -> Node:
+        """The number of ``a`` without its slope: only where a graph is to be differentiated."""
+        return a if self.op(a) in ("const", "held") else self.node("held", a)
+
+    def solved(self, a: Node, closer: Node) -> Node:
+        """The number of ``a`` with the slope of ``closer``: as ``held``."""
+        return self.node("solved", a, closer)
 
     def saved(self, repeat: Node, slot: int, region: int) -> Node:
         """Value ``slot`` that a repeat saved, at the current iteration of another region."""

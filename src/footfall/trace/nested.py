@@ -79,6 +79,8 @@ def jacobian(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 
 def _slopes(g: Graph, op: str, a: list[Node], t: list[dict[int, Node]], y: Node) -> dict[int, Node]:
     """{direction: slope} of an operation on ``a`` with value ``y``, from those of its operands."""
     zero, total = g.const(0), dict[int, Node]()
+    if op == "solved":
+        return t[1]
     picked = derivative.choice(g, op, a)
     if picked:
         condition, yes, no = picked
@@ -189,7 +191,11 @@ class _Part:
             count = tree.size(shape)
             symbols_of.append(as_symbols(self.outer, places[at : at + count], shape, truth=False))
             at += count
-        leaves, self.rebuild = tree.flatten(function(*symbols_of))
+        before, active.slopes = active.slopes, True
+        try:
+            leaves, self.rebuild = tree.flatten(function(*symbols_of))
+        finally:
+            active.slopes = before
         self.output_shapes = tree.shapes(leaves)
         self._cut(places, [node_of(self.outer, x) for leaf in leaves for x in elements(leaf)])
 
@@ -209,7 +215,10 @@ class _Part:
             for x in operands:
                 self._read(x, own)
             inner.add(i)
-            own[i] = derivative.rebuild(self.outer, self.graph, i, own)
+            if self.outer.op(i) in ("held", "solved"):
+                own[i] = self.graph.node(self.outer.op(i), *(own[x] for x in operands))
+            else:
+                own[i] = derivative.rebuild(self.outer, self.graph, i, own)
         for o in outputs:
             self._read(o, own)
         self.outputs = [own[o] for o in outputs]

@@ -17,8 +17,9 @@ from .scalar import Scalar, node_of
 class Tracer:
     """The running trace: its graph, the loop body it is in, and what it has refused."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, slopes: bool = False) -> None:
         self.graph = graph
+        self.slopes = slopes  # whether the graph is to be differentiated
         self.refusals: list[TraceError] = []
         self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
         self._bodies = 0
@@ -61,6 +62,32 @@ class Tracer:
                 nodes[k] = graph.opaque(known, (name, k))
         return symbols(graph, nodes, np.shape(values))
 
+    def held(self, x: Any) -> Any:
+        """Without slopes, in a trace that is to be differentiated."""
+        return self._each(self.graph.held, x) if self.slopes else x
+
+    def solved(self, found: Any, closer: Callable[[Any], Any]) -> Any:
+        if not self.slopes:
+            return found
+        near = closer(self.held(found))
+        changed = tree.difference(near, found, "what was found", truths=True)
+        given, new = (tree.shapes(tree.flatten(nest, truths=True)[0]) for nest in (found, near))
+        if changed or new != given:
+            raise refusal(f"solved: a step closer must return what it is given{f', but {changed}' if changed else ''}")
+        return self._each(self.graph.solved, found, near)
+
+    def _each(self, make: Callable[..., Node], *nests: Any) -> Any:
+        """A nest whose numbers are made from those of nests of the same form."""
+        flat = [tree.flatten(nest, truths=True) for nest in nests]
+        out = []
+        for leaves in zip(*(leaves for leaves, _ in flat)):
+            if is_truth(leaves[0]):
+                out.append(leaves[0])
+                continue
+            numbers = zip(*([node_of(self.graph, x) for x in elements(leaf)] for leaf in leaves))
+            out.append(as_symbols(self.graph, [make(*n) for n in numbers], np.shape(leaves[0]), False, False))
+        return flat[0][1](out)
+
     def repeat(
         self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None,
         ask_first: bool = False,
@@ -72,10 +99,12 @@ class Tracer:
                 return after, np.where(until(after), 1.0, 0.0)
 
             ended = np.where(until(carry), 1.0, 0.0) if ask_first else 0.0
-            return self._repeat(count, stopping, (carry, ended), stops=True)[0]
+            return self._repeat(count, stopping, (carry, ended), stops=True, asks=ask_first)[0]
         return self._repeat(count, body, carry)
 
-    def _repeat(self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False) -> Any:
+    def _repeat(
+        self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False, asks: bool = False
+    ) -> Any:
         graph = self.graph
         if type(count) is Scalar or int(count) != count or count < 0:
             raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
@@ -106,6 +135,7 @@ class Tracer:
             again = turn([initial[k] if k in fixed else p for k, p in enumerate(params)])
             results = [params[k] if k in fixed else x for k, x in enumerate(again)]
         loop = graph.repeat(region, initial, results, stop=len(results) - 1 if stops else None)
+        graph.regions[region].asks = asks
         return rebuild(_refill(graph, [graph.item(loop, k) for k in range(len(initial))], shapes, truths, False))
 
     def _enter(self) -> int:

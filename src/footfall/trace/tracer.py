@@ -38,11 +38,11 @@ class Trace:
         return sum(self.argument_sizes)
 
 
-def trace(function: Callable[..., Any], *examples: Any) -> Trace:
+def trace(function: Callable[..., Any], *examples: Any, slopes: bool = False) -> Trace:
     """Trace ``function`` on symbols shaped like the examples (nests of arrays and numbers, see tree.py).
 
     Raises TraceError, naming the user's line, for what a trace cannot record. Truth values are given and returned as
-    the numbers 0 and 1.
+    the numbers 0 and 1. ``slopes``: the trace is to be differentiated, and knows what ``numeric.solved`` says.
     """
     graph, arguments, argument_sizes, input_shapes, position = Graph(), [], [], [], 0
     for example in examples:
@@ -56,7 +56,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Trace:
             position += len(nodes)
         arguments.append(rebuild(filled))
         argument_sizes.append(position - start)
-    active = Tracer(graph)
+    active = Tracer(graph, slopes)
     token = numeric.tracer.set(active)
     try:
         with symbolic_constructors(), np.errstate(all="ignore"):  # NumPy itself warns where the numbers are
