@@ -135,10 +135,14 @@ class Stance:
         first = hold(0.0, (ahead, ahead, np.zeros(3 * len(points))))
         last = numeric.repeat(4 * len(points), hold, first, until=settled, ask_first=True)
         mode, rows = last[1], _rows(last[1], last[0])
-        shared, beyond = self._share(space, wanted, rows, _never_pulling(last[2]), _EXCESS * dt)
-        # differentiated with the feet that were found, not through the search for them or for a better share
-        impulses = numeric.solved(shared, lambda _: _never_pulling(impulses_of(*numeric.held(last[:2]))))
-        excess = numeric.held(beyond) * (1.0 / dt)
+        shared, beyond, damping = self._share(space, wanted, rows, _never_pulling(last[2]), _EXCESS * dt)
+
+        def as_found(_: ndarray) -> ndarray:
+            """With the feet and the damping that were found: differentiated so, not through the search for them."""
+            held = numeric.held((rows, damping))
+            return _never_pulling(stopping_impulses(space.A, space.V_free, wanted, *held))
+
+        impulses, excess = numeric.solved(shared, as_found), numeric.held(beyond) * (1.0 / dt)
         missed = (excess > _EXCESS) | ~settled(last)
         after: Memory = {
             "mode": mode, "excess": excess, "misses": memory["misses"] + np.where(missed, 1.0, 0.0),
@@ -150,28 +154,30 @@ class Stance:
     def _share(
         self, space: ContactSpace, wanted: Float[ndarray, "nc"], rows: Float[ndarray, "nc"],
         impulses: Float[ndarray, "nc"], tolerance: float,
-    ) -> tuple[ndarray, Any]:  # fmt: skip
-        """(impulses with the same effect, the largest friction among them beyond the cone [N s]).
+    ) -> tuple[ndarray, Any, ndarray]:  # fmt: skip
+        """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
 
         Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
         until all cones are kept or no turn helps.
         """
 
-        def once(_: float, carry: tuple[ndarray, Any, ndarray]) -> tuple[ndarray, Any, ndarray]:
-            best, least, slack = carry
+        def once(_: float, carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            best, least, slack, damped = carry
             slack = slack * np.clip(_used(space, best), 0.01, 100.0)
             slack = np.minimum(slack / np.min(slack), _UNEQUAL)
             damping = self.damping * np.stack([x for share in slack for x in (share, share, 1.0)])
             found = stopping_impulses(space.A, space.V_free, wanted, rows, damping)
             beyond = _excess(space, found)
             better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0)
-            return numeric.select(better, found, best), np.where(better, beyond, least), slack
+            damped = numeric.select(better, damping, damped)
+            return numeric.select(better, found, best), np.where(better, beyond, least), slack, damped
 
-        start = (impulses, _excess(space, impulses), np.ones(len(space.friction)))
-        best, least, _ = numeric.repeat(
+        plain = self.damping * np.ones(len(impulses))
+        start = (impulses, _excess(space, impulses), np.ones(len(space.friction)), plain)
+        best, least, _, damped = numeric.repeat(
             _SHARINGS, once, start, until=lambda carry: carry[1] <= tolerance, ask_first=True
         )
-        return best, least
+        return best, least, damped
 
     def _plan(self, space: ContactSpace, mode: Float[ndarray, "ns"], dt: float) -> tuple[ndarray, ndarray]:
         """(which feet may stand in this step, the velocities that they are to have)."""
