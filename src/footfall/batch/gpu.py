@@ -29,6 +29,7 @@ from footfall.trace.slp import vectorised
 
 KERNEL = "footfall_tick"
 FEW = 24576  # robots; below, one thread a robot leaves most of a large card idle
+# Implicit contact keeps more alive than one thread has registers for, so that four are faster for any number of robots.
 BLOCKS = {1: 256, 4: 128}  # threads a block, by threads a robot: warps of one block share the instructions they fetch
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
@@ -118,7 +119,8 @@ class GpuBatch:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
-        chosen = threads if threads is not None else 4 if n < FEW else 1
+        explicit = options.get("integrator", "linearly_implicit") != "linearly_implicit"
+        chosen = threads if threads is not None else 1 if explicit and n >= FEW else 4
         self.source = TickSource(robot, controller, threads=chosen, **options)
         module = self.cupy.RawModule(code=self.source.text, options=OPTIONS, backend="nvrtc")
         self.kernel = module.get_function(f"{KERNEL}_advance")
