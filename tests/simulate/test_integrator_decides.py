@@ -69,5 +69,5 @@ class Bouncy:
 
 
 def test_a_law_that_cannot_be_taken_otherwise_says_so():
-    with pytest.raises(InputError, match="Bouncy.*cannot be semi_implicit_euler"):
+    with pytest.raises(InputError, match=r"Bouncy.*cannot be semi_implicit_euler"):
         ff.Simulation(CHEETAH, contact=Bouncy(), integrator="semi_implicit_euler")

@@ -237,7 +237,7 @@ class Simulation:
                 " pieces"
             )
         ticks = max(1, round(duration / self.rig.period))
-        if isinstance(self._engine, CompiledEngine) and self._engine.outdated:
+        if self._engine is not None and self._engine.outdated:
             self._engine = None
         _ = self.engine  # what is wrong with the controller shows before a file is made
         recorder = Recorder(self, path, self.time + ticks * self.rig.period)
