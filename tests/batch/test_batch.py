@@ -85,7 +85,7 @@ def test_the_cuda_source_of_a_tick_needs_no_gpu():
     source = TickSource(CHEETAH, TROT)
     assert "footfall_tick_advance" in source.text
     q = source.numbers(source.first)[source.rows("q")]
-    np.testing.assert_allclose(q, CHEETAH.state("stand")[0], rtol=1e-6)
+    np.testing.assert_allclose(q, ff.Simulation(CHEETAH, TROT).q, rtol=1e-6)
 
 
 def test_a_robot_with_four_like_legs_may_have_four_threads():
