@@ -162,3 +162,16 @@ def test_importing_footfall_loads_no_heavy_module():
     heavy = ("llvmlite", "scipy", "matplotlib", "mujoco", "rich")
     code = f"import sys, footfall; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "constant", [np.eye(3), 2.0, [1.0, 2.0], {"a": np.ones(2)}], ids=["array", "number", "list", "dict"]
+)
+@pytest.mark.parametrize("use", [ff.compile, ff.program, ff.jacobian, ff.gradient])
+def test_arrays_in_the_place_of_the_robot_are_refused_and_none_is_named(use, constant):
+    def product(a, x):
+        return x @ x
+
+    wrt = {"wrt": "x"} if use in (ff.jacobian, ff.gradient) else {}
+    with pytest.raises(InputError, match=r"product.*constant.*ff.compile\(product, None, ...\)"):
+        use(product, constant, np.ones(3), **wrt)

@@ -32,6 +32,7 @@ class Bound:
     ) -> None:
         self.original, self.constant, self.free = function, constant, tuple(free)
         self.__name__ = getattr(_unwrapped(function), "__name__", type(function).__name__)
+        _check_constant(constant, self.__name__)
         self.__doc__ = function.__doc__
         parameters = _parameters(function, constant)
         for name in given:
@@ -167,6 +168,15 @@ def program(function: Callable, robot: Any = None, *examples: Any, free: Sequenc
 
     bound = Bound(function, robot, examples, free, given)
     return trace.program_of(bound, *bound.examples, names=bound.names)
+
+
+def _check_constant(constant: Any, title: str) -> None:
+    """Refuse arrays in the robot's place: they would be folded into the program, where an input was meant."""
+    if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
+        raise InputError(
+            f"{title}: what follows the function is its constant, a Robot or the like, not {type(constant).__name__}: a"
+            f" function of arrays alone takes None there, as in ff.compile({title}, None, ...)"
+        )
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_the_cuda_source_of_a_tick_needs_no_gpu():
     source = TickSource(CHEETAH, TROT)
     assert "footfall_tick_advance" in source.text
     q = source.numbers(source.first)[source.rows("q")]
-    np.testing.assert_allclose(q, CHEETAH.state("stand")[0], rtol=1e-6)
+    np.testing.assert_allclose(q, ff.Simulation(CHEETAH, TROT).q, rtol=1e-6)
 
 
 def test_a_robot_with_four_like_legs_may_have_four_threads():
@@ -204,10 +204,10 @@ def test_commands_and_pushes_of_single_robots():
     batch.set_command(forward=[0.0, 0.3], which=[2, 3])
     batch.set_push(force=[0.0, 40.0, 0.0], which=[1])
     batch.run(100)
+    assert batch.q[1, 1] > batch.q[0, 1] + 5e-3  # later it may step back
     batch.set_push()
     batch.run(1500)
     assert batch.v[1, 4] != batch.v[0, 4]
-    assert np.abs(batch.q[1, 1]) > np.abs(batch.q[0, 1])
     assert batch.q[3, 0] > batch.q[2, 0] + 0.05
 
 

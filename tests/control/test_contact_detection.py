@@ -23,7 +23,8 @@ from footfall.control.contact_mode import (
     update_modes,
 )
 from footfall.control.interface import JointCommand
-from footfall.control.momentum_observer import ObserverMemory, foot_forces, observe_momentum, own_joints
+from footfall.control.momentum_observer import ObserverMemory, foot_forces, observe_momentum
+from footfall.control.posture import own_joints
 from footfall.dynamics.modes import all_modes
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.simulate.actuators import JointModel
@@ -132,7 +133,8 @@ def test_stretched_leg_gives_a_finite_force_and_what_it_knows_of_it():
 
 
 def test_legs_own_their_joints():
-    assert [own_joints(CHEETAH, k) for k in range(4)] == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]
+    named = [[CHEETAH.joint_names[j] for j in own_joints(CHEETAH, k)] for k in range(4)]
+    assert named == [[f"{leg}_{joint}" for joint in ("abad", "hip", "knee")] for leg in CHEETAH.foot_names]
     spined = ff.load("spined")
     owned = [i for k in range(4) for i in own_joints(spined, k)]
     assert len(owned) == len(set(owned)) < spined.nj

@@ -161,3 +161,14 @@ def test_bad_policies_are_one_sentence(tmp_path):
         Policy.load("mini_cheeta")
     with pytest.raises(InputError, match="drives 'mini_cheetah' with 12 joints"):
         small().start(ff.load("spined"))
+
+
+def test_a_robots_name_is_never_a_path_to_a_policy(tmp_path):
+    file = tmp_path / "mine.npz"
+    Policy.load("mini_cheetah").save(file)
+    assert Policy.load(file).robot == "mini_cheetah"
+    with pytest.raises(InputError, match="footfall comes with"):
+        learned(str(file))
+    robot = ff.load("mini_cheetah").replace(name=str(file))
+    with pytest.raises(InputError, match="footfall comes with"):
+        plan(robot, RunOptions(robot.name, controller="learned"))

@@ -5,7 +5,7 @@ import pytest
 
 import footfall as ff
 from footfall.errors import FootfallError, InputError
-from footfall.simulate.margins import Told, _between, _beyond
+from footfall.simulate.margins import Margin, Margins, Told, _between, _beyond
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +84,12 @@ def test_margins_of_controllers_that_compile_and_of_those_that_do_not(cheetah, n
     assert found.delay.passed >= 2.0
     for margin in (found.friction, found.payload, found.delay):
         assert margin.why
+
+
+def test_a_page_shows_names_as_they_are_and_runs_none_of_them(cheetah):
+    margin = Margin("friction", "", 0.8, 0.2, 0.1, "at joint '<img src=x>'")
+    found = Margins("<script>alert(1)</script>", "Mine", 0.3, "speed < 0.1", 0, 1, margin, margin, margin)
+    page = found._repr_html_()
+    assert "<script>" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;" in page

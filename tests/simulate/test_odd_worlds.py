@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.contact import ForceLaw, Plane, StickSlip
+from footfall.contact import ForceLaw, Plane, StickSlip, terrain
+from footfall.simulate.arguments import check_ground
 
 ROBOT, CHANCE = ff.load("mini_cheetah"), np.random.default_rng(0)
 
@@ -72,6 +73,13 @@ def ground(**methods):
     return type("Mine", (Flat,), methods)()
 
 
+def facing(slope):
+    """The frame of a surface whose distance changes by ``slope`` along x."""
+    length = np.sqrt(1.0 + slope * slope)
+    up, along = np.stack([slope, 0.0, 1.0]) / length, np.stack([1.0, 0.0, -slope]) / length
+    return np.stack([along, np.array([0.0, 1.0, 0.0]), up], axis=1)
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
     [
@@ -88,13 +96,60 @@ def test_a_ground_that_says_something_else_is_one_sentence(made, words):
         ff.Simulation(ROBOT, ground=made)
 
 
+TILTED = ff.contact.Plane.slope(4.0)
+HALF_TURN = np.diag([1.0, -1.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ground(distance=lambda self, p: TILTED.distance(p), frame=lambda self, p: TILTED.frame(p).T),
+        ground(distance=lambda self, p: TILTED.distance(p), frame=lambda self, p: np.eye(3)),
+        ground(frame=lambda self, p: HALF_TURN),
+        ground(distance=lambda self, p: -p[2]),
+        ground(distance=lambda self, p: p[2] - 0.05 * np.sin(5.0 * p[0]),
+               frame=lambda self, p: facing(0.25 * np.cos(5.0 * p[0]))),
+    ],
+    ids=["transposed", "level on a slope", "downwards", "distance below", "slopes negated"],
+)  # fmt: skip
+def test_a_normal_that_is_not_the_gradient_of_the_distance_is_one_sentence(made):
+    with pytest.raises(ff.InputError, match=r"frame\(p\) of Mine must have the normal, along which its distance grows"):
+        ff.Simulation(ROBOT, ground=made)
+
+
+def borrowed(surface):
+    """A ground of one's own that says what one of ours does."""
+    return ground(
+        distance=lambda self, p: surface.distance(p), frame=lambda self, p: surface.frame(p),
+        friction_at=lambda self, p: surface.friction_at(p),
+    )  # fmt: skip
+
+
+def roof(slope):
+    """Two slopes that meet in a ridge at x = 0, right under the first point that is looked at."""
+    return ground(
+        distance=lambda self, p: (p[2] + slope * np.abs(p[0])) / np.sqrt(1.0 + slope * slope),
+        frame=lambda self, p: facing(np.where(p[0] > 0.0, slope, -slope)),
+    )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [*map(borrowed, (Plane.slope(13.0), terrain.named("steps:0.05"), terrain.named("rough:0.1", seed=2))),
+     roof(0.3), roof(-0.2), ground(distance=lambda self, p: p[2] - 0.07 * np.floor(p[0] / 0.213))],
+    ids=["slope", "steps", "rough", "ridge", "valley", "stairs"],
+)  # fmt: skip
+def test_a_ground_of_ones_own_with_creases_and_steps_is_taken(made):
+    check_ground(made)
+
+
 def test_a_contact_model_is_an_object():
     with pytest.raises(ff.InputError, match="a contact model must be an object"):
         ff.Simulation(ROBOT, contact=ff.contact.Compliant)
 
 
 def test_a_robot_starts_on_a_ground_that_is_level_under_its_trunk_alone():
-    bumpy = ground(distance=lambda self, p: p[2] - 0.1 * p[0] * p[0])
+    bumpy = ground(distance=lambda self, p: p[2] - 0.1 * p[0] * p[0], frame=lambda self, p: facing(-0.2 * p[0]))
     sim = ff.Simulation(ROBOT, ground=bumpy)
     heights = [float(bumpy.distance(p)) for p in ff.kinematics.foot_positions(ROBOT, sim.q)]
     assert min(heights) == pytest.approx(ROBOT.feet[0].radius, abs=1e-9)

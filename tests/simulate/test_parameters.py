@@ -24,14 +24,14 @@ TROT = ff.control.JointPD.tuned("mini_cheetah", "trot")
     ],
 )
 def test_a_free_number_of_the_controller_acts_like_one_that_was_written(path, values):
-    batch = Batch(ROBOT, len(values), TROT, free=[path])
+    batch = Batch(ROBOT, len(values), TROT, free=[path], start="stand")
     batch.set({path: np.array(values)})
     batch.run(600)
     for k, value in enumerate(values):
         key = path.rpartition(".")[2]
         gait = TROT.gait.replace(**{key: value}) if ".gait." in path else TROT.gait
         kp = value if key == "kp" else TROT.kp
-        alone = ff.Simulation(ROBOT, ff.control.JointPD(gait, kp, TROT.kd))
+        alone = ff.Simulation(ROBOT, ff.control.JointPD(gait, kp, TROT.kd), start="stand")
         np.testing.assert_allclose(batch.state.q[k], alone.run(0.6).q[-1], atol=1e-8)
 
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import footfall as ff
+from footfall import sweep
 from footfall.cli import run as command
 from footfall.errors import InputError
 from footfall.sweep import parse_study
@@ -187,3 +189,31 @@ def test_the_command_refuses_with_one_line_and_makes_nothing(tmp_path, capsys, t
     assert said.err.count("\n") == 1
     assert said.out == ""
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [{"push.start": 0.02, "push.duration": 0.05, "push.force.y": 7.0}, {"contact.damping": 7e3},
+     {"joints.backlash": 2e-3}, {"controller.kp": 37.0}, {"gravity.z": -9.0}],
+    ids=["push", "contact", "joints", "controller", "gravity"],
+)  # fmt: skip
+@pytest.mark.parametrize("controller", ["pd", "gravity"])
+def test_an_estimate_keeps_its_sensors_whatever_part_of_the_run_a_study_varies(controller, axis):
+    run = {"robot": "mini_cheetah", "estimate": True, "seed": 4, "controller": controller}
+    plain, varied = planned(run, HERE), planned({**run, **axis}, HERE)
+    assert plain.simulation.sensors is not None
+    assert repr(varied.simulation.sensors) == repr(plain.simulation.sensors)
+    assert isinstance(varied.simulation.controller, ff.control.Estimated)
+    assert varied.simulation.run(0.1).time[-1] == pytest.approx(0.1)
+
+
+def test_a_study_of_pushes_on_an_estimate_is_done_and_the_pushes_matter(tmp_path):
+    study = parse_study(
+        '[run]\nrobot = "mini_cheetah"\ncontroller = "hold"\nestimate = true\nduration = 0.3\n'
+        'push.start = 0.05\npush.duration = 0.1\n[grid]\n"push.force.x" = [0.0, 30.0]\n',
+        tmp_path,
+    )
+    outcome = sweep.run(study, tmp_path / "out", workers=1)
+    assert (outcome.done, outcome.failed) == (2, 0)
+    table = outcome.load()
+    assert abs(float(table["distance"][1] - table["distance"][0])) > 2e-3

@@ -25,7 +25,7 @@ from footfall.batch.lean import Lean, lean_of, lean_tick, repeated
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.robot.description import Robot
-from footfall.simulate.engine import check_controller
+from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
@@ -72,6 +72,7 @@ class Batch:
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(rig.parameter(path), float) for path in self.free}
         self._check_memory(inputs)
+        check_world(rig, self.simulation.carried, inputs)
         check_controller(rig, self.simulation.carried, inputs)
         self.period = rig.period
         self._prepare(threads, lanes)

@@ -20,7 +20,7 @@ from footfall.batch.lean import lean_of, lean_tick
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
 from footfall.robot.description import Robot
-from footfall.simulate.engine import check_controller
+from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
 from footfall.trace import cuda, emit, tree
@@ -74,6 +74,7 @@ class TickSource:
         self.first = lean_of(self.simulation.carried, feels)
         rig, self.inputs = self.simulation.rig, Inputs(self.simulation.command, np.zeros(6))
         self.parameters = {path: np.asarray(rig.parameter(path), float) for path in free}
+        check_world(rig, self.simulation.carried, self.inputs)
         check_controller(rig, self.simulation.carried, self.inputs)
         self.program = compiling.program(lean_tick, rig, self.first, self.inputs, free=tuple(free))
         nests = [self.first, self.inputs, *([self.parameters] if free else [])]

@@ -67,7 +67,8 @@ def held_step(
 ) -> State:
     """One step of joint PD about the targets: ``simulate.step`` less the bookkeeping of forces and work."""
     command = JointCommand(targets, 0.0, kp, kd, 0.0)
-    after, _, _ = integrate_step("linearly_implicit", world, state, command, np.zeros(6), dt)
+    integrator = "linearly_implicit" if world.contact.implicit else "semi_implicit_euler"
+    after, _, _ = integrate_step(integrator, world, state, command, np.zeros(6), dt)
     return after
 
 

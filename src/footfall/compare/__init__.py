@@ -7,3 +7,7 @@ from footfall.compare.states import States, random_states
 from footfall.compare.verify import verify
 
 __all__ = ["Check", "MuJoCo", "Pinocchio", "Report", "States", "random_states", "verify"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

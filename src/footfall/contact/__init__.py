@@ -16,3 +16,7 @@ __all__ = [
     "Plane", "Sphere", "Stance", "Steps", "StickSlip", "contact_points", "knees", "named", "spheres_of", "terrain",
     "trunk_corners",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,10 +13,16 @@ from footfall.control.named import on_command
 from footfall.control.plan_follower import PlanFollower
 from footfall.control.policy import Drive, Policy
 from footfall.control.posture import standing_joints, standing_state
+from footfall.control.reflexes import Reflexes
+from footfall.control.spine import Spine
 
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "Drive", "Estimated", "Estimator", "FootImpedance",
     "FunctionController", "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "LqrStand",
-    "PlanFollower", "Policy", "Sensed", "StandWeights", "controller", "on_command", "regulate", "standing_joints",
-    "standing_state",
+    "PlanFollower", "Policy", "Reflexes", "Sensed", "Spine", "StandWeights", "controller", "on_command", "regulate",
+    "standing_joints", "standing_state",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

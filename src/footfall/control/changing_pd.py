@@ -11,7 +11,7 @@ from numpy import ndarray
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.joint_pd import SPINE_GAINS, check_gain, check_rate, gains_of, planar_targets
 from footfall.errors import InputError
-from footfall.gait.foot_path import start_ramp
+from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators import Kuramoto
 from footfall.gait.transition import Transition
 from footfall.robot.description import Robot
@@ -45,6 +45,13 @@ class ChangingPD:
         for gait in (self.transition.first, self.transition.second):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
         return {"phase": Kuramoto.of(self.transition.first, self.coupling).start()}
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Joints to start from [rad]: those of the first gait."""
+        first = self.transition.first
+        x, z = foot_offset(first, Kuramoto.of(first, self.coupling).start())
+        ramp = start_ramp(first, 0.0)
+        return planar_targets(robot, first, ramp * x, ramp * z)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]

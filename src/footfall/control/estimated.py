@@ -1,6 +1,6 @@
 """A controller that runs on an estimate: what the sensors say goes into the filter, and the filter's answer to it.
 
-    sensors = Sensors.realistic(seed=1)
+    sensors = ff.simulate.Sensors.realistic(seed=1)
     controller = ff.control.Estimated(ff.control.Locomotion())
     sim = ff.Simulation(robot, controller, sensors=sensors, start=ff.control.standing_state(robot))
 

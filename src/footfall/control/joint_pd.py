@@ -94,6 +94,12 @@ class JointPD:
             memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
         return memory
 
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Joints to start from [rad]: those of the first tick, which may bend the other way than the robot's stand."""
+        check_gait(robot, self.gait)
+        phase = clock_phase(self.gait, 0.0) if self.clock else self._oscillators.start()
+        return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.control.posture import own_joints
 from footfall.dynamics.coriolis_matrix import coriolis_matrix
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
 from footfall.dynamics.forward_dynamics import generalised
@@ -69,7 +70,7 @@ def foot_forces(robot: Robot, q: Float[ndarray, "nq"], external: Float[ndarray, 
     forces = []
     for k, foot in enumerate(robot.feet):
         lowest = J[k, 3:] + foot.radius * skew(np.array([0.0, 0.0, 1.0])) @ J[k, :3]
-        own = [robot.tree.dof(i) for i in own_joints(robot, k)]
+        own = [robot.nv - robot.nj + j for j in own_joints(robot, k)]
         J_leg = lowest[:, own]
         forces.append(_explained(J_leg, external[own]) if own else np.zeros(3))
     return np.stack(forces)
@@ -94,13 +95,6 @@ def _determinant(A: Float[ndarray, "n n"]) -> float:
     if len(A) == 3:
         return A[0] @ cross(A[1], A[2])
     return A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0] if len(A) == 2 else A[0, 0]
-
-
-def own_joints(robot: Robot, k: int) -> list[int]:
-    """The joints (numbers of their bodies) that carry the foot k and no other."""
-    tree = robot.tree
-    others = {i for m, foot in enumerate(tree.feet) if m != k for i in tree.support[foot]}
-    return [i for i in tree.support[tree.feet[k]] if i not in others]
 
 
 def in_base_axes(q: Float[ndarray, "nq"], forces: Float[ndarray, "nf 3"]) -> Float[ndarray, "nf 3"]:

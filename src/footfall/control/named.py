@@ -9,7 +9,7 @@ from footfall.control.foot_impedance import FootImpedance
 from footfall.control.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint_pd import JointPD
 from footfall.control.locomotion import Locomotion
-from footfall.control.policy import Policy
+from footfall.control.policy import Policy, shipped
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
 
@@ -46,6 +46,8 @@ def on_command(name: str, gait: str = "trot", **options: Any) -> Locomotion:
 
 def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     """The policy that comes with footfall for a robot; it has its own rate, and one gait."""
+    if robot not in shipped():  # a robot's name, which a file may have given, is not taken for a path
+        raise unknown("policy", robot, shipped(), "footfall comes with")
     policy = Policy.load(robot)
     if gait != policy.gait.name:
         raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")

@@ -118,7 +118,7 @@ def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "
 
 
 def own_joints(robot: Robot, foot: int) -> list[int]:
-    """The joints that move one foot and no other."""
+    """The joints that move one foot and no other, as they are counted in ``robot.joint_names``."""
     return [j for j, feet in enumerate(_moved_feet(robot)) if feet == [foot]]
 
 

@@ -22,6 +22,7 @@ from footfall.dynamics.regressor import base_parameters, regressor
 from footfall.dynamics.velocity_terms import velocity_terms
 
 if TYPE_CHECKING:
+    from footfall.dynamics import lagrange
     from footfall.dynamics.reduced import reduced_dynamics, reduced_system, reduced_touchdown
     from footfall.dynamics.screw_system import screw_forward_dynamics, screw_inverse_dynamics
 
@@ -50,6 +51,7 @@ __all__ = [
     "integrate",
     "inverse_dynamics",
     "kinetic_energy",
+    "lagrange",
     "mass_matrix",
     "mode_name",
     "mode_of",
@@ -79,4 +81,10 @@ _LATER = {  # these need SciPy, which takes a while to load
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(f"footfall.dynamics.{_LATER[name]}"), name)
+    if name == "lagrange":  # a formalism with all its functions; it differentiates, so it loads the tracer
+        return import_module("footfall.dynamics.lagrange")
     raise AttributeError(f"module 'footfall.dynamics' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,5 +1,6 @@
 """Gaits: patterns, oscillators, foot paths, and constants known to work."""
 
+from footfall.gait import stability
 from footfall.gait.diagram import footfall_diagram, footfall_diagram_of
 from footfall.gait.economy import plot_economy, strides
 from footfall.gait.ellipse import Ellipse, Trapezoid, trapezoid
@@ -25,7 +26,19 @@ from footfall.gait.pattern import (
 )
 from footfall.gait.planner import Posture, PosturePlan, WalkPlan, plan_walk, standing_postures, yaw_swing
 from footfall.gait.rulkov import Rulkov
-from footfall.gait.stability import plot_stability, plot_support
+from footfall.gait.stability import (
+    Stability,
+    capture_point,
+    center_of_pressure,
+    energy_margin,
+    plot_stability,
+    plot_support,
+    polygon_margin,
+    static_margin,
+    support_polygon,
+    wide_stability_margin,
+    zero_moment_point,
+)
 from footfall.gait.swing import Bezier
 from footfall.gait.transition import Transition
 from footfall.gait.tuned import Tuned, at_speed, choices, for_robot, scaled
@@ -43,6 +56,7 @@ __all__ = [
     "Posture",
     "PosturePlan",
     "Rulkov",
+    "Stability",
     "Transition",
     "Trapezoid",
     "Tuned",
@@ -51,8 +65,11 @@ __all__ = [
     "at_speed",
     "bound",
     "canter",
+    "capture_point",
+    "center_of_pressure",
     "choices",
     "clock_phase",
+    "energy_margin",
     "foot_offset",
     "foot_rate",
     "footfall_diagram",
@@ -65,16 +82,26 @@ __all__ = [
     "plot_economy",
     "plot_stability",
     "plot_support",
+    "polygon_margin",
     "pronk",
     "rotary_gallop",
     "scaled",
+    "stability",
     "standing_postures",
     "start_ramp",
+    "static_margin",
     "strides",
+    "support_polygon",
     "touchdown_reset",
     "transverse_gallop",
     "trapezoid",
     "trot",
     "walk",
+    "wide_stability_margin",
     "yaw_swing",
+    "zero_moment_point",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

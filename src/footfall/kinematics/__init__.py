@@ -25,3 +25,7 @@ __all__ = [
     "foot_jacobian", "foot_position", "foot_positions", "foot_velocities", "inverse", "joint_positions", "joint_rates",
     "joint_transforms", "leg_chain", "leg_rates", "manipulability", "resolved_rate_leg", "whole_body_inverse",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -37,4 +37,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'footfall.learn' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 register()

@@ -87,11 +87,13 @@ def _still(axis: Axes, rec: Recording, row: int) -> None:
         axis.plot(
             feet[k, 0] - here, feet[k, 2], "o", color=color, markersize=6, markerfacecolor=color if stands else "w"
         )
-    length, _, height = robot.links[0].box or (0.3, 0.1, 0.1)
+    link = robot.link(robot.trunk)
+    length, _, height = link.box or (0.3, 0.1, 0.1)
     corners = np.array(
         [(s * length / 2, 0.0, z * height / 2) for s, z in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]
     )
-    trunk = np.array([poses[0].point(corner) for corner in corners])
+    X_WT = poses[0] @ tree.frames[robot.trunk][1]
+    trunk = np.array([X_WT.point(link.com + corner) for corner in corners])
     axis.fill(trunk[:, 0] - here, trunk[:, 2], color="#5b6673", alpha=0.55, linewidth=0)
     axis.set_aspect("equal")
     axis.set_xlim(-0.41, 0.34)

@@ -67,8 +67,7 @@ class WalkLanes:
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
         self.next_push = np.zeros(n, dtype=int)
         self.generators: list[np.random.Generator] = []
-        mass = float(self.robot.links[0].mass)
-        self._nominal = {f"{self.robot.links[0].name}.mass": mass}
+        self._trunk_mass = f"{self.robot.trunk}.mass"
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def begin(self, which: Sequence[int] | ndarray) -> None:
@@ -82,9 +81,9 @@ class WalkLanes:
         batch.reset(lanes)
         for k, key in enumerate(COMMANDS):
             batch.command[key][lanes] = within(self.ranges[key], chance[:, k])
-        trunk = self.robot.links[0].name
         batch.set({"ground.friction": within(ranges.friction, chance[:, 3])}, lanes)
-        batch.set({f"{trunk}.mass": self._nominal[f"{trunk}.mass"] * within(ranges.mass, chance[:, 4])}, lanes)
+        trunk = float(self.robot.parameter(self._trunk_mass))
+        batch.set({self._trunk_mass: trunk * within(ranges.mass, chance[:, 4])}, lanes)
         for k, path in enumerate(extra):
             nominal = np.asarray(batch.simulation.rig.parameter(path), float)
             factor = within(ranges.factors[path], chance[:, 9 + nj + k])

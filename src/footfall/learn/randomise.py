@@ -66,7 +66,7 @@ class Randomisation:
 
     def paths(self, robot: Robot) -> tuple[str, ...]:
         """The parameters that differ between robots."""
-        return ("ground.friction", f"{robot.links[0].name}.mass", *self.factors)
+        return ("ground.friction", f"{robot.trunk}.mass", *self.factors)
 
 
 RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints")

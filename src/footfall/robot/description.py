@@ -166,6 +166,12 @@ class Robot:
         return tuple(f.name for f in self.feet)
 
     @property
+    def trunk(self) -> str:
+        """The name of the heaviest link of the base: its root is often a frame without mass."""
+        frames = self.tree.frames
+        return max((link for link in self.links if frames[link.name][0] == 0), key=lambda link: link.mass).name
+
+    @property
     def mass(self) -> float:
         """Total mass [kg], welded rotors included when they count."""
         return sum(body.inertia.m for body in self.tree.bodies)

@@ -16,6 +16,9 @@ from footfall.kinematics.forward import body_poses
 from footfall.robot.description import Robot
 from footfall.simulate.world import World
 
+_PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
+_APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
+
 
 def check_robot(robot: Any) -> None:
     if not isinstance(robot, Robot):
@@ -85,6 +88,31 @@ def check_ground(ground: Any) -> None:
     R = np.asarray(ground.frame(p), dtype=float)
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
         raise InputError(f"frame(p) of {owner} must be a rotation, 3 by 3 with the normal as its last column")
+    for x, y in _PLACES:
+        _check_normal_at(ground, np.array([x, y, 0.1]), owner)
+
+
+def _check_normal_at(ground: Any, p: ndarray, owner: str) -> None:
+    """Refuse a normal that is not the way the distance grows at the surface over or under a point: it gives energy.
+
+    Creases and steps are left alone: there, differences to both sides disagree.
+    """
+    p = p - np.array([0.0, 0.0, float(ground.distance(p))])
+    here = float(ground.distance(p))
+    ahead, behind = (
+        np.array([float(ground.distance(p + side * _APART * e)) - here for e in np.eye(3)]) / (side * _APART)
+        for side in (1.0, -1.0)
+    )
+    rises, normal = 0.5 * (ahead + behind), np.asarray(ground.frame(p), dtype=float)[:, 2]
+    length = float(np.sqrt(rises @ rises))
+    if not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0:  # nor is there any where the ground ends
+        return
+    if np.abs(normal - rises / length).max() > _SKEW:
+        place, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))
+        raise InputError(
+            f"frame(p) of {owner} must have the normal, along which its distance grows, as its last column: at"
+            f" ({place}) m that is ({wanted}), not ({found})"
+        )
 
 
 def check_sequence(what: str, parts: Any, kind: type) -> None:

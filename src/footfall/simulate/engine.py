@@ -14,12 +14,18 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.interface import JointCommand, Sensed
-from footfall.errors import FootfallError, InputError, TraceError
+from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
+from footfall.simulate.integrators import integrate_step
+from footfall.simulate.step import State
 from footfall.simulate.tick import Body, Carried, Inputs, Rig, physics, tick
 from footfall.trace.tree import is_leaf
 
 if TYPE_CHECKING:
     from footfall.trace.surroundings import Surroundings
+
+_ASKED = (  # of a ground, and of a contact law
+    "distance", "frame", "friction_at", "law", "normal", "modes", "linearised", "judged", "start", "respond",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,9 @@ class Rows:
 
 
 class Engine(Protocol):
+    @property
+    def outdated(self) -> bool: ...
+
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
         """(state after ``count`` ticks, every ``every``-th tick, trouble that the controller made)."""
         ...
@@ -94,28 +103,72 @@ class Engine(Protocol):
 
 def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | None) -> Engine:
     """Compile the controller with the physics if it can be traced (``compiled`` None: find out; True: insist)."""
+    of_world = check_world(rig, carried, inputs)
+    engine: CompiledEngine | PythonEngine
     if compiled is False or hasattr(rig.controller, "prepare"):
-        return PythonEngine(rig, carried, inputs)
-    try:
-        around = check_controller(rig, carried, inputs)
-        engine = CompiledEngine(rig, carried, inputs)
-        engine.around = around
+        engine = PythonEngine(rig, carried, inputs)
+        engine.around = of_world
         return engine
+    try:
+        of_controller = check_controller(rig, carried, inputs)
+        engine = CompiledEngine(rig, carried, inputs)
+        engine.around = (*of_world, *of_controller)
     except TraceError as error:
         if compiled:
             raise
-        python = PythonEngine(rig, carried, inputs)  # what ails the ground or the contact law ails it too: raised
+        engine = PythonEngine(rig, carried, inputs)  # what ails the ground or the contact law ails it too: raised
+        engine.around = of_world
         warnings.warn(f"controller {_name(rig)} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
-        return python
+    return engine
 
 
-def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> Surroundings | None:
+def check_world(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surroundings, ...]:
+    """Take a step twice in NumPy on a user's own ground or contact law: hidden state raises TraceMismatch.
+
+    Returns what the compiled step takes for constant; nothing where both are ours.
+    """
+    world, body = rig.world, carried.body
+    users = [part for part in (world.ground, world.contact) if not type(part).__module__.startswith("footfall.")]
+    if not users:
+        return ()
+    from footfall.trace.effects import effect_of
+
+    def step() -> ndarray:
+        state, command = State(body.q, body.v, body.memory), JointCommand().spread(world.robot.nj)
+        with np.errstate(all="ignore"):
+            after, acted, _ = integrate_step(rig.integrator, world, state, command, inputs.push, rig.dt)
+        return np.concatenate([after.v, np.ravel(acted.forces)])
+
+    for part in users:
+        _reached(part).refuse_iterators(type(part).__name__)
+    first = step()
+    kept = [_reached(part) for part in users]  # what it computes once and keeps is no hidden state
+    second: list[ndarray] = []
+    effect = effect_of(lambda: second.append(step()))
+    for part, around in zip(users, kept):
+        if (name := around.changed()) is not None:
+            around.restore()
+            raise TraceMismatch(f"{type(part).__name__} changes {name} in every step, which compiled code would not do")
+    if effect or not np.array_equal(first, second[0], equal_nan=True):
+        names = " or ".join(type(part).__name__ for part in users)
+        raise TraceMismatch(f"{names} {effect or 'keeps hidden state'}, which compiled code would not do")
+    return tuple(kept)
+
+
+def _reached(part: Any) -> Surroundings:
+    """What the methods of a ground or a contact law reach."""
+    from footfall.trace.surroundings import Surroundings
+
+    return Surroundings([getattr(part, key) for key in _ASKED if hasattr(part, key)])
+
+
+def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surroundings, ...]:
     """Trace a user's controller twice and replay it against NumPy: hidden state raises TraceMismatch.
 
-    Returns what the compiled controller takes for constant; None for one of ours, which nobody changes.
+    Returns what the compiled controller takes for constant; nothing for one of ours, which nobody changes.
     """
     if type(rig.controller).__module__.startswith("footfall.") and rig.digest is not None:
-        return None
+        return ()
     from footfall.trace.surroundings import Surroundings
     from footfall.trace.tracer import verify
 
@@ -130,7 +183,7 @@ def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> Surroundings
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
     controller.__name__ = _name(rig)
     verify(controller, 0.1, sensed, inputs.command, carried.memory, subject=rig.controller)
-    return Surroundings(rig.controller)
+    return (Surroundings(rig.controller),)
 
 
 def _traced(rig: Rig, *arguments: Any) -> Any:
@@ -174,9 +227,16 @@ def _name(rig: Rig) -> str:
 class _Freely:
     """Machine code whose ``free`` parameters are inputs: one function for every rig that differs in these alone."""
 
+    around: tuple[Surroundings, ...] = ()  # what a user's controller, ground and contact law reach, as compiled
+
     def __init__(self, rig: Rig, free: Sequence[str]) -> None:
         self.free = tuple(free)
         self._take(rig)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether anything that a user's own part reads (a global, a dict, a gain) has been changed since."""
+        return any(around.changed() is not None for around in self.around)
 
     def like(self, rig: Rig) -> Any:
         """The same machine code with the numbers of another rig."""
@@ -192,16 +252,9 @@ class _Freely:
 class CompiledEngine(_Freely):
     """The whole tick as one function."""
 
-    around: Surroundings | None = None  # what a user's controller reaches, as it was compiled
-
     def __init__(self, rig: Rig, carried: Carried, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(rig, free)
         self.function = compiling.compile(tick, rig, carried, inputs, free=free, verify=False)
-
-    @property
-    def outdated(self) -> bool:
-        """Whether anything that the user's controller reads (a global, a dict, a gain) has been changed since."""
-        return self.around is not None and self.around.changed() is not None
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
         after, (seen, asked) = self.function.roll(count, carried, inputs, *self.values, every=every)

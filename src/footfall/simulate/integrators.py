@@ -1,8 +1,8 @@
 """How accelerations become motion.
 
 ``linearly_implicit`` (default) and ``semi_implicit_euler`` share ``step``; they differ in whether the contact law is
-taken implicitly. ``heun`` and ``rk4`` are explicit in everything. Seed 000 says "explicit 2nd-order Euler", which is
-undefined: semi-implicit Euler and Heun are its two likely readings.
+taken implicitly, which is the integrator's to say (``as_taken``). ``heun`` and ``rk4`` are explicit in everything. Seed
+000 says "explicit 2nd-order Euler", which is undefined: semi-implicit Euler and Heun are its two likely readings.
 
 Heun and RK4 integrate (p, quaternion, joints; ω in base axes, v in *world* axes, joint rates; work) as one vector, with
 the quaternion brought back to unit length at the end of every step.
@@ -10,6 +10,7 @@ the quaternion brought back to unit length at the end of every step.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy import ndarray
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError, unknown
 from footfall.robot.description import Robot
+from footfall.simulate.parameters import replaced
 from footfall.simulate.step import Acted, State, accelerate, step
 from footfall.simulate.world import World
 from footfall.spatial.quaternion import rate, to_rotation
@@ -34,7 +36,7 @@ def integrate_step(
     integrator: str, world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float
 ) -> tuple[State, Acted, Float[ndarray, "4"]]:
     """(state after dt, what acted at its beginning, work done), as ``step``."""
-    world = world.in_limb_frames()
+    world = as_taken(integrator, world).in_limb_frames()
     if integrator in ("linearly_implicit", "semi_implicit_euler"):
         return step(world, state, command, push, dt)
     check_integrator(integrator, world.contact)
@@ -54,11 +56,29 @@ def check_integrator(integrator: str, contact: Any) -> None:
     """Refuse what cannot be stepped so: hard contact has impulses, no accelerations that Heun or RK4 could sample."""
     if integrator not in INTEGRATORS:
         raise unknown("integrator", integrator, INTEGRATORS)
+    if integrator == "linearly_implicit" and not contact.implicit:
+        explicit = ", ".join(INTEGRATORS[1:])
+        raise InputError(
+            f"{type(contact).__name__} contact is explicit and the integrator linearly_implicit is not: leave out"
+            f" implicit=False, or choose from {explicit}"
+        )
     if integrator in _STAGES and getattr(contact, "hard", False):
         raise InputError(
             f"{type(contact).__name__} contact gives impulses: its integrator must be linearly_implicit or"
             f" semi_implicit_euler, not {integrator}"
         )
+
+
+def as_taken(integrator: str, world: World) -> World:
+    """The world with a contact law that is implicit if the integrator is: the one place where that is decided."""
+    implicit = integrator == "linearly_implicit"
+    if world.contact.implicit == implicit:
+        return world
+    if not dataclasses.is_dataclass(world.contact):
+        way = "at the end" if world.contact.implicit else "at the start"
+        kind = type(world.contact).__name__
+        raise InputError(f"{kind} is taken {way} of a step: its integrator cannot be {integrator}")
+    return replaced(world, "contact", dataclasses.replace(world.contact, implicit=implicit))  # type: ignore
 
 
 def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray, "6"]) -> tuple[ndarray, Acted]:

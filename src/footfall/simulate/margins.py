@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -77,12 +78,12 @@ class Margins:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{m.name}</td><td>{m.passed:.3g} {m.unit}</td><td>{m.plain:.3g}</td><td>{m.why}</td></tr>"
+            f"<tr><td>{m.name}</td><td>{m.passed:.3g} {m.unit}</td><td>{m.plain:.3g}</td><td>{escape(m.why)}</td></tr>"
             for m in (self.friction, self.payload, self.delay)
         )
         head = "<tr><th>margin</th><th>still walks</th><th>plain run</th><th>beyond</th></tr>"
         title = f"{self.controller} on {self.robot}, {self.speed:.2f} m/s; {self.criterion}"
-        return f"<table><caption>{title}</caption>{head}{rows}</table>"
+        return f"<table><caption>{escape(title)}</caption>{head}{rows}</table>"
 
 
 def margins(
@@ -112,7 +113,7 @@ def margins(
         raise InputError(f"halvings of margins must be a whole number from 1 to 20, got {halvings!r}")
     checked_number(friction, "friction of the plain run", 0.0, above=True)
     trials = _Trials(robot, controller, command, start, duration, settle, friction, sensors, seed)
-    base = f"{robot.links[0].name}.mass"
+    base = f"{robot.trunk}.mass"
     mass, weight = robot.parameter(base), robot.mass
 
     def with_friction(value: float) -> str | None:
@@ -166,7 +167,7 @@ class _Trials:
         self.duration, self.settle, self.sensors, self.seed, self.count = duration, settle, sensors, seed, 0
         self.ground, self.speed = Plane(friction), np.nan
         self.physics: Any = None
-        self.base = f"{robot.links[0].name}.mass"
+        self.base = f"{robot.trunk}.mass"
         self.usual = {"ground.friction": friction, self.base: robot.parameter(self.base)}
         if hasattr(controller, "prepare"):
             controller.prepare(robot, compiling.compile)

@@ -58,7 +58,7 @@ from footfall.simulate.recording import Recording
 from footfall.simulate.recording_writer import Event
 from footfall.simulate.self_collision import watcher
 from footfall.simulate.sensors import Measured, Sensors
-from footfall.simulate.standing import standing_start
+from footfall.simulate.standing import standing_start, told_posture
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World
 
@@ -121,7 +121,7 @@ class Simulation:
             contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
         ground: Any = Plane() if self.ground is None else self.ground
         ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
-        check_seam("contact model", contact, "start", "respond")
+        check_seam("contact model", contact, "implicit", "start", "respond")
         check_seam("ground", ground, "distance", "frame", "friction_at")
         check_law(contact, self.dt)
         check_ground(ground)
@@ -129,9 +129,6 @@ class Simulation:
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact)
-        implicit = self.integrator == "linearly_implicit"
-        if getattr(contact, "implicit", implicit) != implicit:
-            contact = dataclasses.replace(contact, implicit=implicit)  # type: ignore[type-var]
         world = World(
             self.robot, ground, contact, self.joints,
             vector(self.gravity), spheres_of(self.robot, self.touching),
@@ -168,7 +165,9 @@ class Simulation:
             return None
         level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
         level = level and deepest(self.rig.world, _start(self.robot, None)[0])[0] < 1e-3
-        return None if level and not hasattr(controller, "posture") else standing_start(self.robot, controller, ground)
+        if level and told_posture(self.robot, controller) is None:
+            return None
+        return standing_start(self.robot, controller, ground)
 
     @property
     def time(self) -> float:
@@ -236,7 +235,7 @@ class Simulation:
                 " pieces"
             )
         ticks = max(1, round(duration / self.rig.period))
-        if isinstance(self._engine, CompiledEngine) and self._engine.outdated:
+        if self._engine is not None and self._engine.outdated:
             self._engine = None
         _ = self.engine  # what is wrong with the controller shows before a file is made
         recorder = Recorder(self, path, self.time + ticks * self.rig.period)

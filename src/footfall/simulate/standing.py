@@ -8,6 +8,7 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.joint_level import Wrapped
 from footfall.errors import FootfallError, InputError
 from footfall.kinematics.forward import body_poses
 from footfall.robot.description import Robot
@@ -22,8 +23,9 @@ def standing_start(
     ``clearance`` [m] over it. A fixed base stays where it is."""
     surface = Plane() if ground is None else ground
     q, v = (array.copy() for array in robot.state("stand" if "stand" in robot.poses else None))
-    if hasattr(controller, "posture"):
-        joints = controller.posture(robot)
+    told = told_posture(robot, controller)
+    if told is not None:
+        joints = told
     else:
         joints = _first_posture(robot, controller, Sensed(q, v, np.zeros((robot.nf, 3))), command or Command())
     if not robot.floating:
@@ -39,6 +41,13 @@ def standing_start(
         raise InputError(f"robot '{robot.name}' has no feet to stand on")
     q[2] += (clearance - min(heights)) / R_WB[2, 2]
     return q, np.zeros(robot.nv)
+
+
+def told_posture(robot: Robot, controller: Controller) -> Float[ndarray, "nj"] | None:
+    """The joints [rad] that a controller, or the one that it wraps, says it stands with; None if it does not say."""
+    while isinstance(controller, Wrapped):
+        controller = controller.inner
+    return controller.posture(robot) if hasattr(controller, "posture") else None
 
 
 def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command: Command) -> Float[ndarray, "nj"]:

@@ -19,7 +19,7 @@ from footfall import numeric
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_rates
-from footfall.simulate.integrators import integrate_step
+from footfall.simulate.integrators import as_taken, integrate_step
 from footfall.simulate.parameters import look_up, replaced
 from footfall.simulate.step import State
 from footfall.simulate.world import World
@@ -34,6 +34,9 @@ class Rig:
     integrator: str
     dt: float  # [s]
     substeps: int  # steps a tick
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "world", as_taken(self.integrator, self.world))
 
     @property
     def period(self) -> float:

@@ -11,3 +11,7 @@ from footfall.sweep.run import Outcome, run
 from footfall.sweep.study import Study, parse_study, read_study
 
 __all__ = ["Outcome", "Study", "parse_study", "read_study", "run"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -60,17 +60,22 @@ def planned(parameters: Mapping[str, Any], folder: Path) -> Planned:
     run = plan(robot, run_options, parts["gait"])
     if not any(parts[key] for key in (*PARTS[1:], "gravity")):
         return run
-    world = run.simulation.rig.world
-    controller = _changed_controller(run.simulation.controller, parts["controller"])
+    return dataclasses.replace(run, simulation=_changed_simulation(run, parts))
+
+
+def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Any]]) -> Simulation:
+    """The planned simulation with its parts changed, behind the same sensors; it stands as its controller now does."""
+    old = run.simulation
+    world = old.rig.world
+    controller = _changed_controller(old.controller, parts["controller"])
     ground = _changed(world.ground, parts["ground"], "ground")
-    command, asked = run.simulation.command, run.options
-    simulation = Simulation(
-        robot, controller, _changed(world.contact, parts["contact"], "contact"), ground, asked.dt, asked.integrator,
+    walks = controller.inner if run.options.estimate else controller  # an estimator has no readings before the start
+    return dataclasses.replace(
+        old, controller=controller, contact=_changed(world.contact, parts["contact"], "contact"), ground=ground,
         joints=_changed(world.joints, parts["joints"], "joints"),
-        gravity=_vector("gravity", parts["gravity"], world.gravity), command=command, seed=asked.seed,
-        start=standing_start(robot, controller, ground, command, asked.drop), pushes=_pushes(parts["push"]),
+        gravity=_vector("gravity", parts["gravity"], world.gravity), pushes=_pushes(parts["push"]),
+        start=standing_start(old.robot, walks, ground, old.command, run.options.drop),
     )  # fmt: skip
-    return dataclasses.replace(run, simulation=simulation)
 
 
 def _sorted(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, Any]]:

@@ -1,0 +1,56 @@
+"""The public page: what a user needs is one dot behind its room, and a room shows its own names alone."""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import footfall as ff
+
+DOCS = Path(__file__).parent.parent / "docs"
+ROOMS = [name for name in ff.__all__ if type(getattr(ff, name)).__name__ == "module"]
+NEEDED = [
+    "simulate.Sensors", "simulate.Fault", "simulate.EmergencyStop", "simulate.JointModel", "simulate.identify",
+    "simulate.estimation_errors", "simulate.World", "control.Reflexes", "control.Estimated", "control.Spine",
+    "robot.quadruped", "robot.with_payload", "robot.to_urdf", "dynamics.lagrange", "gait.static_margin",
+    "gait.wide_stability_margin", "gait.energy_margin", "margins", "linearize", "contact.StickSlip",
+]  # fmt: skip
+
+
+def test_the_rooms_are_those_of_the_front_page():
+    assert {"contact", "control", "dynamics", "gait", "learn", "robot", "simulate", "spatial", "sweep"} <= set(ROOMS)
+    assert dir(ff) == sorted(ff.__all__)
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_shows_its_own_names_and_each_of_them_is_there(name):
+    room = import_module(f"footfall.{name}")
+    assert dir(room) == sorted(room.__all__)
+    assert len(set(room.__all__)) == len(room.__all__) > 0
+    for key in room.__all__:
+        assert getattr(room, key) is not None
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = room.no_such_thing
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_the_reference_lists_what_a_room_holds(name):
+    text = " ".join((DOCS / "api.md").read_text().split("## Room by room")[1].split())
+    listed = re.search(rf"- `ff\.{name}`: ((?:`\w+`(?:, )?)+)", text)
+    assert listed is not None
+    assert re.findall(r"`(\w+)`", listed[1]) == sorted(import_module(f"footfall.{name}").__all__)
+
+
+def test_a_fresh_interpreter_reaches_all_of_it_by_dots():
+    lines = [f"assert callable(ff.{name}) or ff.{name}.__doc__, {name!r}" for name in NEEDED]
+    code = "\n".join(["import footfall as ff", *lines])
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_the_front_page_loads_no_room():
+    code = "import footfall, sys; print([m for m in sys.modules if m.startswith('footfall.')])"
+    told = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
+    assert told.stdout.strip() == "['footfall.errors']"
