@@ -20,9 +20,10 @@ from numpy import ndarray
 from footfall.dynamics.coriolis_matrix import coriolis_matrix
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
 from footfall.dynamics.forward_dynamics import generalised
-from footfall.dynamics.gravity_terms import GRAVITY, gravity_terms
+from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
+from footfall.gravity import GRAVITY
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
 from footfall.spatial import cross, skew

@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.passive import joint_values
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.description import Robot
 from footfall.spatial import Inertia, cross, cross_motion, skew

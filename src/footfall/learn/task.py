@@ -17,6 +17,7 @@ from numpy import ndarray
 from footfall.batch.lean import Lean
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.policy import Drive
+from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import clock_phase, stance, trot
@@ -110,8 +111,7 @@ class WalkTask:
         """The task with gains that are known to carry the robot, or in proportion to its weight."""
         known = tuned.choices(robot.name, "trot")
         gains = tuned.for_robot(robot, "trot", known[0]) if known else None
-        weight = 9.81 * robot.mass
-        kp, kd = (gains.kp, gains.kd) if gains else (0.5 * weight, 0.012 * weight)
+        kp, kd = (gains.kp, gains.kd) if gains else stand_gains(robot)
         return WalkTask(robot, Drive(trot(period=0.4, duty=0.55), kp, kd), **options)
 
     @cached_property

@@ -32,7 +32,6 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.dynamics.checks import check_finite
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
 from footfall.dynamics.regressor import (
@@ -45,6 +44,7 @@ from footfall.dynamics.regressor import (
     regressor,
 )
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_rates
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot

@@ -29,8 +29,9 @@ from footfall.contact.terrain import named as ground_named
 from footfall.control.interface import Command, Controller, check_command
 from footfall.control.joint_pd import Hold
 from footfall.control.posture import with_stand
-from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.description import Robot
 from footfall.robot.parts import Foot
 from footfall.simulate.actuators import JointModel
@@ -107,7 +108,8 @@ class Simulation:
         if not is_number(self.dt) or not 1e-7 <= self.dt <= 0.02:
             raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt!r}")
         self.robot = with_stand(self.robot)
-        self.controller = self.controller or _stand(self.robot, self.dt)
+        gravity = vector(self.gravity)
+        self.controller = self.controller or _stand(self.robot, self.dt, gravity)
         if isinstance(self.controller, type):
             raise InputError(f"a controller must be an object, such as {self.controller.__name__}(...), got its class")
         if not isinstance(self.controller, Controller):
@@ -132,10 +134,7 @@ class Simulation:
         implicit = self.integrator == "linearly_implicit"
         if getattr(contact, "implicit", implicit) != implicit:
             contact = dataclasses.replace(contact, implicit=implicit)  # type: ignore[type-var]
-        world = World(
-            self.robot, ground, contact, self.joints,
-            vector(self.gravity), spheres_of(self.robot, self.touching),
-        )  # fmt: skip
+        world = World(self.robot, ground, contact, self.joints, gravity, spheres_of(self.robot, self.touching))
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
         self.watch = watcher(self.robot, self.self_collision)
@@ -170,7 +169,9 @@ class Simulation:
             return None
         level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
         level = level and deepest(self.rig.world, _start(self.robot, None)[0])[0] < 1e-3
-        return None if level and not hasattr(controller, "posture") else standing_start(self.robot, controller, ground)
+        if level and not hasattr(controller, "posture"):
+            return None
+        return standing_start(self.robot, controller, ground, gravity=self.rig.world.gravity)
 
     @property
     def time(self) -> float:
@@ -341,10 +342,10 @@ def _all_finite(carried: Carried) -> bool:
     return bool(np.isfinite(carried.body.q).all() and np.isfinite(carried.body.v).all())
 
 
-def _stand(robot: Robot, dt: float) -> Controller:
+def _stand(robot: Robot, dt: float, gravity: Gravity) -> Controller:
     """Hold the stand, at about 1 kHz in whole steps."""
-    weight, pose = robot.mass * 9.81, "stand" if "stand" in robot.poses else np.zeros(robot.nj)
-    return Hold(pose, kp=0.5 * weight, kd=0.012 * weight, rate=1.0 / (dt * max(1, round(1e-3 / dt))))
+    pose = "stand" if "stand" in robot.poses else np.zeros(robot.nj)
+    return Hold(pose, *stand_gains(robot, gravity), rate=1.0 / (dt * max(1, round(1e-3 / dt))))
 
 
 def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
