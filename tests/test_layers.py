@@ -20,7 +20,7 @@ LAYERS = [
     {"dynamics"},
     {"contact", "gait"},
     {"control"},
-    {"compiling"},
+    {"compiling", "loading"},
     {"simulate"},
     {"batch"},
     {"compare"},

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from footfall.batch.gpu import GpuBatch
     from footfall.compiling import compile, gradient, jacobian, program
     from footfall.control.interface import Command, JointCommand, Sensed, controller
+    from footfall.loading import load
     from footfall.robot.description import Actuator, Foot, Joint, Link, Robot, Rotor
-    from footfall.robot.loading import load
     from footfall.simulate.linearize import linearize
     from footfall.simulate.margins import margins
     from footfall.simulate.recording import Recording
@@ -41,7 +41,7 @@ _MODULES = (
     "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
-    "load": "footfall.robot.loading",
+    "load": "footfall.loading",
     "Robot": "footfall.robot.description", "Link": "footfall.robot.description", "Joint": "footfall.robot.description",
     "Foot": "footfall.robot.description", "Actuator": "footfall.robot.description",
     "Rotor": "footfall.robot.description",

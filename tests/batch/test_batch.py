@@ -104,7 +104,7 @@ def test_four_threads_agree_with_one_to_single_precision():
     source = TickSource(CHEETAH, TROT)
     lanes = slp.vectorised(reductions.reassociated(source.program), lanes=(4,))
     exchanged = sum(o.op == "sum" for o in walk(lanes.body))
-    assert 27 <= exchanged <= 40  # 21 + 6 numbers of the base's equation, and little else
+    assert 42 <= exchanged <= 60  # 36 + 6 numbers of the base's unsymmetric equation, and little else
     inputs, state = source.numbers(source.inputs), source.numbers(source.first)
     one = np.stack([state] * 4, axis=1)
     one[source.rows("q").start + 2] += np.linspace(0.0, 0.003, 4, dtype=np.float32)

@@ -30,6 +30,7 @@ THIRD_PARTY = {
     "quadruped": (2.772, 14, 0.025),
 }
 MESH_FEET = ("go2", "solo", "solo12")
+STATED_FRICTION = ("hyq",)  # by a <gazebo> element, other than 0.8
 
 
 def quietly(path, **options):
@@ -103,12 +104,14 @@ def test_mass_matrix_is_that_of_pinocchio(third_party, name):
 
 
 @pytest.mark.parametrize("name", THIRD_PARTY)
-def test_only_mesh_feet_are_warned_about(third_party, name):
+def test_only_mesh_feet_and_frictions_of_feet_are_warned_about(third_party, name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         robot = load_model(third_party(name))
-    assert len(caught) == (name in MESH_FEET)
-    if caught:
+    expected = ["friction"] * (name in STATED_FRICTION) + ["foot"] * (name in MESH_FEET)
+    parts = str(caught[0].message).partition(": ")[2].split("; ") if caught else []
+    assert [part.split(" ")[0] for part in parts] == expected
+    if name in MESH_FEET:
         assert "a mesh, taken as a sphere of radius 0.0" in str(caught[0].message)
         assert robot.provenance_of("LF.radius").status == "chosen"
     assert robot.provenance_of("RH.position").status == ("chosen" if name in MESH_FEET else "imported")
@@ -258,11 +261,13 @@ def test_a_mesh_foot_that_cannot_be_read_gets_two_centimetres(model_file, conten
 
 
 def test_a_sphere_fits_its_own_points_and_a_box_gets_one_inside():
-    centre, radius = fit_sphere(icosphere(0.3, np.array([1.0, 2.0, 3.0])))
+    centre, radius, off = fit_sphere(icosphere(0.3, np.array([1.0, 2.0, 3.0])))
+    assert off == pytest.approx(0.0, abs=1e-12)
     assert radius == pytest.approx(0.3)
     assert centre == pytest.approx([1, 2, 3])
     rod = np.array([[x, y, z] for x in (0, 1) for y in (0, 4) for z in range(10)], dtype=float)
-    centre, radius = fit_sphere(rod)
+    centre, radius, off = fit_sphere(rod)
+    assert off is None
     assert radius == 0.5
     assert centre == pytest.approx([0.5, 2, 4.5])
 

@@ -148,9 +148,9 @@ def test_a_mesh_foot_takes_the_scale_of_its_default(tmp_path):
     geom = """<geom name="{}_foot" type="mesh" mesh="foot" mass="0"/>"""
     top = """<default><default class="mm"><mesh scale="0.001 0.001 0.001"/></default></default>"""
     path = mjcf(tmp_path, geom, top=top, asset="""<mesh name="foot" class="mm" file="foot.obj"/>""")
-    with pytest.warns(ModelWarning, match="fitted"):
+    with pytest.warns(ModelWarning, match="as thick as its vertices"):  # the ball around a cube's corners is too large
         robot = ff.load(path)
-    assert robot.feet[0].radius == pytest.approx(0.02 * np.sqrt(3), rel=0.3)
+    assert robot.feet[0].radius == pytest.approx(0.02)
 
 
 def test_a_gravity_of_its_own_is_pointed_out(tmp_path):
@@ -158,3 +158,24 @@ def test_a_gravity_of_its_own_is_pointed_out(tmp_path):
     with pytest.warns(ModelWarning, match="gravity '0 0 -1.62' is left out"):
         ff.load(mjcf(tmp_path, geom, top="""<option gravity="0 0 -1.62"/>"""))
     quiet(mjcf(tmp_path, geom, top="""<option gravity="0 0 -9.81"/>"""))
+
+
+def test_what_a_file_says_of_friction_servos_and_contacts_is_named_as_left_out(tmp_path):
+    geom = """<geom name="{}_foot" type="sphere" size="0.02" friction="0.4" solimp="0.9 0.95 0.001" condim="6"/>"""
+    with pytest.warns(ModelWarning) as said:
+        ff.load(mjcf(tmp_path, geom))
+    text = "; ".join(str(w.message) for w in said)
+    assert "contact parameters (condim, solimp)" in text
+    assert "friction 0.4 of its feet is left out" in text
+    quiet(mjcf(tmp_path, """<geom name="{}_foot" type="sphere" size="0.02" friction="0.8"/>"""))
+
+
+def test_losses_of_a_free_joint_are_named_as_left_out(tmp_path):
+    geom = """<geom name="{}_foot" type="sphere" size="0.02"/>"""
+    top = """<default><joint armature="0.1" damping="1"/></default>"""
+    path = mjcf(tmp_path, geom, top=top)
+    text = path.read_text().replace("<freejoint/>", """<joint name="float" type="free"/>""")
+    assert 'type="free"' in text
+    path.write_text(text)
+    with pytest.warns(ModelWarning, match="free joint 'float' has armature 0.1, damping 1, left out"):
+        ff.load(path)

@@ -7,6 +7,7 @@ import pytest
 
 import footfall as ff
 from footfall.contact import terrain
+from footfall.robot.placement import standing_pose
 
 
 @pytest.mark.parametrize("ground", ["slope:8", "slope:-8", "rough:0.04", "plane"])
@@ -25,3 +26,12 @@ def test_the_default_controller_fits_any_step(dt):
     sim = ff.Simulation(ff.load("mini_cheetah"), dt=dt)
     assert sim.run(0.24).time[-1] == pytest.approx(0.24, abs=1e-3)
     assert 250.0 <= sim.controller.rate <= 1200.0
+
+
+def test_another_stand_of_the_same_robot_is_held_not_the_one_compiled_before():
+    first = ff.load("mini_cheetah")
+    joints = first.poses["stand"].joints + np.tile([0.0, -0.2, 0.4], 4)
+    other = first.replace(poses={"stand": standing_pose(first, joints)})
+    ff.Simulation(first).run(0.2)
+    rec = ff.Simulation(other).run(0.2)
+    assert np.abs(rec.q[-1, 7:] - joints).max() < 0.15

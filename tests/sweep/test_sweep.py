@@ -45,7 +45,7 @@ def test_a_study_of_simulations_has_named_dimensions_units_and_the_numbers_of_si
     assert table.attrs["study_text"] == file.read_text()
     assert table.attrs["seed"] == 3
     assert Path(said["plot"]).read_bytes().startswith(b"\x89PNG")
-    from footfall.robot.loading import load
+    from footfall.loading import load
 
     mass = float(table["trunk_mass"][1])
     robot = load("mini_cheetah").replace({"trunk.mass": mass})

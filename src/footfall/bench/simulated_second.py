@@ -1,9 +1,10 @@
 """``footfall bench simulated_second``: what a second of motion costs when every engine is accurate enough.
 
 Peers solve a more general contact problem and may take longer steps, so time a step says too little. Here the robot
-drops by 5 mm onto its four feet and settles for half a second, once straight down and once with 0.3 m/s sideways. Each
-engine is held against its *own* limit for dt to 0, by the place of the trunk at the end, and is timed at a step with
-which it stays within half a millimetre of it in both motions.
+drops by 5 mm onto its four feet and settles for half a second: straight down, with 0.3 m/s sideways, thrown obliquely
+(0.5 m/s forward, 0.4 m/s down), and sliding on smooth ground (0.6 m/s forward, friction 0.2). Each engine is held against its
+*own* limit for dt to 0, by the place of the trunk at the end, and is timed at a step with which it stays within half a
+millimetre of it in all motions.
 
 Contact is damped on both sides, so that feet do not ring: MuJoCo's default is critically damped, ours takes Table I of
 seed 000 in its reading of 10 N s/mm. In the other reading, 10 N s/m, the feet bounce at some hundred hertz for a while,
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,20 @@ from footfall.bench.report import Report
 from footfall.bench.timing import Row, Task, interleaved, pinned
 from footfall.compare import mujoco
 from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Plane
 from footfall.errors import FootfallError
 from footfall.simulate.step import State
 
 METHOD = (
-    "A 5 mm drop onto four feet and 0.5 s of settling, straight and with 0.3 m/s sideways; trunk error at 0.5 s"
+    "A 5 mm drop onto four feet and 0.5 s of settling: straight, with 0.3 m/s sideways, with 0.5 m/s forward and 0.4 m/s"
+    " down, and with 0.6 m/s forward on friction 0.2; trunk error at 0.5 s"
     " against the engine's own limit (ours dt 1e-6, MuJoCo Euler dt 1e-5 for each cone). Ours: the longest step of"
-    " the ladder such that it and all shorter ones stay below 0.5 mm in both motions. MuJoCo: for every integrator"
-    " and cone the longest step below 0.5 mm in both, and of these the fastest. Times are the mean of both motions,"
+    " the ladder such that it and all shorter ones stay below 0.5 mm in all motions. MuJoCo: for every integrator"
+    " and cone the longest step below 0.5 mm in all, and of these the fastest. Times are the mean of the motions,"
     " least thread time of at least 20 interleaved rounds on one pinned core; all steps of a motion inside one call,"
     " ours less a call of no steps."
 )
 DROP, DURATION, BOUND = 5e-3, 0.5, 0.5e-3  # [m], [s], [m]
-MOTIONS = {"straight": 0.0, "sideways": 0.3}  # [m/s] to the left
 INTEGRATORS = ("Euler", "implicitfast", "implicit", "RK4")
 CONES = ("elliptic", "pyramidal")
 DAMPED = Compliant(damping=1e4)
@@ -55,8 +57,26 @@ Run = Callable[[str, int], Float[ndarray, "3"]]  # (motion, steps) -> trunk at t
 
 
 @dataclass(frozen=True)
+class Motion:
+    """How the robot is thrown [m/s], and onto what."""
+
+    forward: float = 0.0
+    left: float = 0.0
+    down: float = 0.0
+    friction: float = 0.8
+
+
+MOTIONS = {
+    "straight": Motion(),
+    "sideways": Motion(left=0.3),
+    "oblique": Motion(forward=0.5, down=0.4),
+    "sliding": Motion(forward=0.6, friction=0.2),
+}
+
+
+@dataclass(frozen=True)
 class Found:
-    """The step that an engine may take: how many make the motion, and its worse error [m]."""
+    """The step that an engine may take: how many make the motion, and its worst error [m]."""
 
     steps: int
     error: float
@@ -117,31 +137,39 @@ def start(motion: str) -> tuple[State, Float[ndarray, "nj"]]:
     state, targets = subject.standing()
     q, v = state.q.copy(), state.v.copy()
     q[2] += DROP
-    v[4] = MOTIONS[motion]
+    thrown = MOTIONS[motion]
+    v[3:6] = thrown.forward, thrown.left, -thrown.down
     return State(q, v), targets
 
 
 # -- ours --------------------------------------------------------------------------------------------------------------
-def _compiled(contact: Compliant) -> Any:
-    """The implicit step with the length of the step as an input."""
+def _compiled(contact: Compliant) -> dict[float, Any]:
+    """The implicit step with the length of the step as an input, by the friction of the ground."""
     state, targets = subject.standing()
-    return compiling.compile(subject.held_step, subject.world(True, contact), state, targets, np.array(subject.DT))
+    world = subject.world(True, contact)
+    grounds = {motion.friction: replace(world, ground=Plane(motion.friction)) for motion in MOTIONS.values()}
+    return {
+        friction: compiling.compile(subject.held_step, world, state, targets, np.array(subject.DT))
+        for friction, world in grounds.items()
+    }
 
 
-def _ours(function: Any) -> Run:
+def _ours(functions: dict[float, Any]) -> Run:
     def run(motion: str, count: int) -> Float[ndarray, "3"]:
+        function = functions[MOTIONS[motion].friction]
         return function.advance(count, *start(motion), np.array(DURATION / count)).q[:3]
 
     return run
 
 
-def _own_tasks(name: str, function: Any, found: Found | None) -> list[Task]:
+def _own_tasks(name: str, functions: dict[float, Any], found: Found | None) -> list[Task]:
     if found is None:
         return []
     dt = np.array(DURATION / found.steps)
 
     def task(motion: str, steps: int) -> Task:
         state, targets = start(motion)
+        function = functions[MOTIONS[motion].friction]
         return Task(
             f"{name}|{motion}",
             lambda _: function.advance(steps, state, targets, dt),
@@ -168,6 +196,7 @@ def _mujoco_tasks(cone: str, chosen: dict[str, Found | None]) -> list[Task]:
 
 def _theirs(stand: MuJoCoStand) -> Run:
     def run(motion: str, count: int) -> Float[ndarray, "3"]:
+        stand.model.geom_friction[:, 0] = MOTIONS[motion].friction
         data = stand.after(*start(motion), DURATION / count, count)
         fine = abs(data.time - DURATION) < 1e-6 * DURATION  # a run that blew up was reset
         return data.qpos[:3].copy() if fine else np.full(3, np.nan)
@@ -182,6 +211,7 @@ def _mujoco_task(name: str, stand: MuJoCoStand, motion: str, steps: int) -> Task
 
     def before() -> None:
         stand.model.opt.timestep = DURATION / steps
+        stand.model.geom_friction[:, 0] = MOTIONS[motion].friction
         mj.mj_copyData(data, stand.model, fresh)
 
     return Task(name, lambda _: mj.mj_step(stand.model, data, nstep=steps), PER, before=before, whole=True)
@@ -199,7 +229,7 @@ def _quiet_mujoco() -> Any:
 
 
 def _means(rows: Sequence[Row]) -> list[Row]:
-    """One row an engine: both motions, for each second of simulated time."""
+    """One row an engine: all motions, for each second of simulated time."""
     times: dict[str, list[float]] = {}
     for row in rows:
         times.setdefault(row.name.partition("|")[0], []).append(row.ns / DURATION)

@@ -44,7 +44,7 @@ def examples(*lines: str) -> str:
 
 def load_robot(name: str) -> Robot:
     """A robot by library name or by path; what an import assumed goes to standard error."""
-    from footfall.robot.loading import load
+    from footfall.loading import load
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

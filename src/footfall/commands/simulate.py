@@ -81,8 +81,9 @@ def command(
         _print(result)
     if (result["energy_residual"] or 0.0) > _MOST_RESIDUAL:
         note(f"the energy balance is off by {result['energy_residual']:.0%}: take a smaller --dt")
-    if run.simulation.stopped is not None:
-        note(run.simulation.stopped.message)
+    trouble = [event.message for event in rec.events if event.kind in ("fell", "diverged", "error")]
+    if run.simulation.stopped is not None or trouble:
+        note(run.simulation.stopped.message if run.simulation.stopped is not None else trouble[-1])
         raise typer.Exit(1)
 
 

@@ -35,13 +35,14 @@ def command(
 ) -> None:
     """Compare every formalism with every other and with Pinocchio and MuJoCo on random states.
 
+    A model file is also read by MuJoCo or Pinocchio themselves, and what they find in it is compared with what we do.
     An error is max |x - y| / max |y| over the entries of a quantity. Exit status 1 when any check fails.
     """
     model = load_robot(robot)
     from footfall.compare.verify import verify
 
     with progress(f"verifying {model.name}") as report_progress:
-        report = verify(model, samples, seed, backend=backend, progress=report_progress)
+        report = verify(model, samples, seed, backend=backend, progress=report_progress, file=model.model_file)
     if as_json:
         print_json(report.to_json())
     else:

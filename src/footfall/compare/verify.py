@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from footfall.compare.file_checks import file_checks
 from footfall.compare.laws import LAWS, Law
 from footfall.compare.report import NOT_FINITE, Check, Report
 from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, UNTRACED, Side
@@ -38,8 +40,12 @@ def verify(
     laws: bool = True,
     backend: str = "auto",
     progress: Progress | None = None,
+    file: Path | None = None,
 ) -> Report:
     """Compare all sides on random states; see ``Report``.
+
+    ``file``: the model file that the robot was read from: MuJoCo or Pinocchio read it too, and masses, inertias, axes,
+    limits, losses and soles must be the same (``file_checks``).
 
     ``sides``: names from ``SIDES``; a named side that is not installed is an error, an unnamed one is skipped with the
     reason. ``laws``: also check the identities of ``laws.py``, on the first 200 states. Errors are max |x - y| / max
@@ -67,6 +73,10 @@ def verify(
         check = _law_check(robot, law, few.first(getattr(law, "samples", _PLAIN)))
         if check is not None:
             checks.append(check)
+    if file is not None:
+        found, unread = file_checks(robot, file)
+        checks += found
+        skipped |= unread
     used = "+".join(name for name, count in (("numpy", plain), ("batch", samples - plain)) if count)
     return Report(robot.name, samples, seed, used, tuple(checks), skipped)
 

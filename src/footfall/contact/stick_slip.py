@@ -12,9 +12,9 @@ sphere is in one of two modes, each linear in the velocity at the *end* of the s
 Sliding friction grows with the normal force of the same step, f_n⁺ = f_n - k_n n·a, which makes D = ... - μ k_n t nᵀ
 unsymmetric: with it a sliding foot is on its cone exactly, whatever its leg does to f_n⁺. Then it is judged: a sphere
 that sticks outside its cone slides, one that slides against its t sticks, one whose force left the cone by turning
-takes the direction found. Where modes chase each other, late turns keep the direction and halve the friction of a
-sphere that would slide backwards: within its cone, and never pushing. Nearly every step is settled at once (1.06 turns
-per step of a trot on μ = 0.8).
+takes the direction found. Where the modes chase each other, late turns keep the direction and take most of the friction
+from a sphere that would slide backwards, in the end all of it: within its cone, and never pushing. Nearly every step is
+settled at once (1.06 turns per step of a trot on μ = 0.8).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from footfall.robot.description import Robot
 FRICTION = ("isotropic", "per_axis")
 _TINY_SPEED = 1e-8  # [m/s], so that the direction of no slip is not 0 / 0
 _OUTSIDE = 1.005  # times its cone a force may be before the step is solved again
-_HARDLY = 1e-3  # of its friction: what a sphere that slides keeps at least
+_LEFT = 0.25  # of its friction: what a late turn leaves to a sphere that would slide backwards; later ones leave less
+_HARDLY = 1e-6  # of its friction: a sphere with less has none, and is let be
 _STOPPED = 4.0  # guess: friction stops this many times the slip that it would stop if the foot had the robot's mass
 
 
@@ -98,7 +99,7 @@ class StickSlip(ForceLaw):
         t = (slides / speed) * slip
         at = np.where(slides > 0.0, np.maximum(speed, self.stick_speed), np.minimum(speed, self.stick_speed))
         drag, mu = self._drag(at, point.friction), self._mu(slides, speed, u, point.friction)
-        k = np.where((turn < LATE) | (slides < _HARDLY), drag * elastic, 0.0)
+        k = np.where((turn < LATE) | (slides <= 0.0), drag * elastic, 0.0)
         f_n = elastic - slope * v_n
         force = f_n * n - self._to_base(point, k * (u - self._dot(u, t) * t) + (mu * f_n) * t)
         D = self._slopes(point, dt * k, dt * slope, mu, t)
@@ -120,7 +121,9 @@ class StickSlip(ForceLaw):
         back = (slides > _HARDLY) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": np.where(pulls, 0.0, sphere.modes["holds"]),
-            "slides": np.where(back, np.where(turn < LATE, 0.0, 0.5 * slides), np.where(leaves, 1.0, slides)),
+            "slides": np.where(
+                back, np.where(turn < LATE, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
+            ),
             "slip": np.where(leaves, u, sphere.modes["slip"]),
         }
         force = f_n * n - self._to_base(point, k * (u - along * t) + (mu * f_n) * t)

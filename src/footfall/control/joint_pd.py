@@ -26,7 +26,7 @@ from footfall.gait.tuned import for_robot
 from footfall.kinematics.fabrik_leg import bent, fabrik_leg
 from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, leg_geometry
-from footfall.kinematics.leg_inverse import knee_direction, planar_inverse
+from footfall.kinematics.leg_inverse import hip_height, knee_direction, planar_inverse
 from footfall.robot.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -77,7 +77,8 @@ class JointPD:
 
     @staticmethod
     def tuned(robot: Robot | str, gait: str = "trot", choice: str = "A", **options: Any) -> JointPD:
-        """The controller with a library robot's known-good constants; ``options`` are JointPD's."""
+        """The controller with a library robot's known-good constants, or ones that scale with any other that can stand;
+        ``options`` are JointPD's."""
         known = for_robot(robot, gait, choice)
         return JointPD(known.gait, **{"kp": known.kp, "kd": known.kd, **options})
 
@@ -139,7 +140,7 @@ class JointPD:
 
 def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
     """A gain a joint: one for all joints of legs, one for the others."""
-    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
+    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
     return np.array([legs if j in of_legs else spine for j in range(robot.nj)])
 
 
@@ -157,7 +158,7 @@ def joint_targets(
 
 def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"]) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet at offsets (x, z) [m] from their places under the hips, roll at zero."""
-    targets: list[Any] = [0.0] * robot.nj
+    targets = _elsewhere(robot)
     for k, stance in enumerate(_stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
         joints, _ = planar_inverse(stance.leg, x[k], z[k] - depth, stance.knee, gait.foot_pitch)
@@ -173,7 +174,7 @@ def reached_targets(
     """``joint_targets`` by FABRIK, from the joints ``last``: within the limits, feet to 1e-6 m where they can be."""
     x, z = foot_offset(gait, phase)
     x = stride * x
-    targets: list[Any] = [0.0] * robot.nj
+    targets = _elsewhere(robot)
     for k, stance in enumerate(_stances(robot, gait)):
         leg = stance.leg
         chain = bent(leg_chain(robot, leg.name), stance.knee)
@@ -185,6 +186,12 @@ def reached_targets(
         for j, angle in zip(leg.joints, found.joints):
             targets[j] = angle
     return np.stack(targets)
+
+
+def _elsewhere(robot: Robot) -> list[Any]:
+    """Where joints that are no leg's stay: arms and spines as in the stand, zero without one."""
+    stand = robot.poses.get("stand")
+    return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,11 +255,11 @@ def _standing(robot: Robot, name: str) -> tuple[Leg, int | None, float | None]:
     if missing:
         has = ", ".join(robot.foot_names) or "none"
         raise InputError(f"a gait needs the feet {', '.join(LEGS)}: robot '{robot.name}' has {has}")
-    leg, stand = leg_geometry(robot, name), robot.poses.get("stand")
+    leg, stand = leg_geometry(robot, name, nearly=True), robot.poses.get("stand")
     if stand is None:
         return leg, None, None
     joints = [stand.joints[j] for j in leg.joints]
-    return leg, knee_direction(leg, stand.joints[list(leg.joints)]), _hip_height(leg, joints)
+    return leg, knee_direction(leg, stand.joints[list(leg.joints)]), hip_height(leg, joints)
 
 
 def check_gait(robot: Robot, gait: Gait) -> None:
@@ -282,17 +289,6 @@ def longest_stride(robot: Robot, gait: Gait) -> Any:
     ]
     least = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
     return np.minimum(3.0, 0.95 * least / (_FURTHEST * np.abs(gait.half_stride)))
-
-
-def _hip_height(leg: Leg, joints: list[float]) -> float:
-    """Height of the hip over the ground under its foot [m], in the leg's plane."""
-    pitch, depth = 0.0, 0.0
-    segments = [s for s in (leg.thigh, leg.shank, leg.foot) if s is not None]
-    pitches = [s * float(q) for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
-    for segment, angle in zip(segments, pitches):
-        pitch += angle
-        depth += segment.length * math.cos(segment.angle + pitch)
-    return depth + leg.radius
 
 
 def check_gain(value: Any, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:

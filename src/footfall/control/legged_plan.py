@@ -41,6 +41,10 @@ LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)  # beyond th
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
 FURTHEST = 0.45  # footholds from under the hip, as a part of the height
 SAG, SETTLES = 0.02, 0.7  # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
+MAKES_UP, WITHIN = (
+    0.4,
+    1.5,
+)  # of the commanded speed at most, by which more is asked of a robot that lags; time for it [s]
 COMPENSATED, REVERSAL = 0.8, 0.05  # part of the losses in joints; rate over which dry friction reverses [rad/s]
 FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 
@@ -97,6 +101,7 @@ class Memory:
     reflex: ReflexMemory
     forces: Float[ndarray, "4 3"]  # of stage one [N]
     sag: Any  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
+    lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
 
     @staticmethod
     def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
@@ -105,7 +110,7 @@ class Memory:
             tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
             delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
             down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
-            forces=np.zeros((4, 3)), sag=0.0,
+            forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2),
         )  # fmt: skip
 
 
@@ -162,6 +167,11 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
             yaw + np.clip(lag, -YAW_LEASH, YAW_LEASH),
         ]
     )
+
+    # a slope that heavy legs climb keeps back more than the leash may pull: ask for more, up to a part of the command
+    most = MAKES_UP * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+    lack = np.clip(memory.lack + dt / WITHIN * (velocity[:2] - memory.mean[:2]), -most, most)
+    across = about_z(wanted[2]) @ np.array([velocity[0] + lack[0], velocity[1] + lack[1], 0.0])
 
     # -- a push that the usual steps do not catch
     across_W = np.array([across[0], across[1], 0.0])
@@ -303,7 +313,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     )  # fmt: skip
     after = Memory(
         memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
-        memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces, sag,
+        memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces, sag, lack,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     found = Plan(

@@ -95,7 +95,7 @@ class Locomotion:
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
         """Whether anything had to be made anew."""
-        if self._robot is not None and self._robot.digest == robot.digest and self.body.gravity == gravity:
+        if self._robot is not None and self.body.gravity == gravity and _same(self._robot, robot):
             return False
         if not gravity[2] < 0.0:
             raise InputError(f"locomotion needs a gravity that pulls the robot down, got {gravity}")
@@ -104,6 +104,8 @@ class Locomotion:
             robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height, gravity
         )
         self.body = self.walker.body
+        if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
+            self.body = SingleBody.on_its_feet(robot, self.walker.stand, gravity)
         self.limits = torque_bounds(robot)
         self.legs = [own_joints(robot, k) for k in range(4)]
         self.crouch = crouch(robot, self.hip_height)
@@ -258,6 +260,14 @@ class Locomotion:
             bend = np.linalg.lstsq(J[:, leg], found.swing[k], rcond=1e-3)[0]
             torque[leg] += M[6:, 6:][np.ix_(leg, leg)] @ bend
         return np.clip(torque, -self.limits, self.limits)
+
+
+def _same(one: Robot, other: Robot) -> bool:
+    """Poses are no part of a robot's digest."""
+    if one is other or one.digest != other.digest:
+        return one is other
+    a, b = (robot.poses["stand"].joints if "stand" in robot.poses else None for robot in (one, other))
+    return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
 
 
 __all__ = ["LIMITS", "STAGES", "Locomotion"]

@@ -7,11 +7,17 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.gravity import weight_of
 from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import hip_height as hip_height_of
 from footfall.kinematics.leg_inverse import leg_inverse, within_limits
 from footfall.robot.description import Pose, Robot
+from footfall.robot.draft import stand_of
+from footfall.robot.placement import foot_centres, standing_pose
 from footfall.spatial import cross
 
+_UNEVEN = 0.2  # of the height: by which soles of a pose may differ in height that is still a stand
+_FOLDED = 0.35  # of the stretched leg: hips as low as this lie rather than stand
 _STRETCH = 0.72  # of the straight leg: bent enough to push, straight enough to stand easily
 
 
@@ -22,14 +28,14 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
     """
     if "stand" in robot.poses and hip_height is None:
         return np.array(robot.poses["stand"].joints)
-    joints = np.zeros(robot.nj)
+    joints = _resting(robot)
     for foot in robot.foot_names:
-        leg = leg_geometry(robot, foot)
+        leg = leg_geometry(robot, foot, nearly=True)
         reach = leg.stretch + (leg.foot.length if leg.foot else 0.0)
         height = _STRETCH * reach if hip_height is None else hip_height - leg.radius
         target = np.array([0.0, 0.0, -height])
         for knee in (1, -1):
-            pose = leg_inverse(robot, foot, target, knee, frame="hip")
+            pose = leg_inverse(robot, foot, target, knee, frame="hip", nearly=True)
             if bool(pose.reachable) and bool(within_limits(robot, foot, pose.joints)):
                 joints[list(leg.joints)] = pose.joints
                 break
@@ -39,15 +45,56 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
 
 
 def with_stand(robot: Robot) -> Robot:
-    """The robot with a pose ``stand``: its own, else feet under the hips; as it is where no leg tells how to stand."""
-    if "stand" in robot.poses or not (robot.floating and robot.nf):
+    """The robot with a pose ``stand``: its own, or what its file calls ``home`` or ``standing`` if that stands on its
+    feet, else feet under the hips; as it is where no leg tells how to stand."""
+    if not (robot.floating and robot.nf) or ("stand" in robot.poses and robot.model_file is None):
         return robot
-    try:
-        q, _ = standing_state(robot)
-    except InputError:
-        return robot
-    pose = Pose(q[7:], float(q[2]))
+    given = stand_of(robot.poses)
+    if given is not None and (given == "stand" or stands_in(robot, robot.poses[given].joints)):
+        pose = standing_pose(robot, robot.poses[given].joints)  # heights of keyframes are rounded, or for a drop
+    else:
+        try:
+            q, _ = standing_state(robot)
+        except InputError:
+            return robot
+        pose = Pose(q[7:], float(q[2]))
     return robot.replace(poses={**robot.poses, "stand": pose})
+
+
+def stands_in(robot: Robot, joints: Float[ndarray, "nj"]) -> bool:
+    """Whether a pose is a stand: all feet about level under the base, legs neither folded nor stretched."""
+    soles = foot_centres(robot, robot.state(joints)[0])[:, 2] - np.array([foot.radius for foot in robot.feet])
+    if soles.max() >= 0 or np.ptp(soles) > _UNEVEN * -soles.min():
+        return False
+    for foot in robot.foot_names:
+        try:
+            leg = leg_geometry(robot, foot, nearly=True)
+        except InputError:
+            continue
+        reach = leg.stretch + (leg.foot.length if leg.foot else 0.0)
+        if not _FOLDED < (hip_height_of(leg, [joints[j] for j in leg.joints]) - leg.radius) / reach < 1.0:
+            return False
+    return True
+
+
+def load_of_standing(robot: Robot) -> Float[ndarray, "nj"]:
+    """Torques that hold the robot in its stand, its weight shared by the feet [N m]."""
+    from footfall.dynamics.gravity_terms import gravity_terms
+    from footfall.kinematics.jacobian import feet_jacobian
+
+    q, _ = robot.state("stand")
+    share = np.array([0.0, 0.0, weight_of(robot.mass) / robot.nf])
+    carried = sum(J[3:, 6:].T @ share for J in feet_jacobian(robot, q))
+    return np.asarray(gravity_terms(robot, q)[6:] - carried)
+
+
+def _resting(robot: Robot) -> Float[ndarray, "nj"]:
+    """Where joints are that are no leg's: as the file stands, else at zero, or next to it within their limits."""
+    given = stand_of(robot.poses)
+    if given is not None:
+        return np.array(robot.poses[given].joints)
+    limits = [(body.joint.lower, body.joint.upper) for body in robot.tree.bodies[1:] if body.joint is not None]
+    return np.array([min(max(0.0, lower), upper) for lower, upper in limits])
 
 
 def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "nj nj"]:

@@ -13,10 +13,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.control.posture import own_joints
 from footfall.control.qp import TIME_LIMIT, Solution, friction_pyramid, solve_qp
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.kinematics.forward import center_of_mass
+from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
 from footfall.spatial import cross, skew
 from footfall.spatial.rotation import about_z
@@ -42,6 +44,22 @@ class SingleBody:
         q, _ = robot.state(joints)
         com, M = center_of_mass(robot, q), mass_matrix(robot, q)
         inertia = M[:3, :3] - robot.mass * ((com @ com) * np.eye(3) - np.outer(com, com))
+        return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia), gravity)
+
+    @staticmethod
+    def on_its_feet(robot: Robot, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY) -> SingleBody:
+        """What forces f at the feet move when torques are -Jᵀf: TᵀMT about the centre of mass, T the motions of base
+        and legs that leave the feet where they are. Feet that stand do not turn with the trunk, so that it rolls with
+        a third of the locked inertia, and rotors that turn as the legs bend add to it.
+        """
+        q, _ = robot.state(joints)
+        com, M, J = center_of_mass(robot, q), mass_matrix(robot, q), feet_jacobian(robot, q)[:, 3:]
+        T = np.concatenate([np.eye(6), np.zeros((robot.nj, 6))])
+        for k in range(robot.nf):
+            leg = own_joints(robot, k)
+            T[[6 + j for j in leg]] = -np.linalg.pinv(J[k][:, [6 + j for j in leg]]) @ J[k][:, :6]
+        about = np.concatenate([np.eye(3), skew(com)])  # a turn about the centre of mass, as a motion of the base
+        inertia = about.T @ T.T @ M @ T @ about
         return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia), gravity)
 
     def base_acceleration(

@@ -24,8 +24,8 @@ from footfall.batch.batch import Batch
 from footfall.control.interface import Command
 from footfall.control.named import ON_COMMAND, on_command
 from footfall.errors import InputError, unknown
+from footfall.loading import load
 from footfall.robot.description import Robot
-from footfall.robot.loading import load
 from footfall.simulate.pushes import Push
 from footfall.simulate.runfile import options_of
 from footfall.simulate.runfile import plan as plan_run

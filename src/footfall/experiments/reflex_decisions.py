@@ -161,7 +161,7 @@ def table(robot: Robot, seeds: Sequence[int] = range(5), names: Sequence[str] = 
 
 def main() -> None:
     """Print the tables of the documentation."""
-    from footfall.robot.loading import load
+    from footfall.loading import load
 
     robot = load("mini_cheetah")
     print(table(robot), flush=True)

@@ -3,16 +3,23 @@
 The Mini Cheetah's walk was tuned and measured in footfall itself (0.10 to 0.18 m/s within ±10 %).
 Mini Cheetah's set A was fixed beforehand, B to E were picked among 200 random sets. The other robots' numbers are for
 a friction of 0.8. All are chosen, none published.
+
+Measured in hip heights, robot weights and sqrt(H / g) these numbers nearly agree (dynamic similarity), and so any other
+robot gets its own from them: ``scaled``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from footfall.errors import unknown
+from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, named
+from footfall.gravity import STANDARD, weight_of
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import hip_height
 from footfall.robot.description import Robot
 
 
@@ -68,13 +75,60 @@ _TABLE: Mapping[str, Mapping[str, Mapping[str, _Entry]]] = {
 }
 
 
+@dataclass(frozen=True)
+class _Similar:
+    """A gait in the units of a robot: hip height H, weight w, time sqrt(H / g)."""
+
+    half_stride: float  # over H
+    height: float  # over H
+    period: float  # over sqrt(H / g)
+    duty: float
+    depth: float  # over H
+    kp: float  # over w H
+    kd: float  # over w H sqrt(H / g)
+
+
+_SIMILAR = {
+    "walk": _Similar(0.14, 0.14, 4.8, 0.84, 0.012, 2.7, 0.37),
+    None: _Similar(0.15, 0.17, 2.4, 0.58, 0.010, 2.2, 0.30),  # any other, with its own duty and period but for a trot
+}
+
+
+def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
+    """A gait and gains that scale with a robot: lengths with its hips' height, times with sqrt(H / g), gains with its
+    weight. It needs a pose ``stand`` and the four feet."""
+    H = hip_height_of(robot)
+    unit, weight = math.sqrt(H / STANDARD), weight_of(robot.mass)
+    like = _SIMILAR.get(gait, _SIMILAR[None])
+    beat = {"duty": like.duty, "period": like.period * unit} if gait in ("walk", "trot") else {}
+    made = named(
+        gait, stride=2.0 * like.half_stride * H, height=like.height * H, depth=like.depth * H, ramp=1.5, **beat
+    )  # fmt: skip
+    kp, kd = like.kp * weight * H, like.kd * weight * H * unit
+    own = [joint.damping for joint in robot.joints if joint.kind != "fixed"]
+    damping = sum(own) / len(own)  # is there already: the gain makes up the rest, or the spring grows with it
+    return Tuned(made.replace(**changes), kp * max(1.0, damping / kd), max(kd - damping, 0.1 * kd), None)
+
+
+def hip_height_of(robot: Robot) -> float:
+    """Mean height of the hips over the ground in the robot's stand [m]."""
+    stand = robot.poses.get("stand")
+    if stand is None or not set(LEGS) <= set(robot.foot_names):
+        raise InputError(f"a gait of robot '{robot.name}' needs a pose 'stand' and the feet {', '.join(LEGS)}")
+    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
+    return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
+
+
 def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **changes: Any) -> Tuned:
-    """Known-good constants of a library robot; ``choice`` A to E for the Mini Cheetah's trot.
+    """Known-good constants of a library robot; ``choice`` A to E for the Mini Cheetah's trot. Any other Robot has those
+    that scale with it (``scaled``).
 
     Given a Robot rather than a name, the knees bend the way its joint limits allow: of the ways that were measured the
     first that fits, else the other way, with an unknown speed. ``changes`` are those of ``Gait.replace``.
     """
     name = robot.name if isinstance(robot, Robot) else robot
+    if isinstance(robot, Robot) and not choices(robot, gait):
+        return scaled(robot, gait, **changes)
     if name not in _TABLE:
         raise unknown("robot", name, _TABLE, "gaits are tuned for")
     if gait not in _TABLE[name]:
@@ -93,8 +147,11 @@ def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **chang
     return Tuned(made.replace(**changes), entry.kp, entry.kd, entry.speeds.get(knees))
 
 
-def choices(robot: str, gait: str = "trot") -> tuple[str, ...]:
-    """The sets of constants that ``for_robot`` knows; none if it knows none."""
+def choices(robot: str | Robot, gait: str = "trot") -> tuple[str, ...]:
+    """The sets of constants that were tuned for a robot; none for one that only bears a library robot's name."""
+    if isinstance(robot, Robot):
+        ours = robot.model_file is None and all(f"{leg}_knee" in robot.joint_names for leg in LEGS)
+        return choices(robot.name, gait) if ours else ()
     return tuple(_TABLE.get(robot, {}).get(gait, {}))
 
 

@@ -27,6 +27,7 @@ KINDS = {
     "PRPP": "pitch, roll, pitch, pitch",
 }
 _PARALLEL = 1e-9  # deviation of an axis [rad]
+_NEARLY = 0.12  # of the axes of legs that are built askew (4.4 degrees in Barkour), which a gait bears
 _SNAP = 1e-10  # residues of rounded angles in model files: a component below this is zero
 
 
@@ -74,14 +75,18 @@ class Leg:
         return [_dot(e, vector) for e in self.basis]
 
 
-def leg_geometry(robot: Robot, leg: str) -> Leg:
-    """The geometry of the leg with the given foot, or an InputError that says why it has no closed form."""
+def leg_geometry(robot: Robot, leg: str, nearly: bool = False) -> Leg:
+    """The geometry of the leg with the given foot, or an InputError that says why it has no closed form.
+
+    ``nearly`` takes axes that are parallel or at right angles to 7 degrees for ones that are: feet are then some
+    centimetres from where they are asked to be.
+    """
     robot.foot(leg)
-    return _leg_geometry(robot, leg)
+    return _leg_geometry(robot, leg, _NEARLY if nearly else _PARALLEL)
 
 
-@lru_cache(maxsize=64)
-def _leg_geometry(robot: Robot, leg: str) -> Leg:
+@lru_cache(maxsize=128)
+def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     tree = robot.tree
     index = robot.foot_index(leg)
     moved = [j for j in tree.support[tree.feet[index]] if sum(j in tree.support[f] for f in tree.feet) == 1]
@@ -103,12 +108,12 @@ def _leg_geometry(robot: Robot, leg: str) -> Leg:
     kind = "".join(_letter(axis, forward, left) for axis in axes)
     if kind not in KINDS:
         raise InputError(f"{what} has the joint axes {kind} (roll, pitch, yaw from the trunk out): {_closed()}")
-    e_x, e_y, e_z = _basis(kind, axes, forward, left, what)
+    e_x, e_y, e_z = _basis(kind, axes, forward, left, what, askew)
     steps = [_snapped([_dot(e, vector) for e in (e_x, e_y, e_z)]) for vector in vectors]
     two_axes = "R" in kind
     hip, links = (steps[0], steps[1:]) if two_axes else ((0.0, 0.0, 0.0), steps)
     if kind == "PRPP":
-        if abs(hip[2]) > 0:
+        if abs(hip[2]) > 0 and askew <= _PARALLEL:
             raise InputError(f"{what} has a roll axis {hip[2]:g} m over its first pitch axis: {_closed()}")
         # a place along the roll axis is free: count it as part of the thigh
         links = [(links[0][0] + hip[0], links[0][1], links[0][2]), *links[1:]]
@@ -142,18 +147,21 @@ def _letter(axis: Vector, forward: Vector, left: Vector) -> str:
 
 
 def _basis(
-    kind: str, axes: list[Vector], forward: Vector, left: Vector, what: str
+    kind: str, axes: list[Vector], forward: Vector, left: Vector, what: str, askew: float
 ) -> tuple[Vector, Vector, Vector]:  # fmt: skip
     pitch = axes[kind.index("P")]
     e_y = _snapped(pitch if _dot(pitch, left) > 0 else _times(-1.0, pitch))
     for letter, axis in zip(kind, axes):
-        if letter == "P" and math.hypot(*_cross(axis, e_y)) > _PARALLEL:
+        if letter == "P" and math.hypot(*_cross(axis, e_y)) > askew:
             raise InputError(f"the pitch axes of {what} are not parallel: {_closed()}")
     if "R" in kind:
         roll = axes[kind.index("R")]
         e_x = _snapped(roll if _dot(roll, forward) > 0 else _times(-1.0, roll))
-        if abs(_dot(e_x, e_y)) > _PARALLEL:
+        if abs(_dot(e_x, e_y)) > askew:
             raise InputError(f"the roll and pitch axes of {what} are not at right angles: {_closed()}")
+        if abs(_dot(e_x, e_y)) > _PARALLEL:
+            flat = _minus(e_x, _times(_dot(e_x, e_y), e_y))
+            e_x = _times(1.0 / math.hypot(*flat), flat)
     else:
         flat = _minus(forward, _times(_dot(forward, e_y), e_y))
         e_x = _snapped(_times(1.0 / math.hypot(*flat), flat))

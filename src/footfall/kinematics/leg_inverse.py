@@ -12,6 +12,7 @@ above the roll axis (``above``). Out of reach, the foot goes to the nearest poin
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class LegPose(NamedTuple):
 
 def leg_inverse(
     robot: Robot, leg: str, position: Float[ndarray, "3"], knee: int = 1, *, above: bool = False,
-    foot_pitch: float = 0.0, frame: str = "carrier",
+    foot_pitch: float = 0.0, frame: str = "carrier", nearly: bool = False,
 ) -> LegPose:  # fmt: skip
     """Joint angles that put the centre of a leg's foot at ``position`` [m].
 
@@ -51,6 +52,7 @@ def leg_inverse(
             to foot, plus that line's pitch: the same thing while the roll is zero.
         frame: ``carrier``: the frame of the body that carries the leg (the trunk; a spined robot's front or hind
             body). ``hip``: from the point under which the foot hangs when the roll is zero, along the leg's axes.
+        nearly: As in ``leg_geometry``, for legs whose axes are somewhat askew.
     """
     if frame not in FRAMES:
         raise InputError(f"unknown frame of a foot '{frame}': choose {', '.join(FRAMES)}")
@@ -60,7 +62,7 @@ def leg_inverse(
         raise InputError(f"position of the foot {leg} is not finite: {np.asarray(position).tolist()}")
     if knee not in (1, -1):
         raise InputError(f"knee must be +1 (behind the hip) or -1 (in front of it), got {knee!r}")
-    geometry = leg_geometry(robot, leg)
+    geometry = leg_geometry(robot, leg, nearly)
     if frame == "carrier":
         x, y, z = geometry.along([position[k] - geometry.origin[k] for k in range(3)])
     else:
@@ -87,7 +89,7 @@ def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: A
 
 def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Any:
     """Whether every joint of a leg is within its limits."""
-    limits = leg_geometry(robot, leg).limits
+    limits = leg_geometry(robot, leg, nearly=True).limits
     inside = [(lower <= q) & (q <= upper) for q, (lower, upper) in zip(joints, limits)]
     return np.all(np.stack(inside))
 
@@ -97,6 +99,17 @@ def knee_direction(leg: Leg, joints: Float[ndarray, "n"]) -> int:
     pitches = [s * q for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
     bend = float(pitches[1]) + leg.shank.angle - leg.thigh.angle
     return 1 if math.sin(bend) >= 0 else -1
+
+
+def hip_height(leg: Leg, joints: Sequence[float]) -> float:
+    """Height of the hip's pitch axis over the sole of its foot [m], in the leg's plane, at numeric joint angles."""
+    pitch, depth = 0.0, 0.0
+    segments = [s for s in (leg.thigh, leg.shank, leg.foot) if s is not None]
+    pitches = [s * float(q) for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
+    for segment, angle in zip(segments, pitches):
+        pitch += angle
+        depth += segment.length * math.cos(segment.angle + pitch)
+    return depth + leg.radius
 
 
 # -- the plane of the leg ----------------------------------------------------------------------------------------------

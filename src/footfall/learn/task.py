@@ -17,7 +17,6 @@ from numpy import ndarray
 from footfall.batch.lean import Lean
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.policy import Drive
-from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import clock_phase, stance, trot
@@ -108,11 +107,11 @@ class WalkTask:
 
     @staticmethod
     def of(robot: Robot, **options: Any) -> WalkTask:
-        """The task with gains that are known to carry the robot, or in proportion to its weight."""
-        known = tuned.choices(robot.name, "trot")
-        gains = tuned.for_robot(robot, "trot", known[0]) if known else None
-        kp, kd = (gains.kp, gains.kd) if gains else stand_gains(robot)
-        return WalkTask(robot, Drive(trot(period=0.4, duty=0.55), kp, kd), **options)
+        """The task with gains that are known to carry the robot, or that scale with it."""
+        if "stand" not in robot.poses or len(robot.feet) != 4:
+            raise InputError(f"walking needs four feet and a pose 'stand', which robot '{robot.name}' has not")
+        gains = tuned.for_robot(robot, "trot")
+        return WalkTask(robot, Drive(trot(period=0.4, duty=0.55), gains.kp, gains.kd), **options)
 
     @cached_property
     def digest(self) -> str | None:

@@ -21,8 +21,8 @@ from numpy import ndarray
 from footfall.errors import InputError, MissingExtraError
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.task import Judged, WalkTask
+from footfall.loading import load
 from footfall.robot.description import Robot
-from footfall.robot.loading import load
 
 try:
     import gymnasium

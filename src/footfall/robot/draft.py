@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -12,6 +14,14 @@ from footfall.errors import ModelError
 from footfall.robot.guard import MOST_DEPTH, MOST_LINKS
 from footfall.robot.parts import Actuator, Joint, Link
 from footfall.spatial.transform import Transform
+
+STANDS = ("stand", "standing", "home", "nominal", "default", "ready")  # what files call the pose they stand in
+
+
+def stand_of(poses: Mapping[str, Any]) -> str | None:
+    """The name of the pose that is the stand, if there is one."""
+    by_name = {name.lower(): name for name in reversed(list(poses))}
+    return next((by_name[word] for word in STANDS if word in by_name), None)
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,7 @@ class Shape:
     mesh: Path | None = None
     visual: bool = False
     color: tuple[int, int, int] | None = None  # of a visual shape, where the file gives one
+    called: tuple[str, ...] = ()  # what else the file calls it: its mesh, its default class
 
 
 @dataclass
@@ -35,9 +46,11 @@ class Draft:
     links: list[Link]
     joints: list[Joint]
     shapes: dict[str, list[Shape]] = field(default_factory=dict)
+    sites: dict[str, list[tuple[str, ndarray]]] = field(default_factory=dict)  # link -> named places on it [m]
     actuators: list[Actuator] = field(default_factory=list)
     poses: dict[str, tuple[dict[str, float], float]] = field(default_factory=dict)  # joint -> position; height
     floating: bool = True
+    frictions: dict[str, list[float]] = field(default_factory=dict)  # link -> coefficients of shapes that collide
     remarks: list[str] = field(default_factory=list)  # for a warning
 
     def check(self, where: str) -> None:
@@ -70,14 +83,15 @@ class Draft:
             children[joint.parent].append(joint)
         return children
 
-    def placements(self) -> dict[str, Transform]:
-        """Every link's pose in the root link's frame, with all joints at zero."""
+    def placements(self, at: dict[str, float] | None = None) -> dict[str, Transform]:
+        """Every link's pose in the root link's frame, with the joints at given positions, or all at zero."""
         children, root = self.children(), self.root()
         placed = {root: Transform.identity()}
         waiting = [root]
         for link in waiting:  # grows as it goes
             for joint in children[link]:
-                placed[joint.child] = placed[link] @ Transform(joint.rotation, joint.origin)
+                moved = joint.displacement((at or {}).get(joint.name, 0.0))
+                placed[joint.child] = placed[link] @ Transform(joint.rotation, joint.origin) @ moved
                 waiting.append(joint.child)
         return placed
 

@@ -21,7 +21,7 @@ from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
 from footfall.robot.description import Robot
 from footfall.robot.draft import tensor_about_com
-from footfall.robot.feet import POINT
+from footfall.robot.foot_shapes import POINT
 from footfall.robot.parts import Foot, Joint, Link
 from footfall.robot.tree import Body
 from footfall.robot.urdf import UNLIMITED

@@ -10,19 +10,17 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
-from footfall.robot.draft import Draft, Shape
-from footfall.robot.mesh import fit_sphere, vertices
+from footfall.robot.draft import Draft, Shape, stand_of
+from footfall.robot.foot_shapes import AT_PLACE, Axis, Ball, extent, radius_of, reach, stated, wheel
 from footfall.robot.parts import Foot, Joint
 
-POINT = 1e-6  # [m] a sphere as small as this stands for a point, which files cannot say
 LEGS = ("LF", "RF", "LH", "RH")
-_LEVEL = 0.05  # sine of a tilt that counts as none
-STATED_RADIUS = 0.02  # [m] of a mesh that cannot be read
 _CODES = {"lf": "LF", "fl": "LF", "rf": "RF", "fr": "RF", "lh": "LH", "hl": "LH", "rl": "LH", "lr": "LH", "bl": "LH",
           "lb": "LH", "rh": "RH", "hr": "RH", "rr": "RH", "br": "RH", "rb": "RH"}  # fmt: skip
 _ENDS = {"front": "F", "fore": "F", "hind": "H", "rear": "H", "back": "H"}
 _SIDES = {"left": "L", "right": "R"}
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
+_MIRRORED = 0.003  # [m] by which feet of left and right may differ
 
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
 
@@ -51,7 +49,8 @@ class _Place:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(n for n in (self.said, self.shape.name if self.shape else "", self.link) if n)
+        called = self.shape.called if self.shape else ()
+        return tuple(n for n in (self.said, self.shape.name if self.shape else "", *called, self.link) if n)
 
 
 class FootFinder:
@@ -61,7 +60,10 @@ class FootFinder:
         self.draft = draft
         self.remarks: list[str] = []
         self.assumed: dict[str, str] = {}  # foot -> what its sphere rests on, when it is not in the file
+        self.wheels: list[str] = []  # joints that turn a wheel on which the robot stands
         self.X_RL = draft.placements()
+        stand = stand_of(draft.poses)
+        self.X_stand = self.X_RL if stand is None else draft.placements(draft.poses[stand][0])
         self.joint_to = {joint.child: joint for joint in draft.joints}
         self.leaves = self._moving_leaves()
 
@@ -104,21 +106,25 @@ class FootFinder:
         return named or [link for links in self.leaves for link in links] or list(self.X_RL)
 
     def _by_name(self) -> list[_Place]:
-        """One place per leg whose link or collision shape has a foot's name; spheres named just FL, ... count too."""
-        best: dict[str, tuple[tuple[bool, bool, float], _Place]] = {}
+        """One place per leg whose link or collision shape has a foot's name, or whose mesh or class has; spheres named
+        just FL, ... count too. What ends a limb comes before what does not: a wheel before its motor."""
+        best: dict[str, tuple[tuple[bool, bool, bool, float], _Place]] = {}
+        ends = {link for links in self.leaves for link in links}
         options = [_Place(link) for link in self.X_RL if _is_foot_name(link)]
         for link, shapes in self.draft.shapes.items():
             for shape in shapes:
                 bare = shape.kind == "sphere" and leg_of(shape.name) is not None
-                if shape.name and not shape.visual and (_is_foot_name(shape.name) or bare):
+                named = any(_is_foot_name(name) for name in (shape.name, *shape.called) if name)
+                if not shape.visual and (named or bare):
                     options.append(_Place(link, shape))
         for place in options:
-            leg = next((leg for leg in map(leg_of, place.names) if leg), None)
+            leg = next((leg for leg in map(leg_of, self._lineage(place)) if leg), None)
             if leg is None:
                 continue
             sphere = self._sphere_of(place)
-            height = self.X_RL[place.link].p[2] if sphere is None else self._height(place.link, sphere)
-            rank = (sphere is not None, place.shape is None, -float(height))
+            solid = sphere or place.shape
+            height = self.X_stand[place.link].p[2] if solid is None else self._height(place.link, solid)
+            rank = (place.link in ends, sphere is not None, place.shape is None, -float(height))
             if leg not in best or rank > best[leg][0]:
                 best[leg] = (rank, place)
         legs = [best[leg][1] for leg in LEGS if leg in best]
@@ -130,17 +136,17 @@ class FootFinder:
         return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
 
     def _by_geometry(self) -> list[_Place]:
-        """The lowest sphere, else the lowest shape, of each of the four last moving bodies."""
+        """The furthest sphere, else the furthest shape, from the joint of each of the four last moving bodies."""
         limbs = [links for links in self.leaves if any(self._solids(link) for link in links)]
         for limbs_tried in (limbs, self.leaves):
             if len(limbs_tried) == len(LEGS):
-                return [self._lowest(links) for links in limbs_tried]
+                return [self._furthest(links) for links in limbs_tried]
         return []
 
-    def _lowest(self, links: list[str]) -> _Place:
+    def _furthest(self, links: list[str]) -> _Place:
         for kinds in (("sphere",), ("capsule", "mesh", "cylinder", "box", "ellipsoid")):
             options = [
-                (self._height(k, s), i, k, s) for i, k in enumerate(links) for s in self._solids(k) if s.kind in kinds
+                (-self._reach(k, s), i, k, s) for i, k in enumerate(links) for s in self._solids(k) if s.kind in kinds
             ]
             if options:
                 _, _, link, shape = min(options, key=lambda option: option[:2])
@@ -194,35 +200,75 @@ class FootFinder:
     # -- spheres -----------------------------------------------------------------------------------------------------
     def _foot(self, name: str, place: _Place) -> Foot:
         shape = self._sphere_of(place)
-        if shape is not None:
-            return Foot(name, place.link, shape.X_LS.p, _radius(shape))
         solids = [place.shape] if place.shape else self._solids(place.link)
+        turning = self._wheel(place.link, solids)
+        if turning is not None:
+            rim, ball = turning
+            self.assumed[name] = ball.how
+            return Foot(name, place.link, rim.X_LS.point(ball.centre), ball.radius)
+        if shape is not None:
+            if shape.visual:
+                self.assumed[name] = f"a sphere of radius {shape.size[0]:.4g} m that is only drawn"
+            return Foot(name, place.link, shape.X_LS.p, radius_of(shape))
         if not solids:
-            near = self._near_sphere(place.link)
-            if near is not None:
-                return near if near.name == name else Foot(name, near.link, near.position, near.radius)
-            self.assumed[name] = "without a shape, taken as a point at the origin of its link"
-            return Foot(name, place.link, np.zeros(3), 0.0)
+            near = self._near(place.link)
+            if near is None:
+                self.assumed[name] = "without a shape, taken as a point at the origin of its link"
+                return Foot(name, place.link, np.zeros(3), 0.0)
+            centre, radius, how = near
+            if how:
+                self.assumed[name] = how
+            return Foot(name, place.link, centre, radius)
         solid = min(solids, key=lambda s: self._height(place.link, s))
-        R_RS = self.X_RL[place.link].R @ solid.X_LS.R
-        centre, radius, how = _stated_sphere(solid, -R_RS[2])
-        article = "an" if solid.kind == "ellipsoid" else "a"
-        self.assumed[name] = f"{article} {solid.kind}, taken as a sphere of radius {radius:.4g} m {how}"
-        return Foot(name, place.link, solid.X_LS.point(centre), radius)
+        ball = self._ball(place.link, solid)
+        self.assumed[name] = ball.how
+        return Foot(name, place.link, solid.X_LS.point(ball.centre), ball.radius)
+
+    def _ball(self, link: str, solid: Shape) -> Ball:
+        """The ball of a shape that is none."""
+        down = -(self.X_stand[link].R @ solid.X_LS.R)[2]
+        X_SL = solid.X_LS.inverse()
+        sites = [X_SL.point(p) for name, p in self.draft.sites.get(link, ()) if _is_foot_name(name)]
+        return stated(solid, down, self._axis(link, solid), sites)
+
+    def _wheel(self, link: str, solids: list[Shape]) -> tuple[Shape, Ball] | None:
+        """The shape and the ball of a wheel: what turns without limits about its own axis at the end of a leg."""
+        joint = self._moved_by(link)
+        if joint is None or joint.kind != "revolute" or np.isfinite([joint.lower, joint.upper]).any():
+            return None
+        above = self._moved_by(joint.parent)
+        if above is None or self._moved_by(above.parent) is None:
+            return None  # a leg has two joints of its own at least
+        for solid in solids:
+            axis = self._axis(link, solid)
+            ball = wheel(solid, axis) if axis is not None else None
+            if ball is not None:
+                self.wheels.append(joint.name)
+                return solid, ball
+        return None
 
     def _sphere_of(self, place: _Place) -> Shape | None:
         solids = [place.shape] if place.shape is not None else self._solids(place.link)
         spheres = [shape for shape in solids if shape.kind == "sphere"]
         return min(spheres, key=lambda s: self._height(place.link, s)) if spheres else None
 
-    def _near_sphere(self, link: str) -> Foot | None:
-        """A sphere on a link welded to this one, when this link's origin lies in it."""
+    def _near(self, link: str) -> tuple[ndarray, float, str] | None:
+        """(centre, radius, what is assumed) of a sphere on a link welded to this one, when this link's origin lies in
+        it; as thick as a mesh that is called a foot there, when the origin lies in that."""
         welded = next((links for links in self._bodies() if link in links), [])
         for other in welded:
+            X = self.X_RL[link].inverse() @ self.X_RL[other]
             for shape in self._solids(other):
-                centre = (self.X_RL[link].inverse() @ self.X_RL[other]).point(shape.X_LS.p)
-                if shape.kind == "sphere" and np.linalg.norm(centre) <= shape.size[0] * (1 + 1e-6):
-                    return Foot(shape.name or other, link, centre, _radius(shape))
+                if shape.kind == "sphere" and np.linalg.norm(X.point(shape.X_LS.p)) <= shape.size[0] * (1 + 1e-6):
+                    return X.point(shape.X_LS.p), radius_of(shape), ""
+        for other in welded:
+            X_SL = (self.X_RL[link].inverse() @ self.X_RL[other]).inverse()
+            for shape in self._solids(other):
+                if shape.kind == "mesh" and any(_is_foot_name(name) for name in (shape.name, *shape.called)):
+                    place = shape.X_LS.inverse().point(X_SL.point(np.zeros(3)))
+                    ball = stated(shape, np.array([0.0, 0.0, -1.0]), None, [place])
+                    if ball.how.endswith(AT_PLACE):
+                        return np.zeros(3), ball.radius, ball.how
         return None
 
     def _solids(self, link: str) -> list[Shape]:
@@ -231,9 +277,49 @@ class FootFinder:
         return [s for s in shapes if not s.visual] or [s for s in shapes if s.visual]
 
     def _height(self, link: str, shape: Shape) -> float:
-        """Height of a shape's lowest point, for spheres; of its centre otherwise [m]."""
-        centre = (self.X_RL[link] @ shape.X_LS).p[2]
-        return float(centre - shape.size[0]) if shape.kind == "sphere" else float(centre)
+        """Height of a shape's lowest point over the root, as the file stands, or with all joints at zero [m]."""
+        X_RS = self.X_stand[link] @ shape.X_LS
+        return float(X_RS.p[2] - extent(shape, -X_RS.R[2]))
+
+    def _reach(self, link: str, shape: Shape) -> float:
+        axis = self._axis(link, shape)
+        return reach(shape, axis) if axis is not None else -self._height(link, shape)
+
+    def _axis(self, link: str, shape: Shape) -> Axis | None:
+        """The axis of the joint that moves a link, in a shape's frame; None where it slides or nothing moves it."""
+        joint = self._moved_by(link)
+        if joint is None or joint.kind != "revolute":
+            return None
+        X_SJ = (self.X_RL[link] @ shape.X_LS).inverse() @ self.X_RL[joint.child]
+        return Axis(X_SJ.p, X_SJ.R @ joint.axis)
+
+    def _moved_by(self, link: str) -> Joint | None:
+        """The nearest joint above a link that moves."""
+        while link in self.joint_to and self.joint_to[link].kind == "fixed":
+            link = self.joint_to[link].parent
+        return self.joint_to.get(link)
+
+    def check_mirrored(self, feet: Sequence[Foot]) -> None:
+        """Say so when feet of left and right differ in their distance from the joint that moves them, or in radius: in
+        any pose, a robot's legs are mirror images of each other."""
+        by_name = {foot.name: foot for foot in feet}
+        for left, right in (("LF", "RF"), ("LH", "RH")):
+            if left not in by_name or right not in by_name:
+                continue
+            (a, r), (b, s) = (self._from_joint(by_name[side]) for side in (left, right))
+            off = max(abs(a - b), abs(r - s))
+            if off > _MIRRORED:
+                self.remarks.append(
+                    f"feet {left} and {right} are no mirror images: they differ by {1e3 * off:.0f} mm in their distance"
+                    f" from the joint above or in radius, so that one may be wrong: name them with feet=[...]"
+                )
+
+    def _from_joint(self, foot: Foot) -> tuple[float, float]:
+        joint = self._moved_by(foot.link)
+        if joint is None or joint.kind != "revolute":
+            return 0.0, foot.radius
+        p = (self.X_RL[joint.child].inverse() @ self.X_RL[foot.link]).point(foot.position)
+        return float(np.linalg.norm(p - (p @ joint.axis) * joint.axis)), foot.radius
 
     # -- bodies ------------------------------------------------------------------------------------------------------
     def _bodies(self) -> list[list[str]]:
@@ -255,44 +341,9 @@ class FootFinder:
         return [links for links in self._bodies() if root not in links and not moving & set(links)]
 
 
-def _radius(sphere: Shape) -> float:
-    return float(sphere.size[0]) if sphere.size[0] > POINT else 0.0
-
-
 def _is_foot_name(name: str, words: Sequence[str] = _FOOT_WORDS) -> bool:
     text = name.lower()
     return any(word in text for word in words)
-
-
-def _stated_sphere(solid: Shape, down: ndarray) -> tuple[ndarray, float, str]:
-    """Centre in the shape's frame, radius, and how it was chosen; ``down`` is the robot's, in the shape's axes."""
-    if solid.kind == "mesh":
-        points = vertices(solid.mesh) if solid.mesh is not None else None
-        if points is None:
-            return np.zeros(3), STATED_RADIUS, "(its mesh cannot be read)"
-        centre, radius = fit_sphere(points * solid.size)
-        return centre, radius, "(fitted to its vertices)"
-    if not solid.size.size:
-        return np.zeros(3), STATED_RADIUS, "(its size is not known)"
-    if solid.kind == "capsule":
-        return solid.size[1] * _sign(down) * np.array([0.0, 0.0, 1.0]), float(solid.size[0]), "(its lower end)"
-    if solid.kind == "ellipsoid":
-        radius = float(solid.size.min())
-        lowest = solid.size**2 * down / np.linalg.norm(solid.size * down)
-        return lowest - radius * down, radius, "(its lowest place)"
-    half = solid.size if solid.kind != "cylinder" else solid.size[[0, 0, 1]]
-    radius = float(half.min())
-    room = half - radius  # where the centre of such a sphere may be
-    if solid.kind == "cylinder" and room[0] > 0:  # a disc: the place on its rim
-        across = np.array([down[0], down[1], 0.0])
-        length = float(np.linalg.norm(across))
-        return room[0] * across / length if length > _LEVEL else np.zeros(3), radius, "(its lowest place)"
-    return room * _sign(down), radius, "(its lowest place)"
-
-
-def _sign(direction: ndarray) -> ndarray:
-    """-1, 0 or 1 a component; 0 for what is next to level, where neither side is lower."""
-    return np.where(np.abs(direction) < _LEVEL, 0.0, np.sign(direction))
 
 
 def in_leg_order(draft: Draft, feet: Sequence[Foot]) -> list[Joint]:

@@ -209,7 +209,8 @@ class Package:
                 return folder
             if folder == self.folder and (folder / "package.xml").is_file() and _package_name(folder) == name:
                 return folder
-        return None
+        beside = [base / name for base in (self.model.parent, self.folder) if name not in (".", "..")]
+        return next((folder for folder in beside if folder.is_dir()), None)  # a folder of this package, called one
 
     def _gone(self, reference: str) -> Path | None:
         self.missing[reference] = None

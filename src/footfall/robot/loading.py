@@ -1,4 +1,7 @@
-"""``ff.load``: a robot of the library by name, or one from a URDF or MJCF file."""
+"""A robot of the library by name, of another maker by name where its files are installed, or from a file.
+
+``footfall.loading`` is the front door, which also makes it stand.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from footfall.errors import InputError, unknown
-from footfall.robot import library
+from footfall.robot import installed, library
 from footfall.robot.description import Robot
 from footfall.robot.guard import shown
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
-    """``load("mini_cheetah", rotors="exact")``, ``load("go2.urdf", feet=[...])``.
+    """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
 
     Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``.
     """
@@ -21,11 +24,15 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         return library.load(text, **options)
     path = Path(text)
     try:
+        if text in installed.names() and not path.is_file():
+            path = installed.file_of(text)
+            options.setdefault("name", text)
         there, folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:  # too long, or with a null character
         raise InputError(f"cannot load {shown(text)}: {getattr(error, 'strerror', None) or error}") from None
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not there:
-        raise unknown("robot", text[:200], library.names(), "give a URDF or MJCF file, or one of the library:")
+        known = (*library.names(), *installed.names())
+        raise unknown("robot", text[:200], known, "give a URDF or MJCF file, or one of")
     if folder:
         raise InputError(f"{text} is a folder: give the URDF or MJCF file in it")
     from footfall.robot.urdf_mjcf import load_model

@@ -1,4 +1,4 @@
-"""Just enough of mesh files (STL, OBJ) to fit a sphere to a foot."""
+"""Just enough of mesh files (STL, OBJ, Collada) to fit a sphere to a foot."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.robot.guard import read_bytes
-from footfall.robot.mesh_files import stl_corners
+from footfall.robot.mesh_files import read_mesh, stl_corners
 
+_SNUG = 1.1  # radius over half of the longest side of the bounding box: 1 for a ball and for half of one
 _GOOD_FIT = 0.1  # root mean square distance of the vertices from the sphere, over its radius
 
 
 def vertices(path: Path) -> ndarray | None:
-    """The different vertices of an STL or OBJ file, (n, 3); None when it cannot be read."""
+    """The different vertices of an STL, OBJ or Collada file, (n, 3); None when it cannot be read."""
+    kind = path.suffix.lower()
+    points: ndarray | None = None
     try:
-        data = read_bytes(path)
+        if kind == ".stl":
+            points = _corners(read_bytes(path))
+        elif kind == ".obj":
+            points = _lines(read_bytes(path), b"v")
+        elif kind == ".dae":
+            points = np.concatenate([mesh.vertices for mesh in read_mesh(path)])
     except ModelError:
-        return None
-    if path.suffix.lower() == ".stl":
-        points = _corners(data)
-    elif path.suffix.lower() == ".obj":
-        points = _lines(data, b"v")
-    else:
         return None
     if points is None or len(points) < 4 or not np.isfinite(points).all() or np.abs(points).max() > 1e6:
         return None
@@ -46,9 +48,9 @@ def _lines(data: bytes, keyword: bytes) -> ndarray | None:
         return None
 
 
-def fit_sphere(points: ndarray) -> tuple[ndarray, float]:
-    """Centre and radius of a sphere for a foot: least squares when the points lie on one, else the largest that stays
-    within the bounding box around its centre.
+def fit_sphere(points: ndarray) -> tuple[ndarray, float, float | None]:
+    """Centre and radius of a sphere for a foot, and the root mean square distance of the points from it [m]: least
+    squares when the points lie on one, else the largest that stays within the bounding box around its centre, and None.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2
@@ -59,7 +61,9 @@ def fit_sphere(points: ndarray) -> tuple[ndarray, float]:
     if square > 0:
         centre, radius = solution[:3], float(np.sqrt(square))
         residual = np.linalg.norm(moved - centre, axis=1) - radius
-        inside = radius <= np.linalg.norm(high - low) and bool((np.abs(centre) <= (high - low)).all())
-        if inside and float(np.sqrt((residual**2).mean())) < _GOOD_FIT * radius:
-            return centre + middle, radius
-    return middle, float((high - low).min() / 2)
+        # the corners of a box lie on a sphere too, one that is larger than the box
+        inside = radius <= _SNUG * float((high - low).max()) / 2 and bool((np.abs(centre) <= (high - low)).all())
+        off = float(np.sqrt((residual**2).mean()))
+        if inside and off < _GOOD_FIT * radius:
+            return centre + middle, radius, off
+    return middle, float((high - low).min() / 2), None

@@ -67,6 +67,7 @@ class _Reader:
         for body in range(self.model.nbody):
             if base in (0, self.model.body_rootid[body]):
                 self._add(draft, body, base)
+        self._remark_base(draft, base)
         self._add_shapes(draft)
         self._add_actuators(draft)
         self._add_poses(draft, base)
@@ -97,6 +98,18 @@ class _Reader:
 
     def _is_free(self, body: int) -> bool:
         return bool(self.model.body_jntnum[body] and self.model.jnt_type[self.model.body_jntadr[body]] == _FREE)
+
+    def _remark_base(self, draft: Draft, base: int) -> None:
+        """What a default class gives a free joint along with the others: it would hold the trunk to the world."""
+        if not (base > 0 and self._is_free(base)):
+            return
+        at = self.model.jnt_dofadr[self.model.body_jntadr[base]]
+        losses = {"armature": "dof_armature", "damping": "dof_damping", "dry friction": "dof_frictionloss"}
+        given = {word: float(np.abs(getattr(self.model, key)[at : at + 6]).max()) for word, key in losses.items()}
+        said = ", ".join(f"{word} {value:g}" for word, value in given.items() if value)
+        if said:
+            name = self.model.jnt(self.model.body_jntadr[base]).name
+            draft.remarks.append(f"the free joint {shown(name)} has {said}, left out: nothing holds a floating base")
 
     # -- links and joints --------------------------------------------------------------------------------------------
     def _add(self, draft: Draft, body: int, base: int) -> None:
@@ -171,17 +184,24 @@ class _Reader:
             visual = m.geom_contype[g] == 0 and m.geom_conaffinity[g] == 0
             X_LS = Transform(to_rotation(m.geom_quat[g]), m.geom_pos[g].copy())
             said = "" if name in self.cleaned.invented else name
+            called = self.cleaned.called.get(name, ())
             if link not in known or not (np.isfinite(X_LS.p).all() and np.isfinite(X_LS.R).all()):
                 continue
             if name in self.cleaned.meshes:
                 mesh: Mesh = self.cleaned.meshes[name]
-                shape = Shape("mesh", X_LS, mesh.scale, said, mesh.file, visual)
+                shape = Shape("mesh", X_LS, mesh.scale, said, mesh.file, visual, called=called)
             elif int(m.geom_type[g]) in _SHAPES:
                 kind, sizes = _SHAPES[int(m.geom_type[g])]
-                shape = Shape(kind, X_LS, m.geom_size[g][:sizes].copy(), said, None, visual)
+                shape = Shape(kind, X_LS, m.geom_size[g][:sizes].copy(), said, None, visual, called=called)
             else:
                 continue
             draft.shapes.setdefault(link, []).append(shape)
+            if not visual and name in self.cleaned.frictions and np.isfinite(m.geom_friction[g][0]):
+                draft.frictions.setdefault(link, []).append(float(m.geom_friction[g][0]))
+        for k in range(m.nsite):
+            link = self.bodies[m.site_bodyid[k]]
+            if link in known and m.site(k).name and np.isfinite(m.site_pos[k]).all():
+                draft.sites.setdefault(link, []).append((m.site(k).name, m.site_pos[k].copy()))
 
     def _add_actuators(self, draft: Draft) -> None:
         """Torque limits: a motor's control range, an actuator's force range, both through the gear, the joint's."""

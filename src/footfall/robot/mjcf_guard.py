@@ -35,7 +35,15 @@ from footfall.robot.mjcf_words import check_words
 
 _MOST_INCLUDES = 50
 # MuJoCo's time grows with the squares of these
-_MOST = {"body": MOST_LINKS, "geom": 5000, "default": 500, "key": 200, "joint": 6 * MOST_LINKS, "motor": MOST_LINKS}
+_MOST = {
+    "body": MOST_LINKS,
+    "geom": 5000,
+    "site": 5000,
+    "default": 500,
+    "key": 200,
+    "joint": 6 * MOST_LINKS,
+    "motor": MOST_LINKS,
+}
 _WORD = None  # an attribute that is no number
 _Counts = dict[str, "tuple[int, int] | None"]
 _TURN: _Counts = {"quat": (4, 4), "axisangle": (4, 4), "xyaxes": (6, 6), "zaxis": (3, 3), "euler": (3, 3)}
@@ -62,8 +70,10 @@ _PASSED: dict[str, _Counts] = {
     },
     "geom": {
         "name": _WORD, "class": _WORD, "type": _WORD, "size": (1, 3), "pos": (3, 3), "fromto": (6, 6), "mass": (1, 1),
-        "density": (1, 1), "shellinertia": _WORD, "contype": (1, 1), "conaffinity": (1, 1), "group": (1, 1), **_TURN,
+        "density": (1, 1), "shellinertia": _WORD, "contype": (1, 1), "conaffinity": (1, 1), "group": (1, 1),
+        "friction": (1, 3), **_TURN,
     },
+    "site": {"name": _WORD, "class": _WORD, "pos": (3, 3), "fromto": (6, 6), **_TURN},
     "actuator": {},
     **dict.fromkeys(_ACTUATORS, _ACTUATOR),
     "keyframe": {},
@@ -71,10 +81,10 @@ _PASSED: dict[str, _Counts] = {
 }  # fmt: skip
 _INSIDE = {
     "mujoco": ("compiler", "default", "worldbody", "actuator", "keyframe"),
-    "default": ("default", "joint", "geom", *_ACTUATORS),
+    "default": ("default", "joint", "geom", "site", *_ACTUATORS),
     "worldbody": ("body", "frame", "geom"),
-    "body": ("body", "frame", "geom", "joint", "freejoint", "inertial"),
-    "frame": ("body", "frame", "geom", "joint", "freejoint"),
+    "body": ("body", "frame", "geom", "site", "joint", "freejoint", "inertial"),
+    "frame": ("body", "frame", "geom", "site", "joint", "freejoint"),
     "actuator": _ACTUATORS,
     "keyframe": ("key",),
 }
@@ -84,6 +94,16 @@ _REFUSED = {
 }  # fmt: skip
 _REMARKED = {"tendon": "tendons", "deformable": "deformable bodies", "extension": "plugins"}
 _WHOLE = ("contype", "conaffinity", "group")  # MuJoCo reads these as 32-bit integers
+_CONTACT = (
+    "condim",
+    "gap",
+    "margin",
+    "priority",
+    "solimp",
+    "solmix",
+    "solref",
+)  # of geoms: footfall's contact laws differ
+_SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # of actuators: controllers bring their own gains
 _MESHLIKE = ("mesh", "hfield", "sdf")
 _PLACEHOLDER = {"type": "sphere", "size": "0.001", "mass": "0"}
 
@@ -104,6 +124,8 @@ class CleanMjcf:
     meshes: dict[str, Mesh] = field(default_factory=dict)  # name of a geom -> its mesh
     weighed: set[str] = field(default_factory=set)  # bodies whose mass would come from a mesh
     invented: set[str] = field(default_factory=set)  # names that the file does not give
+    called: dict[str, tuple[str, ...]] = field(default_factory=dict)  # name of a geom -> its mesh and its class
+    frictions: set[str] = field(default_factory=set)  # geoms whose friction the file states
     remarks: list[str] = field(default_factory=list)
 
 
@@ -121,6 +143,7 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     left = [words for tag, words in _REMARKED.items() if any(len(s) for s in root.findall(tag))]
     if any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body")):
         left.append("gravity compensation")
+    left += _parameters_left(root)
     if left:
         verb = "is" if left == ["gravity compensation"] else "are"
         result.remarks.append(f"{', '.join(left)} {verb} left out")
@@ -134,9 +157,20 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
         if section.tag in _INSIDE["mujoco"]:
             result.root.append(_passed(section))
     check_words(result.root, where)
-    _Geoms(root, result, assets).replace()
+    geoms = _Geoms(root, result, assets)
+    geoms.replace()
     _name_all(result)
+    result.called = {geom.attrib["name"]: words for geom, words, _ in geoms.words}
+    result.frictions = {geom.attrib["name"] for geom, _, stated in geoms.words if stated}
     return result
+
+
+def _parameters_left(root: ET.Element) -> list[str]:
+    """What a file says of contacts and servos that is not taken over, in words."""
+    contact = sorted({key for geom in root.iter("geom") for key in geom.attrib if key in _CONTACT})
+    servo = sorted({key for tag in _ACTUATORS for motor in root.iter(tag) for key in motor.attrib if key in _SERVO})
+    left = [f"contact parameters ({', '.join(contact)})"] if contact else []
+    return left + ([f"servo gains ({', '.join(servo)})"] if servo else [])
 
 
 # -- includes and sizes ----------------------------------------------------------------------------------------------
@@ -303,6 +337,7 @@ class _Geoms:
             self._collect(default, "main", {})
         self.from_geoms = any(c.get("inertiafromgeom") == "true" for c in root.findall("compiler"))
         self.number = 0
+        self.words: list[tuple[ET.Element, tuple[str, ...], bool]] = []
 
     def _collect(self, default: ET.Element, name: str, above: dict[str, str]) -> None:
         own = dict(above)
@@ -317,6 +352,8 @@ class _Geoms:
         copies = (geom for world in self.result.root.findall("worldbody") for geom in _geoms(world, None, None))
         for (geom, _, childclass), (placed, body, _) in zip(list(originals), list(copies), strict=True):
             said = {**self.defaults.get(geom.get("class") or childclass or "main", {}), **geom.attrib}
+            words = (said.get("mesh", ""), geom.get("class", ""))
+            self.words.append((placed, tuple(word for word in words if word), "friction" in said))
             if "mesh" in said or said.get("type") in _MESHLIKE:
                 self._replace(placed, body, said)
 

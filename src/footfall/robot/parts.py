@@ -14,7 +14,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import ModelError
-from footfall.spatial.rotation import is_rotation, snapped
+from footfall.spatial.rotation import about_axis, is_rotation, snapped
+from footfall.spatial.transform import Transform
 
 JOINT_KINDS = ("revolute", "prismatic", "fixed")
 MOST_NAME = 200
@@ -194,6 +195,13 @@ class Joint:
              dry_friction=number(self.dry_friction, f"dry friction of {what}", 0),
              armature=number(self.armature, f"armature of {what}", 0, MOST_INERTIA),
              stiffness=number(self.stiffness, f"stiffness of {what}", 0))  # fmt: skip
+
+    def displacement(self, position: float) -> Transform:
+        """Where the joint puts its child, from where it is at zero, at a numeric position [rad or m]."""
+        if self.kind == "prismatic":
+            return Transform(np.eye(3), position * self.axis)
+        turned = about_axis(self.axis, position) if self.kind == "revolute" else np.eye(3)
+        return Transform(turned, np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)

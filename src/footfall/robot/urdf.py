@@ -7,6 +7,7 @@ independently, and a URDF needs no optional package.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -52,9 +53,20 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     colors = {m.get("name", ""): _color(m) for m in root.findall("material")}
     for element in links:
         draft.shapes[element.attrib["name"]] = _shapes(element, package, colors)
+    for extra in root.findall("gazebo"):
+        if extra.get("reference") in known:
+            _add_friction(draft, extra)
     for texture in root.iter("texture"):
         package.find(texture.get("filename", ""), what="texture")
     return draft
+
+
+def _add_friction(draft: Draft, extra: ET.Element) -> None:
+    """The friction that a <gazebo> element states of a link; what cannot be understood is none."""
+    for said in extra.iter("mu1"):
+        with contextlib.suppress(ModelError):
+            value = number(said.text or said.get("value") or "", "<mu1>")
+            draft.frictions.setdefault(extra.attrib["reference"], []).append(value)
 
 
 def _without_world(links: list[ET.Element], joints: list[ET.Element]) -> tuple[list[ET.Element], list[ET.Element]]:
@@ -209,7 +221,10 @@ def _shape(solid: ET.Element, X_LS: Transform, name: str, owner: str, package: P
     if solid.tag == "mesh":
         file = package.find(_needed(solid, "filename", owner))
         scale = numbers(solid.get("scale", "1 1 1"), f"mesh scale in {owner}", (1, 3))
-        return Shape("mesh", X_LS, scale * np.ones(3), name, file, visual) if len(scale) != 2 else None
+        if len(scale) == 2:
+            return None
+        called = (file.stem,) if file is not None else ()
+        return Shape("mesh", X_LS, scale * np.ones(3), name, file, visual, called=called)
     if solid.tag == "box":
         size = numbers(_needed(solid, "size", owner), f"box size in {owner}", 3) / 2
     elif solid.tag in _SIZES:

@@ -23,18 +23,21 @@ from footfall.robot.parts import Foot, Joint
 from footfall.robot.urdf import POINT_SIZE, read_urdf
 
 _TRIANGLE_SLACK = 1e-6
+GROUND_FRICTION = 0.8  # of ``contact.ground.Plane`` and of the command line
 _LARGE = 20.0  # [m] no robot is longer, but one in millimetres is
 
 __all__ = ["ModelWarning", "load_model", "read_draft", "to_mjcf", "to_urdf", "write"]
 
 
 def load_model(
-    path: str | os.PathLike[str], feet: FeetGiven = None, name: str | None = None, floating: bool | None = None
-) -> Robot:
+    path: str | os.PathLike[str], feet: FeetGiven = None, name: str | None = None, floating: bool | None = None,
+    lock_wheels: bool = True,
+) -> Robot:  # fmt: skip
     """The robot of a URDF or MJCF file.
 
     ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
     objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
+    ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, which no controller here uses.
     Meshes are not needed and not read, a foot's apart; whatever is assumed or left out is said in one ``ModelWarning``.
     """
     try:
@@ -46,7 +49,7 @@ def load_model(
         draft.floating = floating
     if name is not None:
         draft.name = name
-    robot, remarks = _assemble(draft, feet, file)
+    robot, remarks = _assemble(draft, feet, file, lock_wheels)
     if floating is None and draft.floating and draft.root() == "world":
         remarks.append("its root 'world' floats with the rest: floating=False fixes it")
     if package.missing:
@@ -73,14 +76,20 @@ def read_draft(file: Path, floating: bool | None = None) -> tuple[Draft, Package
     return draft, package
 
 
-def _assemble(draft: Draft, given: FeetGiven, file: Path) -> tuple[Robot, list[str]]:
+def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> tuple[Robot, list[str]]:
     where = file.name
     draft.check(where)
     odd = [link.name for link in draft.links if link.as_published]
     finder = FootFinder(draft)
     feet = finder.found() if given is None else finder.given(given)
+    finder.check_mirrored(feet)
+    if finder.wheels and lock_wheels:
+        _lock(draft, finder.wheels)
+        finder.remarks.append(f"its wheels are locked and stand as feet do: {', '.join(finder.wheels)}")
     joints = in_leg_order(draft, feet)
     notes = f"read from {where}"
+    if feet and not finder.assumed:
+        notes += "; its feet are spheres of the file" if given is None else "; its feet were given"
     if odd:
         notes += f"; tensors that no single body can have, but the bodies they are welded into: {', '.join(odd)}"
     robot = Robot(
@@ -96,7 +105,26 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path) -> tuple[Robot, list[s
     assumed = [f"foot {', '.join(names)}: {assumption}" for assumption, names in feet_of.items()]
     size = float(np.ptp([X_RL.p for X_RL in finder.X_RL.values()], axis=0).max())
     large = [f"it is {size:.0f} m long: lengths in a model file are metres"] if size > _LARGE else []
-    return robot, [*draft.remarks, *large, *finder.remarks, *assumed]
+    return robot, [*draft.remarks, *_frictions(draft, feet), *large, *finder.remarks, *assumed]
+
+
+def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
+    """What the file says of its feet's friction, unless that is what grounds have anyway."""
+    said = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
+    if not said:
+        return []
+    values = ", ".join(f"{value:g}" for value in said)
+    return [f"friction {values} of its feet is left out: grounds have it, {GROUND_FRICTION} unless told otherwise"]
+
+
+def _lock(draft: Draft, names: list[str]) -> None:
+    """Make joints fixed at zero."""
+    draft.joints = [
+        Joint(joint.name, "fixed", joint.parent, joint.child, joint.origin, joint.rotation)
+        if joint.name in names else joint
+        for joint in draft.joints
+    ]  # fmt: skip
+    draft.actuators = [actuator for actuator in draft.actuators if actuator.joint not in names]
 
 
 def _pose(joints: list[Joint], positions: dict[str, float], height: float) -> Pose:

@@ -93,11 +93,11 @@ class JointModel:
 def joint_modes(robot: Robot, model: JointModel) -> Modes:
     """What an implicit step chooses for the joints, before its first turn; empty where there is nothing to choose.
 
-    ``saturated``: motors at their lowest (-1) or highest torque (1); ``rate``: the speed at which the piece of the
-    limit is taken; ``slides``: the way in which dry friction is overcome, or 0 where it holds.
+    ``saturated``: motors at their lowest (-1) or highest torque (1); ``piece``: of that limit, see ``_limit_pieces``;
+    ``slides``: the way in which dry friction is overcome, or 0 where it holds.
     """
     none = np.zeros(robot.nj)
-    modes = {"saturated": none, "rate": none} if model.motor_limits and robot.actuators and robot.nj else {}
+    modes = {"saturated": none, "piece": none} if model.motor_limits and robot.actuators and robot.nj else {}
     return modes | ({"slides": none} if robot.nj and model.has_dry_friction(robot) else {})
 
 
@@ -125,8 +125,8 @@ def joint_forces(
     asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
     motor, slope = asked, asked_slope
     if model.motor_limits and robot.actuators:
-        known = modes or {"saturated": motor_saturation(robot, asked, rates), "rate": rates}
-        motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["rate"])
+        known = modes or _saturation_modes(robot, asked, rates)
+        motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["piece"])
     spring = spring_slope = np.zeros(robot.nj)
     if model.springs and any(joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
@@ -157,7 +157,7 @@ def guessed_modes(
     dt: float,
 ) -> Modes:
     """The modes of a step's first turn: by the speed at its start, unless dry friction stops the joint in the step."""
-    guess = {"saturated": motor_saturation(robot, asked, rates), "rate": rates} if "saturated" in modes else {}
+    guess = _saturation_modes(robot, asked, rates) if "saturated" in modes else {}
     if "slides" in modes:
         stopped = _stopped(robot, model, asked, inertia, dt)
         guess["slides"] = np.where(np.abs(rates) > stopped, np.sign(rates), 0.0)
@@ -174,13 +174,14 @@ def judged_modes(
     """
     after, differ, ends = dict(modes), 0.0, rates + dt * a
     if "saturated" in modes:
-        saturated = modes["saturated"]
+        saturated, piece = modes["saturated"], modes["piece"]
         wanted = motor_saturation(robot, torques.asked - dt * torques.asked_slope * a, ends)
         wanted = np.where(saturated * wanted < 0.0, 0.0, wanted)  # from one limit to the other: by way of neither
         wanted = np.where((turn > LATE) & _is_none(wanted), saturated, wanted)
-        steeper = _limit_slopes(robot, wanted, ends) - _limit_slopes(robot, saturated, modes["rate"])
-        changes = ~_is_none(wanted - saturated) | (np.abs(steeper) > 0.0)
-        after |= {"saturated": wanted, "rate": np.where(changes, ends, modes["rate"])}
+        found = np.where(_is_none(wanted), piece, _limit_pieces(robot, wanted, ends))
+        found = np.where((saturated * wanted > 0.5) & (piece * found < 0.0), 0.0, found)  # by way of the line between
+        changes = ~(_is_none(wanted - saturated) & _is_none(found - piece))
+        after |= {"saturated": wanted, "piece": found}
         differ = differ + np.sum(np.where(changes, 1.0, 0.0))
     if "slides" in modes:
         slides = modes["slides"]
@@ -231,14 +232,32 @@ def _with_end_stops(
 
 
 def _limited(
-    robot: Robot, asked: ndarray, slope: ndarray, rates: ndarray, saturated: ndarray, at: ndarray
+    robot: Robot, asked: ndarray, slope: ndarray, rates: ndarray, saturated: ndarray, piece: ndarray
 ) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
-    """(torque at ``rates``, its slope) of motors, on the piece of their limit that holds at the speed ``at``."""
-    low, high = torque_limits(robot, at)
-    limit, falls = np.where(saturated > 0.0, high, low), _limit_slopes(robot, saturated, at)
-    bound = limit + falls * (at - rates)
+    """(torque at ``rates``, its slope) of motors, on the piece of their limit that they are on."""
+    by_joint = {actuator.joint: actuator for actuator in robot.actuators}
+    bounds, falls = [], []
+    for k, name in enumerate(robot.joint_names):
+        actuator = by_joint.get(name)
+        most, line = np.inf if actuator is None else actuator.torque_limit, _speed_line(actuator)
+        bound, fall = np.where(saturated[k] > 0.0, most, -most), 0.0 * saturated[k]
+        if line is not None:
+            stall, drop, least = line
+            on_line = _is_none(piece[k])
+            bound = np.where(
+                on_line, saturated[k] * stall - drop * rates[k], saturated[k] * np.where(piece[k] > 0.0, least, most)
+            )
+            fall = np.where(on_line, drop, 0.0)
+        bounds.append(bound)
+        falls.append(fall)
     free = _is_none(saturated)
-    return np.where(free, asked, bound), np.where(free, slope, falls)
+    return np.where(free, asked, np.stack(bounds)), np.where(free, slope, np.stack(falls))
+
+
+def _saturation_modes(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Modes:
+    """The modes of motors that are asked for a torque at ``rates``."""
+    saturated = motor_saturation(robot, asked, rates)
+    return {"saturated": saturated, "piece": _limit_pieces(robot, saturated, rates)}
 
 
 def motor_saturation(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
@@ -247,20 +266,20 @@ def motor_saturation(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[nda
     return np.where(asked > high, 1.0, np.where(asked < low, -1.0, 0.0))
 
 
-def _limit_slopes(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """How steeply the torque of saturated motors falls with speed: not at all at a motor's own limit."""
+def _limit_pieces(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """-1, 0 or 1 for motors at their own limit, on the line along which torque falls with speed, or at its far end."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
-    slopes = []
+    pieces = []
     for k, name in enumerate(robot.joint_names):
         line = _speed_line(by_joint.get(name))
         if line is None:
-            slopes.append(0.0 * saturated[k])
+            pieces.append(0.0 * saturated[k] - 1.0)
             continue
         stall, drop, least = line
         left = stall - drop * saturated[k] * rates[k]  # of the torque towards the limit
-        on_line = ~_is_none(saturated[k]) & (left < by_joint[name].torque_limit) & (left > least)
-        slopes.append(np.where(on_line, drop, 0.0))
-    return np.stack(slopes)
+        limit = by_joint[name].torque_limit
+        pieces.append(np.where(left >= limit, -1.0, np.where(left > least, 0.0, 1.0)))
+    return np.stack(pieces)
 
 
 def _speed_line(actuator: Actuator | None) -> tuple[float, float, float] | None:

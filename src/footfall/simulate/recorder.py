@@ -77,6 +77,15 @@ class Recorder:
             self.writer.append(columns, self._new_events)
         self._new_events = []
 
+    def never_stood(self, stop: Stop) -> None:
+        """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
+        self.say(Event(stop.time, stop.kind, stop.message))
+        self.meta["fell"] = True
+        if self.writer is not None:
+            self.writer.meta.update(self.meta)
+            self.writer.append({}, self._new_events)
+            self._new_events = []
+
     def say(self, event: Event) -> None:
         """Keep an event; it is written with the next rows."""
         self._new_events.append(event)

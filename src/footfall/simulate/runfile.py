@@ -12,6 +12,7 @@ Every key is an option of ``footfall simulate``; what is not said keeps its defa
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +34,6 @@ from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import Gait
-from footfall.gait.pattern import named as gait_named
 from footfall.robot import library
 from footfall.robot.description import Robot
 from footfall.simulate.lqr_stand import lqr_stand
@@ -196,26 +196,31 @@ def _controller(
 
 
 def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Gait:
-    """Known-good constants where there are some, else the pattern's own; a speed sets the stride."""
+    """Known-good constants where there are some, else ones that scale with the robot; a speed sets the stride."""
     name = options.gait or "trot"
-    known = tuned.choices(robot.name, name)
+    known = tuned.choices(robot, name)
     if options.constants is not None and options.constants not in known:
         raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
     usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else known[0] if known else ""
-    gait = tuned.for_robot(robot, name, options.constants or usual).gait if known else gait_named(name)
+    gait = tuned.for_robot(robot, name, options.constants or usual).gait
     gait = gait.replace(**constants)
     return gait if options.speed is None else tuned.at_speed(gait, options.speed)
 
 
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
-    """As asked, as tuned for this gait or any of this robot's, or in proportion to the weight."""
+    """As asked, as tuned for this gait or any of this robot's, as they scale, or in proportion to the weight."""
     kp, kd = stand_gains(robot)
-    for name in (options.gait or "trot", "trot", "walk"):
-        known = tuned.choices(robot.name, name)
+    asked = options.gait or "trot"
+    for name in (asked, "trot", "walk"):
+        known = tuned.choices(robot, name)
         if known:
             found = tuned.for_robot(robot, name, known[0])
             kp, kd = found.kp, found.kd
             break
+    else:
+        with contextlib.suppress(InputError):
+            found = tuned.scaled(robot, asked)
+            kp, kd = found.kp, found.kd
     return kp if options.kp is None else options.kp, kd if options.kd is None else options.kd
 
 

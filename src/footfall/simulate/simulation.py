@@ -24,7 +24,6 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import named
 from footfall.contact.points import spheres_of
-from footfall.contact.terrain import distances
 from footfall.contact.terrain import named as ground_named
 from footfall.control.interface import Command, Controller, check_command
 from footfall.control.joint_pd import Hold
@@ -50,7 +49,8 @@ from footfall.simulate.arguments import (
     vector,
 )  # fmt: skip
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
-from footfall.simulate.engine import CompiledEngine, Engine, Rows, Stop, make_engine
+from footfall.simulate.engine import CompiledEngine, Engine, Stop, make_engine
+from footfall.simulate.falls import Falls
 from footfall.simulate.integrators import check_integrator
 from footfall.simulate.motors import EmergencyStop, Stoppable
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
@@ -156,9 +156,7 @@ class Simulation:
         check_clear(self.rig.world, q)
         if hasattr(self.rig.world.contact, "check"):
             self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
-        if self.robot.floating:  # a robot that is dropped has not fallen when it stands
-            stand = self.robot.poses["stand"].height if "stand" in self.robot.poses else np.inf
-            self._fall_height = 0.3 * min(float(self.rig.world.ground.distance(q[:3])), stand)
+        self._falls = Falls.of(self.robot, self.rig.world.ground, q) if self.robot.floating else None
         self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.rig.controller.start(self.robot))
         self.stopped = None
 
@@ -254,6 +252,8 @@ class Simulation:
         except BaseException as error:
             recorder.interrupted(error)
             raise
+        if self.stopped is None and self.stop_on_fall and self._falls is not None and self._falls.lying:
+            recorder.never_stood(Stop(self.time, "fell", self._falls.words))
         return recorder.finish()
 
     def _advance(self, count: int, every: int, recorder: Recorder) -> None:
@@ -267,7 +267,8 @@ class Simulation:
             after, rows, trouble = engine.roll(before, inputs, count, 1)  # find the tick
         recorder.wall_seconds += time.perf_counter() - began
         good = rows.finite()
-        fallen = self._first_fall(rows[:good]) if self.stop_on_fall else None
+        look = self.stop_on_fall and self._falls is not None and good
+        fallen = self._falls.first(rows.q[:good]) if look and self._falls is not None else None
         self.stopped = trouble
         if fallen is not None:
             when = float(rows.time[fallen])
@@ -297,16 +298,6 @@ class Simulation:
             whole[-1] |= self.stopped is not None
             kept = kept[np.flatnonzero(whole)]
         recorder.add(kept, self.stopped)
-
-    def _first_fall(self, rows: Rows) -> int | None:
-        """The first row in which the base leans by more than 75 degrees or lies on the ground."""
-        if not self.robot.floating or not len(rows):
-            return None
-        _, x, y, _ = rows.q[:, 3:7].T
-        leaning = 1.0 - 2.0 * (x * x + y * y) < np.cos(np.radians(75.0))
-        height = distances(self.rig.world.ground, rows.q[:, :3])
-        fallen = np.flatnonzero(leaning | (height < self._fall_height))
-        return int(fallen[0]) if len(fallen) else None
 
     def _every(self) -> int:
         if self.record_rate is None:

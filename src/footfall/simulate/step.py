@@ -80,15 +80,17 @@ def accelerate(
 
     # State and inputs go through the loop unchanged, so that it holds all of the work and keeps nothing else alive: it
     # nearly always turns once, and what it would have kept from outside costs a GPU more than doing it again.
-    def again(turn: float, carry: _Turn) -> _Turn:
-        solved = _solve(world, carry.state, carry.command, carry.push, dt, carry.before, carry.modes, turn)
-        return _Turn(*solved, carry.before, carry.state, carry.command, carry.push)
+    # A robot that is settled does not count on while others in its lanes go on: it finds the same again, bit for bit.
+    def again(_: float, carry: _Turn) -> _Turn:
+        solved = _solve(world, carry.state, carry.command, carry.push, dt, carry.before, carry.modes, carry.turn)
+        turn = np.where(solved[3] < 0.5, carry.turn, carry.turn + 1.0)
+        return _Turn(*solved, turn, carry.before, carry.state, carry.command, carry.push)
 
     nothing = Acted(
         np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
         np.zeros((4, world.robot.nv)), before,
     )  # fmt: skip
-    start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, before, state, command, push)
+    start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push)
     last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
     return last.a, last.acted if state.memory else replace(last.acted, memory={})
 
@@ -101,6 +103,7 @@ class _Turn:
     acted: Acted
     modes: dict[str, Any]
     unsettled: Any  # how many choices the solution contradicts
+    turn: Any  # how many solutions were contradicted before
     before: dict[str, ndarray]
     state: State
     command: JointCommand

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError, unknown
+from footfall.loading import load
 from footfall.robot import library
 from footfall.robot.description import Robot
-from footfall.robot.loading import load
 from footfall.simulate.pushes import Push
 from footfall.simulate.runfile import KEYS, Planned, options_of, plan, resolved_ground
 from footfall.simulate.simulation import Simulation

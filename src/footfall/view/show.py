@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from footfall.errors import InputError
+from footfall.loading import load
 from footfall.report.server import Server
 from footfall.robot import library
 from footfall.robot.description import Robot
-from footfall.robot.loading import load
 from footfall.simulate.recording import Recording
 from footfall.view.driver import Choice, Driver, fitting_controller
 from footfall.view.live import LivePage

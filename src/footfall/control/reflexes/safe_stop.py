@@ -43,7 +43,7 @@ def folded(on: Any, certain: Any, time: Any, before: Any, dt: float) -> tuple[An
 
 def crouch(robot: Robot, hip_height: float | None) -> Float[ndarray, "nj"]:
     """Joints of a low stand, as low as the robot's limits allow."""
-    leg = leg_geometry(robot, robot.foot_names[0])
+    leg = leg_geometry(robot, robot.foot_names[0], nearly=True)
     for part in CROUCHES:
         with contextlib.suppress(InputError):
             return standing_joints(robot, part * leg.stretch + leg.radius)

@@ -1,0 +1,66 @@
+"""``ff.load``: a robot by name or from a file, ready to stand.
+
+A file rarely says how its robot stands: its keyframe ``home`` or ``standing`` is taken as the pose ``stand``, else the
+feet go under the hips (``control.posture``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footfall.control.posture import load_of_standing, stands_in, with_stand
+from footfall.robot import loading
+from footfall.robot.description import Robot
+from footfall.robot.draft import stand_of
+from footfall.robot.guard import ModelWarning
+
+_PLACEHOLDER = 1.0  # [N m]
+
+
+def load(source: str | Path, /, **options: Any) -> Robot:
+    """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
+
+    Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``. The robot has a pose
+    ``stand`` wherever its legs tell how to stand.
+    """
+    robot = with_stand(loading.load(source, **options))
+    file = robot.model_file
+    if file is None or "stand" not in robot.poses:
+        return robot
+    remarks = []
+    given = stand_of({name: pose for name, pose in robot.poses.items() if name != "stand"})
+    if given is not None and not stands_in(robot, robot.poses[given].joints):
+        remarks.append(f"its pose '{given}' is no stand and is not taken for one")
+    robot, weak = _strong_enough(robot)
+    remarks += weak
+    if remarks:
+        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
+    return robot
+
+
+def _strong_enough(robot: Robot) -> tuple[Robot, list[str]]:
+    """(the robot, what is said of torque limits that cannot carry it). Exporters write an effort of 1 where they know
+    none: such limits, the same for all joints, are left out; any others are kept."""
+    needed = np.abs(load_of_standing(robot))
+    limits = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
+    weak = [joint for joint, most in zip(robot.joint_names, needed) if limits.get(joint, np.inf) < most]
+    if not weak:
+        return robot, []
+    of_all = {actuator.torque_limit for actuator in robot.actuators}
+    if of_all and max(of_all) == min(of_all) <= _PLACEHOLDER:
+        free = [dataclasses.replace(actuator, torque_limit=np.inf) for actuator in robot.actuators]
+        said = f"an effort of {max(of_all):g} N m at every joint cannot carry its weight and is taken for none"
+        return robot.replace(actuators=free), [said]
+    worst = max(weak, key=lambda joint: needed[robot.joint_names.index(joint)] / max(limits[joint], 1e-9))
+    return robot, [
+        f"the torque limit {limits[worst]:g} N m of joint '{worst}' is less than the"
+        f" {needed[robot.joint_names.index(worst)]:.3g} N m that its stand needs"
+    ]
+
+
+__all__ = ["load"]
