@@ -36,7 +36,7 @@ def test_strength_and_weight_of_the_standard_gravity_keep_their_bits():
     assert strength((1.0, -2.0, 2.0)) == 3.0
 
 
-def _walk(controller, gravity, seconds=2.5, **options):
+def _walk(controller, gravity, seconds=4.0, **options):
     sim = ff.Simulation(
         CHEETAH, controller, gravity=gravity, command=ff.Command(forward=0.25),
         start=ff.control.standing_state(CHEETAH), **options,
@@ -50,7 +50,7 @@ def _walks(sim, rec, gravity):
     later = rec.time > 1.0
     carried = rec.force[later][:, :, 2].sum(axis=1).mean()
     assert carried == pytest.approx(weight_of(CHEETAH.mass, gravity), rel=0.02)
-    assert rec.mean_velocity(after=1.5)[0] == pytest.approx(0.25, abs=0.04)
+    assert rec.mean_velocity(after=3.0)[0] == pytest.approx(0.25, abs=0.04)  # weak pushes take their time
     assert np.ptp(rec.q[later, 2]) < 0.03
 
 

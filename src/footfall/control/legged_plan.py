@@ -27,7 +27,7 @@ from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import joint_values
 from footfall.gait.pattern import Gait
-from footfall.gravity import GRAVITY, Gravity, strength, weight_of
+from footfall.gravity import GRAVITY, STANDARD, Gravity, strength, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
@@ -155,7 +155,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     bounds = np.array([LIMITS.forward, LIMITS.sideways, LIMITS.turn])
     asked = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
     grip = np.clip(reflex.friction / walker.friction, 0.2, 1.0)
-    most = np.array([1.0, 0.8, 2.0]) * dt * grip
+    weak = min(1.0, g / STANDARD)  # where things weigh less feet push less, and all takes longer
+    most = weak * np.array([1.0, 0.8, 2.0]) * dt * grip
     velocity = memory.velocity + np.clip(asked - memory.velocity, -most, most)
     wanted = np.where(memory.started > 0.5, memory.wanted, np.array([q[0], q[1], yaw]))
     across = about_z(wanted[2]) @ np.array([velocity[0], velocity[1], 0.0])
@@ -170,7 +171,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
 
     # a slope that heavy legs climb keeps back more than the leash may pull: ask for more, up to a part of the command
     most = MAKES_UP * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-    lack = np.clip(memory.lack + dt / WITHIN * (velocity[:2] - memory.mean[:2]), -most, most)
+    lack = np.clip(memory.lack + dt / (WITHIN / weak) * (velocity[:2] - memory.mean[:2]), -most, most)
     across = about_z(wanted[2]) @ np.array([velocity[0] + lack[0], velocity[1] + lack[1], 0.0])
 
     # -- a push that the usual steps do not catch
