@@ -186,9 +186,9 @@ def judged_modes(
     if "slides" in modes:
         slides = modes["slides"]
         overcome = _is_none(slides) & (np.abs(ends) > model.stick_rate)
-        # a joint that ends a step within reach of its friction, on the other side, is held in the next one
         stopped = _stopped(robot, model, torques.asked, inertia, dt)
-        back = (slides * ends < 0.0) & (np.abs(ends) > stopped) & (turn < LATE)
+        # friction drives no joint, however slow: one that ends on the other side is held first
+        back = (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate) & (turn < LATE)
         turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
         after["slides"] = np.where(back, turned, np.where(overcome, np.sign(ends), slides))
         differ = differ + np.sum(np.where(overcome | back, 1.0, 0.0))
