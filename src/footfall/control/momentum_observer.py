@@ -30,7 +30,7 @@ from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
 
 _STRETCHED, _DAMPING = 0.01, 3e-3  # conditioning below which a leg has no say along itself, and what is added then
-_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses
+_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses: encoders know rates no better
 
 
 @dataclass(frozen=True)
