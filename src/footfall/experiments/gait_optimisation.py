@@ -8,7 +8,6 @@ conditions (friction, payload), in one call of machine code; what counts is the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from footfall.batch.lean import lean_of, repeated
 from footfall.batch.metered import Metered, metered_tick
 from footfall.control.interface import Command
 from footfall.control.joint_pd import JointPD
+from footfall.cores import cores
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.pattern import Gait, named
 from footfall.gait.tuned import choices, for_robot
@@ -96,7 +96,7 @@ class Track:
     """A robot and a gait's pattern, compiled once with the searched numbers as inputs."""
 
     def __init__(self, robot: Robot, pattern: str, dt: float = 1e-3, threads: int | None = None) -> None:
-        self.robot, self.pattern, self.threads = robot, pattern, threads or os.cpu_count() or 1
+        self.robot, self.pattern, self.threads = robot, pattern, threads or cores()
         self.controller = starting(robot, pattern)
         self.ranges = ranges(robot, self.controller.gait)
         simulation = Simulation(robot, self.controller, dt=dt)
