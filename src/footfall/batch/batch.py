@@ -23,6 +23,7 @@ from numpy.typing import DTypeLike
 from footfall import compiling
 from footfall.batch.lean import Lean, lean_of, lean_tick, repeated
 from footfall.control.interface import Command
+from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.robot.description import Robot
 from footfall.simulate.engine import check_controller, check_world
@@ -285,11 +286,6 @@ def counted(n: Any) -> int:
     if n < 1:
         raise InputError(f"a batch needs at least one robot, got n = {n}")
     return int(n)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _checked_dtype(dtype: DTypeLike) -> np.dtype:

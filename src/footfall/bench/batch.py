@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from footfall.batch.batch import Batch, cores
+from footfall.batch.batch import Batch
 from footfall.bench import peers, step, subject
 from footfall.bench.report import Report
 from footfall.bench.timing import Row, interleaved, pinned
 from footfall.contact.compliant import Compliant
 from footfall.control.joint_pd import JointPD
+from footfall.cores import cores
 from footfall.simulate.actuators import JointModel
 
 SIZES = (1_000, 10_000, 100_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from footfall.bench.targets import Target, judged
 from footfall.bench.timing import Row
+from footfall.cores import cores
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -110,13 +110,12 @@ def this_machine() -> dict[str, Any]:
     from footfall.trace import lanes, machine
     from footfall.trace.cache import Cache
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if machine.unavailable():
-        return {"cpu": _processor(), "cores": cores, "lanes": {"f64": 1, "f32": 1}, "vector_bits": 0}
+        return {"cpu": _processor(), "cores": cores(), "lanes": {"f64": 1, "f32": 1}, "vector_bits": 0}
     host, store = machine.host(), Cache()
     return {
         "cpu": f"{_processor()} ({host.cpu})",
-        "cores": cores,
+        "cores": cores(),
         "lanes": {key: lanes.choose(host, np.dtype(name), store) for key, name in _TYPES.items()},
         "vector_bits": host.vector_bits,
     }

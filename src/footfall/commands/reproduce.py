@@ -60,7 +60,7 @@ def command(
 def measure(names: tuple[str, ...], folder: Path, command: str, quick: bool) -> tuple[list[Outcome], Written]:
     """Do experiments and write their report."""
     from footfall import experiments, report
-    from footfall.experiments.trot_runs import cores
+    from footfall.cores import cores
 
     folder.mkdir(parents=True, exist_ok=True)  # a place that cannot be written to is found now
     began, outcomes = time.monotonic(), []

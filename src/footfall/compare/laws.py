@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from footfall import dynamics, kinematics
 from footfall.dynamics import coordinates, lagrange
+from footfall.gravity import weight_of
 from footfall.robot.description import Robot
 from footfall.spatial import cross_force, cross_force_matrix, cross_motion, cross_motion_matrix, quaternion, rotation
 
@@ -119,7 +120,7 @@ def potential_energy_falls_at_the_power_of_gravity(
     force = dynamics.gravity_terms(robot, q)
     force[robot.nv - robot.nj :] -= dynamics.spring_torques(robot, q)
     power = rate_along(robot, lambda x: np.array(dynamics.potential_energy(robot, x)), q, v)
-    weight = 9.81 * robot.mass  # the power passes through zero: judged beside the weight at 1 m/s
+    weight = weight_of(robot.mass)  # the power passes through zero: judged beside the weight at 1 m/s
     return np.array([v @ force, weight]), np.array([float(power), weight])
 
 

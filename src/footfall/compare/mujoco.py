@@ -20,6 +20,7 @@ from numpy import ndarray
 from footfall.compare.assembly import Part, parts_of, spring_energy, welded
 from footfall.compare.layout import mujoco_map, mujoco_map_rate
 from footfall.errors import InputError, MissingExtraError
+from footfall.gravity import GRAVITY
 from footfall.robot.description import Robot
 
 _FLAT = 1e-12  # by how much, relatively, rounding may put a flat body beyond the triangle inequality
@@ -38,7 +39,7 @@ def library() -> ModuleType:
 class MuJoCo:
     """A robot in MuJoCo. Arguments and results are in footfall's layout."""
 
-    def __init__(self, robot: Robot, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> None:
+    def __init__(self, robot: Robot, gravity: tuple[float, float, float] = GRAVITY) -> None:
         self.mj = library()
         self.robot = robot
         self.parts = parts_of(robot)

@@ -135,6 +135,7 @@ class _Asked:
         sensed = Sensed(simulation.q, simulation.v, np.zeros((robot.nf, 3)))
 
         def ask(t: float, sensed: Sensed, command: Command, memory: Any) -> tuple[JointCommand, Any]:
+            sensed = dataclasses.replace(sensed, gravity=self.rig.world.gravity)  # a constant of the run
             asked, after = self.rig.controller(t, robot, sensed, command, memory)
             return asked.spread(robot.nj), after
 

@@ -16,6 +16,7 @@ from numpy import ndarray
 from footfall.compare.assembly import Part, parts_of, spring_energy
 from footfall.compare.layout import pinocchio_map, to_pinocchio_q
 from footfall.errors import MissingExtraError
+from footfall.gravity import GRAVITY
 from footfall.robot.description import Robot
 
 
@@ -33,7 +34,7 @@ def library() -> ModuleType:
 class Pinocchio:
     """A robot in Pinocchio. Arguments and results are in footfall's layout."""
 
-    def __init__(self, robot: Robot, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> None:
+    def __init__(self, robot: Robot, gravity: tuple[float, float, float] = GRAVITY) -> None:
         self.pin = library()
         self.robot = robot
         self.parts = parts_of(robot)

@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from footfall.dynamics.modes import all_modes
 from footfall.errors import InputError
+from footfall.gravity import weight_of
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
 
@@ -53,7 +54,7 @@ def random_states(robot: Robot, samples: int, seed: int = 0) -> States:
         attitude /= np.linalg.norm(attitude, axis=1, keepdims=True)
         q = np.concatenate([rng.uniform(-1.0, 1.0, (samples, 3)), attitude, q], axis=1)
     v, a, tau = (rng.normal(size=(samples, robot.nv)) for _ in range(3))
-    weight = 9.81 * robot.mass
+    weight = weight_of(robot.mass)
     wrenches = weight * rng.normal(size=(samples, len(robot.tree.bodies), 6))
     return States(q, v, a, weight * tau, wrenches)
 

@@ -17,6 +17,7 @@ from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, UNTRACED, Side
 from footfall.compare.stance_laws import STANCE_LAWS
 from footfall.compare.states import States, random_states, with_modes
 from footfall.errors import InputError, MissingExtraError, unknown
+from footfall.gravity import STANDARD
 from footfall.robot.description import Robot
 
 TOLERANCE = 1e-10
@@ -231,7 +232,7 @@ def _residual(
 def _floor(robot: Robot, quantity: str) -> float:
     """Least scale of a quantity that can vanish: forces beside 1e-4 of the weight, places and motions beside 1e-4."""
     if quantity in _FORCES:
-        return 1e-4 * 9.81 * robot.mass
+        return 1e-4 * STANDARD * robot.mass
     if quantity in ("mass_matrix", "momentum_matrix"):
         return 0.0
     return 1e-4

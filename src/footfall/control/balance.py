@@ -29,7 +29,7 @@ def balance_forces(
     A = np.concatenate([np.concatenate([skew(found.feet[k] - com), np.eye(3)]) for k in columns], axis=1)
     W = np.array([20.0, 20.0, 10.0, 2.0, 2.0, 4.0])
     H = A.T @ (W[:, None] * A) + 1e-3 * np.eye(A.shape[1])
-    weight = body.mass * 9.81
+    weight = body.weight
     cone = np.kron(np.eye(len(columns)), friction_pyramid(friction, found.normal))
     upper = np.tile([np.inf, np.inf, np.inf, np.inf, 3.0 * weight], len(columns))
     solution = solve_qp(H, -A.T @ (W * wrench), cone, np.zeros(5 * len(columns)), upper)
@@ -44,5 +44,5 @@ def _wanted_wrench(
 ) -> Float[ndarray, "6"]:
     """Moment about the centre of mass and force, world axes, that move the single body as wanted."""
     moment_B = body.inertia @ acceleration[:3] + cross(omega_B, body.inertia @ omega_B)
-    force = body.mass * (acceleration[3:] + np.array([0.0, 0.0, 9.81]))
+    force = body.mass * (acceleration[3:] - np.array(body.gravity))
     return np.concatenate([R @ moment_B, force])

@@ -23,6 +23,7 @@ from footfall.control.estimator import Estimate, EstimatedRobot, Estimator, Esti
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.sensor_health import DISAGREES, FROZEN, GOOD, MISSING, OUT_OF_RANGE, Readings
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.description import Robot
 
 _STAND_IN = {
@@ -73,42 +74,54 @@ class Estimated:
         if hasattr(self.inner, "posture"):  # the joints it stands with, for the start of a run
             self.posture = self.inner.posture
         self._kept: list[tuple[float, Estimate]] = []
+        self.model: EstimatedRobot
         self._robot: Robot | None = None
+        self._compile: Callable[..., Any] | None = None
 
     @property
     def rate(self) -> float:
         return self.inner.rate
 
     def start(self, robot: Robot) -> dict[str, Any]:
-        self._set_up(robot)
+        self._set_up(robot, self.model.gravity if self._robot is robot else GRAVITY)
         self._kept = []
         self.log.clear()
         return {"inner": self.inner.start(robot), "estimator": EstimatorMemory.at_start(self.model),
                 "conditions": np.zeros(len(self.names)), "tick": 0.0}  # fmt: skip
 
-    def _set_up(self, robot: Robot) -> None:
-        if self._robot is robot:
-            return
+    def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
+        """Whether anything had to be made anew."""
+        gravity = self.estimator.gravity or gravity
+        if self._robot is robot and self.model.gravity == gravity:
+            return False
         self._robot, self.names = robot, sensor_names(robot)
-        self.model = EstimatedRobot(robot, self.estimator, self.rate)
+        self.model = EstimatedRobot(robot, self.estimator, self.rate, gravity)
         self._estimate: Callable[..., Any] = lambda *arguments: estimate(self.model, *arguments)
+        return True
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any]) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Compile the estimator, and of the controller what it has to compile."""
-        self._set_up(robot)
+        self._set_up(robot, gravity)
         if hasattr(self.inner, "prepare"):
-            self.inner.prepare(robot, compile)
+            self.inner.prepare(robot, compile, gravity)
+        self._compile = compile
+        self._compile_estimate(robot)
+
+    def _compile_estimate(self, robot: Robot) -> None:
+        assert self._compile is not None
         readings = Readings(np.zeros(3), np.zeros(3), np.zeros(robot.nj), np.zeros(robot.nj), np.zeros((robot.nf, 3)))
-        self._estimate = compile(estimate, self.model, readings, EstimatorMemory.at_start(self.model))
+        self._estimate = self._compile(estimate, self.model, readings, EstimatorMemory.at_start(self.model))
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Any]
     ) -> tuple[JointCommand, dict[str, Any]]:
+        if self._set_up(robot, sensed.gravity) and self._compile is not None:
+            self._compile_estimate(robot)
         found, after = self._estimate(readings_of(robot, sensed), memory["estimator"])
         self._tell(t, memory["conditions"], found.conditions)
         if int(memory["tick"]) % self.keep == 0:
             self._kept.append((t, found))
-        seen = Sensed(found.q, found.v, found.forces)
+        seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
         asked, inner = self.inner(t, robot, seen, command, memory["inner"])
         asked = asked.spread(robot.nj)
         kept = dataclasses.replace(after, command=asked)

@@ -46,8 +46,8 @@ from footfall.control.leg_odometry import (
 from footfall.control.momentum_observer import ObserverMemory, foot_forces, observe_momentum
 from footfall.control.sensor_health import DISAGREES, Health, Limits, Readings, check
 from footfall.control.whole_body import torque_bounds
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity, strength, weight_of
 from footfall.identity import digest_of
 from footfall.robot.description import Robot
 from footfall.spatial import cross
@@ -88,7 +88,7 @@ class Estimator:
     limits: Limits = field(default_factory=Limits)
     imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))  # on the base [m]
     imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))  # R_BI
-    gravity: tuple[float, float, float] = GRAVITY  # [m/s²]
+    gravity: Gravity | None = None  # [m/s²]; None: that of the run
 
     def __post_init__(self) -> None:
         for key in ("gyro", "acceleration", "encoder", "leg", "stance", "landing", "tilt", "gate", "observer_gain"):
@@ -110,11 +110,12 @@ class Estimator:
 
 @dataclass(frozen=True, eq=False)
 class EstimatedRobot:
-    """The constants of a tick: a robot, its estimator, and how often it is asked [Hz]."""
+    """The constants of a tick: a robot, its estimator, how often it is asked [Hz], and the gravity it reckons with."""
 
     robot: Robot
     estimator: Estimator
     rate: float
+    gravity: Gravity = GRAVITY  # [m/s²]
 
     def __post_init__(self) -> None:
         if not self.robot.floating or not self.robot.nf:
@@ -156,9 +157,9 @@ class EstimatorMemory:
         )  # fmt: skip
         ones, zeros = np.ones(nf), np.zeros(nf)
         return EstimatorMemory(
-            state, Health.at_start(robot.nj, nf), np.eye(2**nf)[-1], ones, ones, zeros, np.zeros(3), np.zeros(3), 0.0,
-            ObserverMemory.at_start(robot), np.zeros((nf, 3)), ones, ones, Agreement.at_start(nf), np.zeros((nf, 3)),
-            JointCommand().spread(robot.nj), 0.0,
+            state, Health.at_start(robot.nj, nf, strength(model.gravity)), np.eye(2**nf)[-1], ones, ones, zeros,
+            np.zeros(3), np.zeros(3), 0.0, ObserverMemory.at_start(robot), np.zeros((nf, 3)), ones, ones,
+            Agreement.at_start(nf), np.zeros((nf, 3)), JointCommand().spread(robot.nj), 0.0,
         )  # fmt: skip
 
 
@@ -187,9 +188,11 @@ def sensor_names(robot: Robot) -> tuple[str, ...]:
 def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory) -> tuple[Estimate, EstimatorMemory]:
     """(what is estimated now, memory); ``memory.command`` is what was asked of the joints since the last tick."""
     robot, own, dt = model.robot, model.estimator, 1.0 / model.rate
-    weight = robot.mass * float(np.linalg.norm(own.gravity))
+    g = strength(model.gravity)
+    weight = robot.mass * g
     R_BI, r_I = own.imu_rotation, own.imu_position
-    health = check(readings, weight, dt, own.limits, memory.health)
+    on_earth = weight_of(robot.mass)  # what sensors are made for: their range and their noise do not go with gravity
+    health = check(readings, on_earth, dt, own.limits, memory.health)
     used = health.used
     legs = legs_of(robot, used.position, used.rate)
     memory = replace(memory, state=_begun(model, memory, used, legs))
@@ -200,11 +203,12 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
     # -- the contact mode
     force = used.force @ R_WB.T
     sensor_good = (health.force < 0.5) & (memory.agreement.faulty < 0.5)
-    odds_felt = evidence(force[:, 2] / weight, 0.5 * (own.on + own.off), 0.04, 1.5)
-    odds_pushed = evidence(memory.observed[:, 2] / weight, 0.5 * (own.on + own.off), 0.04, 1.5)
+    middle, blurred = 0.5 * (own.on + own.off), 0.04 * (on_earth / weight)
+    odds_felt = evidence(force[:, 2] / weight, middle, blurred, 1.5)
+    odds_pushed = evidence(memory.observed[:, 2] / weight, middle, blurred, 1.5)
     odds = np.where(sensor_good, odds_felt + 0.3 * odds_pushed, odds_pushed)
     pull = used.acceleration
-    weightless = evidence(-np.sqrt(pull @ pull), -0.35 * 9.81, 0.1 * 9.81, 1.0)
+    weightless = evidence(-np.sqrt(pull @ pull), -0.35 * g, 0.1 * g, 1.0)
     belief = update_modes(memory.belief, odds, np.where(health.acceleration < 0.5, weightless, 0.0),
                           own.contact_change * dt)  # fmt: skip
     probability = foot_probabilities(belief, robot.nf)
@@ -230,7 +234,7 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
 
     # -- the filter
     gyro = R_BI.T @ omega + state.gyro_bias
-    rest = to_rotation(state.quat).T @ -np.array(own.gravity) + state.acceleration_bias
+    rest = to_rotation(state.quat).T @ -np.array(model.gravity) + state.acceleration_bias
     acceleration = np.where(health.acceleration < 0.5, pull, rest)
     walk = np.where(wrong, 1.0, own.gyro_bias_walk) ** 2 * dt
     variances = np.stack([
@@ -241,7 +245,7 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
     wander = np.where(firm, own.stance, own.landing) ** 2 * dt
     feet_variance = np.where((contact > 0.5) & ~slips, wander, LOST)
     moves = np.where((contact > 0.5)[:, None], dt * (rolled @ R_WB.T), 0.0)
-    predicted = propagate(state, gyro, acceleration, dt, np.array(own.gravity), variances, moves, feet_variance)
+    predicted = propagate(state, gyro, acceleration, dt, np.array(model.gravity), variances, moves, feet_variance)
     encoders = np.where(health.position < 0.5, own.encoder, 0.02) ** 2
     noise = place_noise(legs, encoders, own.leg**2) + np.where(readable, 0.0, _UNREADABLE)[:, None, None] * np.eye(3)
     seen = FootSeen((legs.place - r_I) @ R_BI, np.stack([R_BI.T @ N @ R_BI for N in noise]), stands)
@@ -266,7 +270,7 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
 
     # -- forces
     torque = _torque(robot, memory.command, used)
-    observer = observe_momentum(robot, q, v, torque, dt, own.observer_gain, memory.observer, own.gravity)
+    observer = observe_momentum(robot, q, v, torque, dt, own.observer_gain, memory.observer, model.gravity)
     observed = foot_forces(robot, q, observer.external)
     felt = force_contact(force[:, 2], memory.felt, own.on * weight, own.off * weight)
     pushed = force_contact(observed[:, 2], memory.pushed, own.on * weight, own.off * weight)

@@ -15,6 +15,7 @@ from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.joint_level import Wrapped, weight_torques
 from footfall.control.joint_pd import check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
+from footfall.gravity import weight_of
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
@@ -40,8 +41,8 @@ class FootImpedance(Wrapped):
         wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], asked.position])
         J = feet_jacobian(robot, sensed.q)[:, 3:, first:]
         away = foot_positions(robot, wanted_q) - foot_positions(robot, sensed.q)
-        weight = 9.81 * robot.mass
-        torque = gravity_terms(robot, sensed.q)[first:] + weight_torques(robot, sensed)
+        weight = weight_of(robot.mass, sensed.gravity)
+        torque = gravity_terms(robot, sensed.q, sensed.gravity)[first:] + weight_torques(robot, sensed)
         rates = sensed.v[first:]
         for k in range(robot.nf):
             force = weight * (self.stiffness * away[k] - self.damping * (J[k] @ rates))

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.gravity import STANDARD
+
 
 def foothold(
     under_hip: Float[ndarray, "3"],
@@ -21,12 +23,14 @@ def foothold(
     height: float,
     furthest: Any = 0.45,
     capture: Any = False,
+    g: Any = STANDARD,
 ) -> Float[ndarray, "3"]:
     """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own.
 
     furthest: from under the hip, as a part of the height. capture: the error counts sqrt(h / g), which ends it at once.
+    g: how strongly gravity pulls [m/s²].
     """
-    end_at_once = np.sqrt(height / 9.81)
+    end_at_once = np.sqrt(height / g)
     gain = np.where(capture, end_at_once, 0.5 * stance + 0.4 * end_at_once)
     step = (0.5 * stance * wanted + gain * (velocity - wanted))[:2]
     length = np.sqrt(step[0] * step[0] + step[1] * step[1] + 1e-12)

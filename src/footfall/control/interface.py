@@ -18,6 +18,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -74,6 +75,7 @@ class Sensed:
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
     imu: Inertial | None = None  # with sensors only
     foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as felt, with sensors only
+    gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
 
     @property
     def gyro(self) -> Float[ndarray, "3"]:
@@ -87,7 +89,8 @@ class Sensed:
         """Specific force [m/s²]: the IMU's, or without one what it would read if the base did not accelerate."""
         if self.imu is not None:
             return self.imu.acceleration
-        return 9.81 * to_rotation(self.q[3:7])[2] if self._floating else np.array([0.0, 0.0, 9.81])
+        up = np.zeros(3) - np.array(self.gravity)
+        return to_rotation(self.q[3:7]).T @ up if self._floating else up
 
     @property
     def _floating(self) -> bool:

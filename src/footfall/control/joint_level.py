@@ -18,6 +18,7 @@ from footfall.control.joint_pd import check_gain
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.gravity import strength, weight_of
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
 
@@ -27,11 +28,11 @@ def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
 
     Equal, not as felt: torques that follow the load would give way to a leaning trunk.
     """
-    load, least = sensed.forces[:, 2], 0.02 * 9.81 * robot.mass
+    load, least = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
     down = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
     share = down / np.maximum(np.sum(down), 2.0)
     J = feet_jacobian(robot, sensed.q)[:, 5, robot.nv - robot.nj :]
-    return -(share * (9.81 * robot.mass)) @ J
+    return -(share * weight_of(robot.mass, sensed.gravity)) @ J
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class GravityCompensation(Wrapped):
     ) -> tuple[JointCommand, Any]:
         asked, after = self.inner(t, robot, sensed, command, memory)
         asked = asked.spread(robot.nj)
-        legs = gravity_terms(robot, sensed.q)[robot.nv - robot.nj :]
+        legs = gravity_terms(robot, sensed.q, sensed.gravity)[robot.nv - robot.nj :]
         torque = asked.torque + legs + weight_torques(robot, sensed)
         return JointCommand(asked.position, asked.velocity, asked.kp, asked.kd, torque), after
 
@@ -82,7 +83,8 @@ class ComputedTorque(Wrapped):
         H = mass_matrix(robot, sensed.q)[first:, first:]
         q_J, rates = sensed.q[robot.nq - robot.nj :], sensed.v[first:]
         wanted = self.bandwidth**2 * (asked.position - q_J) + 2.0 * self.bandwidth * (asked.velocity - rates)
-        torque = H @ wanted + bias_terms(robot, sensed.q, sensed.v)[first:] + weight_torques(robot, sensed)
+        bias = bias_terms(robot, sensed.q, sensed.v, sensed.gravity)[first:]
+        torque = H @ wanted + bias + weight_torques(robot, sensed)
         # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
         kp, kd = self.bandwidth**2 * np.diag(H), 2.0 * self.bandwidth * np.diag(H)
         torque = torque - kp * (asked.position - q_J) - kd * (asked.velocity - rates)

@@ -27,6 +27,7 @@ from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import joint_values
 from footfall.gait.pattern import Gait
+from footfall.gravity import GRAVITY, STANDARD, Gravity, strength, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
@@ -66,13 +67,14 @@ class Walker:
     @staticmethod
     def of(
         robot: Robot, gait: Gait, rate: float, friction: float, clearance: float | None, gains: Gains,
-        hip_height: float | None,
+        hip_height: float | None, gravity: Gravity = GRAVITY,
     ) -> Walker:  # fmt: skip
         q, _ = standing_state(robot, hip_height)
         joints, feet = q[7:], foot_positions(robot, q)[:4] - q[:3]
         clearance = 0.2 * float(q[2]) if clearance is None else clearance
         return Walker(
-            robot, gait, rate, friction, clearance, gains, float(q[2]), feet, joints, SingleBody.of(robot, joints)
+            robot, gait, rate, friction, clearance, gains, float(q[2]), feet, joints,
+            SingleBody.of(robot, joints, gravity),
         )  # fmt: skip
 
     @cached_property
@@ -136,7 +138,8 @@ class Plan:
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
     """The plan of this tick and the memory for the next (its forces are those of the last stage one)."""
-    robot, dt = walker.robot, 1.0 / walker.rate
+    robot, dt, gravity = walker.robot, 1.0 / walker.rate, walker.body.gravity
+    g = strength(gravity)
     reflex, has = memory.reflex, memory.reflex.has
     duty, period = memory.beat[0], memory.beat[1]
     q, v = sensed.q, sensed.v
@@ -152,7 +155,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     bounds = np.array([LIMITS.forward, LIMITS.sideways, LIMITS.turn])
     asked = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
     grip = np.clip(reflex.friction / walker.friction, 0.2, 1.0)
-    most = np.array([1.0, 0.8, 2.0]) * dt * grip
+    weak = min(1.0, g / STANDARD)  # where things weigh less feet push less, and all takes longer
+    most = weak * np.array([1.0, 0.8, 2.0]) * dt * grip
     velocity = memory.velocity + np.clip(asked - memory.velocity, -most, most)
     wanted = np.where(memory.started > 0.5, memory.wanted, np.array([q[0], q[1], yaw]))
     across = about_z(wanted[2]) @ np.array([velocity[0], velocity[1], 0.0])
@@ -167,12 +171,12 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
 
     # a slope that heavy legs climb keeps back more than the leash may pull: ask for more, up to a part of the command
     most = MAKES_UP * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-    lack = np.clip(memory.lack + dt / WITHIN * (velocity[:2] - memory.mean[:2]), -most, most)
+    lack = np.clip(memory.lack + dt / (WITHIN / weak) * (velocity[:2] - memory.mean[:2]), -most, most)
     across = about_z(wanted[2]) @ np.array([velocity[0] + lack[0], velocity[1] + lack[1], 0.0])
 
     # -- a push that the usual steps do not catch
     across_W = np.array([across[0], across[1], 0.0])
-    caught = sidestep.capture_point(center_of_mass(robot, q), moving_at, across_W, walker.height)
+    caught = sidestep.capture_point(center_of_mass(robot, q), moving_at, across_W, walker.height, g)
     inside = sidestep.margin(caught, feet_W)
     alarm = sidestep.alarmed(has("sidestep"), inside, reflex.alarm, dt)
     doomed, folded = safe_stop.folded(
@@ -206,10 +210,11 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         arm = heading @ walker.feet[k]
         turning = cross(spin, arm)
         under = q[:3] + arm + left[k] * (steady + turning)
-        places.append(foothold(under, steady + turning, across + turning, stance, walker.height, reach, alarm > 0.0))
+        going_at, wanted_at = steady + turning, across + turning
+        places.append(foothold(under, going_at, wanted_at, stance, walker.height, reach, alarm > 0.0, g))
 
     # -- what the feet feel corrects the schedule
-    weight = robot.mass * 9.81
+    weight = weight_of(robot.mass, gravity)
     forces = sensed.forces[:4]
     felt = np.stack([norm(f, 1e-9) for f in forces]) > FELT * weight
     swinging = np.where((memory.down < 0.5) & ((planned < 0.5) | repeated), 1.0, 0.0)
@@ -284,15 +289,16 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     acceleration = np.concatenate([turn, move])
 
     # -- the whole-body program: the trunk moves as the forces of stage one would move it, and by its own feedback
-    bias, gains = bias_terms(robot, q, v) + np.concatenate([np.zeros(6), _losses(robot, v[6:])]), walker.gains
+    gains, losses = walker.gains, np.concatenate([np.zeros(6), _losses(robot, v[6:])])
+    bias = bias_terms(robot, q, v, gravity) + losses
     arms = feet_W - radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
     by_force, free_base = walker.body.base_acceleration(R, v[:6], arms)
     base = free_base + gains.base_feedback * np.concatenate([turn, R.T @ move])
     free = free_motions(robot, J[:, :, 6:])
     posture = free @ (gains.posture[0] * (walker.stand - q[7:]) - gains.posture[1] * v[6:])
     tasks = Tasks(base, by_force, pull, posture, free, down, normal)
-    program = whole_body_program(robot, gains, friction, mass_matrix(robot, q), bias, J, rate_J, tasks)
-    gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height)
+    program = whole_body_program(robot, gains, friction, mass_matrix(robot, q), bias, J, rate_J, tasks, gravity)
+    gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height, g=g)
     tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))
     trunk = {
         "sidestep": alarm > 0.0, "safe_stop": folded > 0.5, "slope": held(reflex, "slope", tilt, responses.SLOPED),

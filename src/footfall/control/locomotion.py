@@ -30,6 +30,7 @@ from footfall.control.single_body import ConvexMpc, SingleBody
 from footfall.control.whole_body import Gains, torque_bounds
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
@@ -72,7 +73,10 @@ class Locomotion:
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
         self._wrong: set[str] = set()  # what is wrong now, and was said
+        self.walker: Walker
+        self.body: SingleBody
         self._robot: Robot | None = None
+        self._compile: Callable[..., Any] | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """The joints it stands with, for the start of a run."""
@@ -83,43 +87,55 @@ class Locomotion:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
         if missing or not robot.floating:
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
-        self._set_up(robot)
+        self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         self.log.clear()
         self._wrong.clear()
         self._told: dict[tuple[str, str], float] = {}
         return Memory.at_start(self.walker, self.reflexes)
 
-    def _set_up(self, robot: Robot) -> None:
-        before = self._robot
-        if before is not None and before.digest == robot.digest and _same_stand(before, robot):
-            return
+    def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
+        """Whether anything had to be made anew."""
+        if self._robot is not None and self.body.gravity == gravity and _same(self._robot, robot):
+            return False
+        if not gravity[2] < 0.0:
+            raise InputError(f"locomotion needs a gravity that pulls the robot down, got {gravity}")
         self._robot = robot
-        self.walker = Walker.of(robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height)
+        self.walker = Walker.of(
+            robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height, gravity
+        )
         self.body = self.walker.body
         if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
-            self.body = SingleBody.on_its_feet(robot, self.walker.stand)
+            self.body = SingleBody.on_its_feet(robot, self.walker.stand, gravity)
         self.limits = torque_bounds(robot)
         self.legs = [own_joints(robot, k) for k in range(4)]
         self.crouch = crouch(robot, self.hip_height)
         self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
+        return True
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any]) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Compile what can be; called by the simulation, which has the compiler."""
-        self._set_up(robot)
+        self._set_up(robot, gravity)
+        self._compile = compile
+        self._compile_plan(robot)
+
+    def _compile_plan(self, robot: Robot) -> None:
+        assert self._compile is not None
         q, v = robot.state(standing_joints(robot, self.hip_height))
         sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
-        self._plan = compile(plan, self.walker, sensed, Command(), Memory.at_start(self.walker))
+        self._plan = self._compile(plan, self.walker, sensed, Command(), Memory.at_start(self.walker))
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
     ) -> tuple[JointCommand, Memory]:
         self._check(t, sensed, command)
+        if self._set_up(robot, sensed.gravity) and self._compile is not None:
+            self._compile_plan(robot)
         sensed = Sensed(sensed.q, sensed.v, sensed.forces)  # it has no use for more, and its plan is compiled without
         found, after = self._plan(sensed, command, self._towards_gait(memory))
         self.log += begun(t, memory.reflex, after.reflex, self._told)
         if after.reflex.folded > 0.5:
-            return fold(self.crouch, sensed.q[7:], self.limits, robot.mass * 9.81), after
+            return fold(self.crouch, sensed.q[7:], self.limits, self.body.weight), after
         forces = self._forces(t, sensed, command, found, memory, after)
         after = dataclasses.replace(after, forces=forces)
         torque = self._torque(t, sensed, found, after)
@@ -176,7 +192,7 @@ class Locomotion:
 
     def _shared(self, after: Memory) -> Float[ndarray, "4 3"]:
         """Without a solution: the weight in equal parts on the feet that are down."""
-        return np.outer(after.down, np.array([0.0, 0.0, self.body.mass * 9.81 / max(1.0, float(after.down.sum()))]))
+        return np.outer(after.down, np.array([0.0, 0.0, self.body.weight / max(1.0, float(after.down.sum()))]))
 
     def _mpc(
         self, sensed: Sensed, command: Command, found: Plan, after: Memory
@@ -246,8 +262,10 @@ class Locomotion:
         return np.clip(torque, -self.limits, self.limits)
 
 
-def _same_stand(one: Robot, other: Robot) -> bool:
+def _same(one: Robot, other: Robot) -> bool:
     """Poses are no part of a robot's digest."""
+    if one is other or one.digest != other.digest:
+        return one is other
     a, b = (robot.poses["stand"].joints if "stand" in robot.poses else None for robot in (one, other))
     return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
 

@@ -15,8 +15,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.stand_gains import stand_gains
 from footfall.dynamics.coordinates import difference
 from footfall.errors import FootfallError, InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.description import Robot
 from footfall.spatial.quaternion import conjugate, multiply, to_rotation
 
@@ -138,9 +140,10 @@ class LqrStand:
     def designed(
         robot: Robot, A: Float[ndarray, "2nv 2nv"], B: Float[ndarray, "2nv nj"], q: Float[ndarray, "nq"],
         command: JointCommand, rate: float = 1000.0, weights: StandWeights | None = None,
+        gravity: Gravity = GRAVITY,
     ) -> LqrStand:  # fmt: skip
         """From the step under ``command``, linearised by torque where the robot stands at rest, over one period."""
-        N, found = felt_directions(robot, q), stand_regulator(robot, A, B, q, weights)
+        N, found = felt_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
         return LqrStand(np.array(q), np.array(command.torque), found.K @ N.T, command.kp, command.kd, rate)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
@@ -161,7 +164,7 @@ class LqrStand:
 
 def stand_regulator(
     robot: Robot, A: Float[ndarray, "2nv 2nv"], B: Float[ndarray, "2nv nj"], q: Float[ndarray, "nq"],
-    weights: StandWeights | None = None,
+    weights: StandWeights | None = None, gravity: Gravity = GRAVITY,
 ) -> Regulator:  # fmt: skip
     """The regulator in the coordinates of ``felt_directions``."""
     weights = weights or StandWeights()
@@ -169,7 +172,7 @@ def stand_regulator(
     cost = np.zeros(2 * nv)
     cost[:3], cost[3:6], cost[6:nv] = weights.tilt, weights.height, weights.joints
     cost[nv : nv + 3], cost[nv + 3 : nv + 6], cost[nv + 6 :] = weights.turning, weights.moving, weights.joint_rates
-    stiffness = weights.stiffness or 0.5 * 9.81 * robot.mass
+    stiffness = weights.stiffness or stand_gains(robot, gravity)[0]
     effort = weights.joints / stiffness**2 * np.eye(robot.nj)
     return regulate(N.T @ A @ N, N.T @ B, N.T @ (cost[:, None] * N), effort)
 

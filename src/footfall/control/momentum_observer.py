@@ -21,16 +21,17 @@ from footfall.control.posture import own_joints
 from footfall.dynamics.coriolis_matrix import coriolis_matrix
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
 from footfall.dynamics.forward_dynamics import generalised
-from footfall.dynamics.gravity_terms import GRAVITY, gravity_terms
+from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
+from footfall.gravity import GRAVITY
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
 from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
 
 _STRETCHED, _DAMPING = 0.01, 3e-3  # conditioning below which a leg has no say along itself, and what is added then
-_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses
+_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses: encoders know rates no better
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.joint_pd import SPINE_GAINS, check_gain, check_rate
-from footfall.dynamics.gravity_terms import GRAVITY, gravity_terms
+from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import Placed, Plan
+from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_geometry import leg_geometry
@@ -68,7 +69,7 @@ class PlanFollower:
         placed = self.plan.at(t)
         joints = planned_joints(robot, placed, self.foot_pitch)
         ahead = planned_joints(robot, self.plan.at(t + _AHEAD), self.foot_pitch)
-        torque = self.feed_forward * weight_torques(robot, placed, joints) if self.feed_forward else 0.0
+        torque = self.feed_forward * weight_torques(robot, placed, joints, sensed.gravity) if self.feed_forward else 0.0
         legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
         kp = np.array([self.kp if j in legs else self.spine_kp for j in range(robot.nj)])
         kd = np.array([self.kd if j in legs else self.spine_kd for j in range(robot.nj)])
@@ -93,15 +94,17 @@ def planned_state(robot: Robot, placed: Placed, joints: Float[ndarray, "nj"]) ->
     return np.concatenate([placed.position, quat, joints])
 
 
-def weight_torques(robot: Robot, placed: Placed, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+def weight_torques(
+    robot: Robot, placed: Placed, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
+) -> Float[ndarray, "nj"]:
     """Joint torques [N m] that carry the robot at rest on the feet that a plan loads."""
     q = planned_state(robot, placed, joints)
     order = [robot.foot_index(leg) for leg in LEGS]
     feet = foot_positions(robot, q)
     shares = load_shares(np.stack([feet[k][:2] for k in order]), placed.load, center_of_mass(robot, q)[:2])
     J = feet_jacobian(robot, q)
-    weight = -robot.mass * GRAVITY[2]
-    torques = gravity_terms(robot, q)[6:]
+    weight = weight_of(robot.mass, gravity)
+    torques = gravity_terms(robot, q, gravity)[6:]
     for k, share in zip(order, (shares[i] for i in range(len(order)))):
         torques = torques - weight * share * J[k, 5, 6:]
     return torques

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.gravity import weight_of
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height as hip_height_of
 from footfall.kinematics.leg_inverse import leg_inverse, within_limits
@@ -82,7 +83,7 @@ def load_of_standing(robot: Robot) -> Float[ndarray, "nj"]:
     from footfall.kinematics.jacobian import feet_jacobian
 
     q, _ = robot.state("stand")
-    share = np.array([0.0, 0.0, 9.81 * robot.mass / robot.nf])
+    share = np.array([0.0, 0.0, weight_of(robot.mass) / robot.nf])
     carried = sum(J[3:, 6:].T @ share for J in feet_jacobian(robot, q))
     return np.asarray(gravity_terms(robot, q)[6:] - carried)
 

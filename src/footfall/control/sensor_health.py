@@ -17,6 +17,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.gravity import STANDARD
+
 GOOD, MISSING, FROZEN, OUT_OF_RANGE, DISAGREES = 0.0, 1.0, 2.0, 3.0, 4.0
 
 
@@ -63,10 +65,8 @@ class Health:
     started: Any
 
     @staticmethod
-    def at_start(joints: int, feet: int) -> Health:
-        none = Readings(
-            np.zeros(3), np.array([0.0, 0.0, 9.81]), np.zeros(joints), np.zeros(joints), np.zeros((feet, 3))
-        )
+    def at_start(joints: int, feet: int, g: float = STANDARD) -> Health:
+        none = Readings(np.zeros(3), np.array([0.0, 0.0, g]), np.zeros(joints), np.zeros(joints), np.zeros((feet, 3)))
         return Health(
             0.0, 0.0, np.zeros(joints), np.zeros(joints), np.zeros(feet), none, none, np.zeros(2), np.zeros(joints),
             np.zeros(joints), 0.0,

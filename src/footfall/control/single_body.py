@@ -16,6 +16,7 @@ from numpy import ndarray
 from footfall.control.posture import own_joints
 from footfall.control.qp import TIME_LIMIT, Solution, friction_pyramid, solve_qp
 from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.kinematics.forward import center_of_mass
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
@@ -31,17 +32,22 @@ class SingleBody:
     inertia: Float[ndarray, "3 3"]
     com: Float[ndarray, "3"]
     inverse: Float[ndarray, "3 3"]  # of the inertia
+    gravity: Gravity = GRAVITY  # world axes [m/s²]
+
+    @property
+    def weight(self) -> float:
+        return float(weight_of(self.mass, self.gravity))
 
     @staticmethod
-    def of(robot: Robot, joints: Float[ndarray, "nj"]) -> SingleBody:
+    def of(robot: Robot, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY) -> SingleBody:
         """The robot locked in a pose."""
         q, _ = robot.state(joints)
         com, M = center_of_mass(robot, q), mass_matrix(robot, q)
         inertia = M[:3, :3] - robot.mass * ((com @ com) * np.eye(3) - np.outer(com, com))
-        return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia))
+        return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia), gravity)
 
     @staticmethod
-    def on_its_feet(robot: Robot, joints: Float[ndarray, "nj"]) -> SingleBody:
+    def on_its_feet(robot: Robot, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY) -> SingleBody:
         """What forces f at the feet move when torques are -Jᵀf: TᵀMT about the centre of mass, T the motions of base
         and legs that leave the feet where they are. Feet that stand do not turn with the trunk, so that it rolls with
         a third of the locked inertia, and rotors that turn as the legs bend add to it.
@@ -54,7 +60,7 @@ class SingleBody:
             T[[6 + j for j in leg]] = -np.linalg.pinv(J[k][:, [6 + j for j in leg]]) @ J[k][:, :6]
         about = np.concatenate([np.eye(3), skew(com)])  # a turn about the centre of mass, as a motion of the base
         inertia = about.T @ T.T @ M @ T @ about
-        return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia))
+        return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia), gravity)
 
     def base_acceleration(
         self, R_WB: Float[ndarray, "3 3"], V_WB_B: Float[ndarray, "6"], arms: Float[ndarray, "4 3"]
@@ -67,7 +73,7 @@ class SingleBody:
         turn = np.concatenate([self.inverse @ R_WB.T @ skew(arm) for arm in arms], axis=1)
         turn_free = -(self.inverse @ cross(w, self.inertia @ w))
         push = np.concatenate([R_WB.T / self.mass for _ in arms], axis=1)
-        fall = R_WB.T @ np.array([0.0, 0.0, -9.81])
+        fall = R_WB.T @ np.array(self.gravity)
         move_free = fall + skew(c) @ turn_free - cross(w, cross(w, c)) - cross(w, v)
         return np.concatenate([turn, push + skew(c) @ turn]), np.concatenate([turn_free, move_free])
 
@@ -105,7 +111,7 @@ class ConvexMpc:
         W = np.tile(self.weights, self.steps)
         error = free - reference.ravel()
         weighted = Phi * W[:, None]
-        weight = self.body.mass * 9.81
+        weight = self.body.weight
         H = Phi.T @ weighted + self.force_weight / weight**2 * np.eye(Phi.shape[1])
         pyramid = friction_pyramid(self.friction, normal)
         rows = len(columns)
@@ -130,7 +136,7 @@ class ConvexMpc:
         free, state = np.zeros(12 * n), x
         blocks = np.zeros((12 * n, 3 * len(columns)))
         gravity = np.zeros(12)
-        gravity[11] = -9.81
+        gravity[9:12] = self.body.gravity
         A = np.eye(12)
         for k in range(n):
             R_z = about_z(reference[k, 2])

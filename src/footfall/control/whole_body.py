@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from footfall.control.qp import friction_pyramid
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.robot.description import Robot
 
 
@@ -71,8 +72,9 @@ class Tasks:
 
 
 def whole_body_program(
-    robot: Robot, gains: Gains, friction: float, M: ndarray, bias: ndarray, J: ndarray, rate_J: ndarray, tasks: Tasks
-) -> Program:
+    robot: Robot, gains: Gains, friction: float, M: ndarray, bias: ndarray, J: ndarray, rate_J: ndarray, tasks: Tasks,
+    gravity: Gravity = GRAVITY,
+) -> Program:  # fmt: skip
     """The program of one tick; feet that are up have no force, feet that are down do not accelerate."""
     nv, down = robot.nv, tasks.down
     n = nv + 12
@@ -90,7 +92,7 @@ def whole_body_program(
         goal = np.where(down[k] > 0.5, 0.0, tasks.swing[k]) - rate_J[k]
         H[:nv, :nv] = H[:nv, :nv] + J[k].T @ (weight * J[k])
         f[:nv] = f[:nv] - J[k].T @ (weight * goal)
-    per_newton = gains.force_weight / (robot.mass * 9.81) ** 2
+    per_newton = gains.force_weight / weight_of(robot.mass, gravity) ** 2
     for k in range(nv, n):
         H[k, k] = per_newton
         F[k, k - nv] = -per_newton

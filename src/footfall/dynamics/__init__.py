@@ -12,7 +12,7 @@ from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.dynamics.external_terms import external_terms
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.dynamics.forward_dynamics import bias_terms, forward_dynamics
-from footfall.dynamics.gravity_terms import GRAVITY, gravity_terms
+from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.modes import all_modes, mode_name, mode_of, transitions
@@ -20,6 +20,7 @@ from footfall.dynamics.momentum import momentum, momentum_matrix
 from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
 from footfall.dynamics.regressor import base_parameters, regressor
 from footfall.dynamics.velocity_terms import velocity_terms
+from footfall.gravity import GRAVITY
 
 if TYPE_CHECKING:
     from footfall.dynamics import lagrange

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.forward_dynamics import generalised
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.description import Robot
 from footfall.spatial import cross_force_matrix, cross_motion_matrix

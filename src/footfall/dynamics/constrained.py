@@ -20,9 +20,9 @@ from numpy import ndarray
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.description import Robot

@@ -21,10 +21,10 @@ from numpy import ndarray
 from footfall.dynamics.checks import check_finite
 from footfall.dynamics.constrained import Gravity, constrained_dynamics, feet_in_factor
 from footfall.dynamics.factor import factor, solve_factored
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.modes import mode_name, mode_of, standing_feet
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY
 from footfall.kinematics.jacobian import feet_bias_acceleration
 from footfall.robot.description import Robot
 

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import body_velocities, center_of_mass, joint_positions, joint_rates
 from footfall.robot.description import Robot
 

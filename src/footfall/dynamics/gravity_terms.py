@@ -8,11 +8,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_transforms
 from footfall.robot.description import Robot
 from footfall.spatial import Transform, cross
-
-GRAVITY = (0.0, 0.0, -9.81)  # in world axes [m/s²]; seed 000 uses 9.807
 
 
 def gravity_terms(

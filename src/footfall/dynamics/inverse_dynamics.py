@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.propagate import joint_space_forces
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.description import Robot
 from footfall.spatial import cross, cross_force, cross_motion

@@ -31,12 +31,12 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.dynamics import coordinates, link_jacobians
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
 from footfall.robot.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.quaternion import to_rotation
 from footfall.trace import nested, notation, tracer
 
-GRAVITY = (0.0, 0.0, -9.81)  # in world axes [m/s²]
 ORDERS = ("best", *rotation.EULER_ORDERS)
 _MOST_PROGRAMS = 64  # kept in memory
 

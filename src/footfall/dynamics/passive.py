@@ -1,7 +1,12 @@
 """Torques that joints make by themselves: springs, viscous damping and dry friction.
 
-Dry friction is Coulomb's with the sign smoothed over ``stick_rate`` [rad/s]: tanh(q̇ / stick_rate).
+Dry friction has one law, here and nowhere else: Coulomb's, whose sign reverses in a straight line over ``stick_rate``
+[rad/s], τ = -f clip(q̇ / stick_rate, -1, 1). A joint creeps at ``stick_rate`` under a torque equal to f. Implicit steps
+take it at the rate they end with, piece by piece (``simulate.actuators``), so that it may be as narrow as it is;
+explicit steps and whoever knows rates by noisy encoders only take a wider one.
 """
+
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -9,6 +14,8 @@ from numpy import ndarray
 
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.description import Robot
+
+STICK_RATE = 1e-4  # [rad/s]
 
 
 def spring_torques(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nj"]:
@@ -22,9 +29,14 @@ def damping_torques(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nj
     return -joint_values(robot, "damping") * joint_rates(robot, v)
 
 
-def friction_torques(robot: Robot, v: Float[ndarray, "nv"], stick_rate: float = 0.01) -> Float[ndarray, "nj"]:
+def friction_torques(robot: Robot, v: Float[ndarray, "nv"], stick_rate: float = STICK_RATE) -> Float[ndarray, "nj"]:
     """Dry friction at every joint [N m]."""
-    return -joint_values(robot, "dry_friction") * np.tanh(joint_rates(robot, v) / stick_rate)
+    return -joint_values(robot, "dry_friction") * friction_part(joint_rates(robot, v), stick_rate)
+
+
+def friction_part(rates: Float[ndarray, "_"], stick_rate: Any = STICK_RATE) -> Float[ndarray, "_"]:
+    """The part of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
+    return np.clip(rates / stick_rate, -1, 1)
 
 
 def joint_values(robot: Robot, key: str) -> Float[ndarray, "nj"]:

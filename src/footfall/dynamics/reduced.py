@@ -22,8 +22,8 @@ from footfall.dynamics.checks import check_finite
 from footfall.dynamics.constrained import Gravity, contact_jacobian
 from footfall.dynamics.contact_sets import RANK_TOLERANCE, ContactSet, contact_set, over_constrained
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.gravity import GRAVITY
 from footfall.kinematics.jacobian import feet_bias_acceleration
 from footfall.robot.description import Robot
 

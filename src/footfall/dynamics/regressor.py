@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.dynamics.gravity_terms import GRAVITY
-from footfall.dynamics.passive import joint_values
+from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.description import Robot
 from footfall.spatial import Inertia, cross, cross_motion, skew
@@ -38,12 +38,12 @@ def regressor(
     a: Float[ndarray, "nv"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     joint_columns: Sequence[str] = (),
-    stick_rate: float = 0.01,
+    stick_rate: float = STICK_RATE,
 ) -> Float[ndarray, "nv np"]:
     """Y with Y @ parameters(robot, joint_columns) = generalised forces [N m, N] for a = dv/dt (spatial at the base).
 
     Ten columns a body in the order of ``BODY_PARAMETERS``; then, for every name in ``joint_columns``, one a joint:
-    ``damping`` (q̇), ``dry_friction`` (tanh(q̇ / stick_rate), stick_rate in rad/s) and ``armature`` (q̈).
+    ``damping`` (q̇), ``dry_friction`` (``passive.friction_part``, stick_rate in rad/s) and ``armature`` (q̈).
     Without joint columns Y θ is ``inverse_dynamics`` less armature and exact rotors.
     """
     check_shape(robot, v=(v, robot.nv), a=(a, robot.nv))
@@ -91,7 +91,7 @@ def _joint_block(
 ) -> Float[ndarray, "nv nj"]:
     if name not in JOINT_COLUMNS:
         raise unknown("joint column", name, JOINT_COLUMNS)
-    values = {"damping": rates, "dry_friction": np.tanh(rates / stick_rate), "armature": accelerations}[name]
+    values = {"damping": rates, "dry_friction": friction_part(rates, stick_rate), "armature": accelerations}[name]
     return np.concatenate([np.zeros((robot.tree.base_dof, robot.nj)), np.diag(values)])
 
 

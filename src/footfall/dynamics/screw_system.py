@@ -29,9 +29,9 @@ from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
 from footfall.dynamics.forward_dynamics import generalised
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.screw_matrix import Column, Links, assembled, columns_of, grounded, links_of, weights_and_turning
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import check_shape
 from footfall.kinematics.product_of_exponentials import screw_feet_jacobian
 from footfall.robot.description import Robot

@@ -24,6 +24,7 @@ from footfall.control.joint_pd import SPINE_GAINS, Hold, JointPD
 from footfall.experiments import adak_steps
 from footfall.experiments.adak_steps import FRICTION
 from footfall.experiments.claims import Claim, Table, shape
+from footfall.gravity import STANDARD, weight_of
 from footfall.robot.description import Robot
 from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
@@ -216,7 +217,7 @@ def _upright(rec: Recording, seconds: float) -> bool:
 def stands(rec: Recording, seconds: float = SECONDS) -> Claim:
     z, speed = rec.trunk_position[:, 2], float(np.abs(rec.v[-1]).max())
     there = _upright(rec, seconds) and speed < 1e-3
-    carried = float(rec.force[-1, :, 2].sum()) / (rec.robot.mass * 9.81)
+    carried = float(rec.force[-1, :, 2].sum()) / weight_of(rec.robot.mass)
     note = (
         f"{rec.time[-1]:.1f} s on hard ground, joints held by PD: the trunk comes from {z[0]:.3f} to rest at"
         f" {z[-1]:.3f} m, last speed {speed:.1e}; the feet carry {carried:.6f} of the weight. {_spine(rec)} The paper"
@@ -234,8 +235,8 @@ def drops(rec: Recording, seconds: float = SECONDS) -> Claim:
     there = _upright(rec, seconds) and speed < 1e-2 and bool(rec.contact[-1].all())
     note = (
         f"{1e3 * DROP:.0f} mm of air under the feet: they land after {rec.time[touched]:.3f} s (free fall:"
-        f" {np.sqrt(2 * DROP / 9.81):.3f} s), the trunk falls from {z[0]:.3f} to {z.min():.3f} m and comes to rest at"
-        f" {z[-1]:.3f} m on four feet; contact takes {losing:.2f} J. {_spine(rec)}"
+        f" {np.sqrt(2 * DROP / STANDARD):.3f} s), the trunk falls from {z[0]:.3f} to {z.min():.3f} m and comes to rest"
+        f" at {z[-1]:.3f} m on four feet; contact takes {losing:.2f} J. {_spine(rec)}"
         f" In {over} of {len(rec)} steps, at the impact, implicit feedback takes a torque past its motor's limit."
     )
     return shape("drops", "the spined robot lands from a drop", True, there, there, note=note)

@@ -24,6 +24,7 @@ from footfall.contact.model import Memory
 from footfall.control.interface import Command, Sensed
 from footfall.control.joint_pd import JointPD
 from footfall.experiments.claims import Claim, Table, shape
+from footfall.gravity import weight_of
 from footfall.identity import digest_of
 from footfall.robot.description import Robot
 from footfall.simulate.standing import standing_start
@@ -98,7 +99,7 @@ def trial_step(
     world, robot = trial.world, trial.world.robot
     if isinstance(world.contact, SpringDamper):
         world = replace(world, contact=SpringDamper(stiffness=constants[0], damping=constants[1]))
-    sensed = Sensed(moment.q, moment.v, np.zeros((robot.nf, 3)))
+    sensed = Sensed(moment.q, moment.v, np.zeros((robot.nf, 3)), gravity=world.gravity)
     asked, _ = trial.controller(walking * moment.t, robot, sensed, Command(), {})
     state = State(moment.q, moment.v, moment.memory)
     after, _, _ = step(world, state, asked.spread(robot.nj), np.zeros(6), dt)
@@ -190,7 +191,7 @@ def _first(holds: Callable[[float, Sequence[float]], bool], constants: Sequence[
 
 def largest_steps(robot: Robot, quick: bool = False) -> tuple[LargestStep, ...]:
     """Hard contact, springs of rising stiffness with their best dampers, Hertz as printed, and ours, implicit."""
-    load = robot.mass * 9.81 / 4
+    load = weight_of(robot.mass) / 4
     hard = Bench(robot, Complementarity(method="least_squares")).largest()
     made = [LargestStep("hard", *hard, 0.0, kind="hard")]
     springs = Bench(robot, SpringDamper())

@@ -19,6 +19,7 @@ from footfall.contact.model import named
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.errors import MissingExtraError
 from footfall.experiments.claims import Claim, Outcome, Table, shape
+from footfall.gravity import weight_of
 from footfall.robot import library
 from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
@@ -175,7 +176,7 @@ def _claims(runs: dict[tuple[str, str], Recording]) -> list[Claim]:
         )  # fmt: skip
     for model in MODELS:
         rec = runs["drop", model]
-        weight = float(rec.force[-1, :, 2].sum()) / (rec.robot.mass * 9.81)
+        weight = float(rec.force[-1, :, 2].sum()) / weight_of(rec.robot.mass)
         made.append(
             shape(f"drop_{model}_weight", f"{model} contact carries the weight after the drop", 1.0, weight,
                   abs(weight - 1.0) < 2e-2, "m g")

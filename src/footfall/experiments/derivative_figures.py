@@ -14,6 +14,7 @@ from footfall.control.joint_pd import Hold
 from footfall.control.lqr import LqrStand
 from footfall.dynamics.coordinates import difference
 from footfall.experiments.jump import DT, STEPS, Jump, find_jump
+from footfall.gravity import weight_of
 from footfall.robot import library
 from footfall.robot.sketch import Scene
 from footfall.simulate.lqr_stand import lqr_stand
@@ -47,7 +48,7 @@ def pushed(controller: Any, start: ndarray, force: tuple[float, float, float], n
 
 def largest_push(controller: Any, start: ndarray, along: tuple[float, float, float], name: str) -> float:
     """The largest push of 0.1 s that the robot stands, as a part of its weight, to one percent."""
-    weight, low, high = 9.81 * library.load(name).mass, 0.0, 4.0
+    weight, low, high = weight_of(library.load(name).mass), 0.0, 4.0
     while high - low > 0.01:
         middle = 0.5 * (low + high)
         x, y, z = (middle * weight * a for a in along)
@@ -59,7 +60,7 @@ def largest_push(controller: Any, start: ndarray, along: tuple[float, float, flo
 def lqr_figure(name: str = "mini_cheetah") -> tuple[Figure, dict[str, Any]]:
     """Response to a sideways push, and the largest pushes, by LQR and by joint PD of the same stiffness."""
     stand = lqr_stand(library.load(name))
-    weight, controllers = 9.81 * library.load(name).mass, {"LQR": stand, "joint PD": as_stiff_pd(stand)}
+    weight, controllers = weight_of(library.load(name).mass), {"LQR": stand, "joint PD": as_stiff_pd(stand)}
     figure, axes = _sheet(1, 3, (10.5, 3.0))
     directions = {"forward": (1.0, 0.0, 0.0), "backward": (-1.0, 0.0, 0.0), "sideways": (0.0, 1.0, 0.0)}
     numbers: dict[str, Any] = {}
@@ -87,7 +88,7 @@ def jump_figure(jumps: list[Jump]) -> Figure:
     for jump, colour in zip(jumps, (LQR, PD)):
         rec, label = jump.replay(), jump.robot.name
         axes[0, 0].plot(rec.time, 1e3 * (rec.q[:, 2] - jump.stand[2]), color=colour, label=label)
-        weight = 9.81 * jump.robot.mass
+        weight = weight_of(jump.robot.mass)
         axes[0, 1].plot(rec.time, rec.force[:, :, 2].sum(axis=1) / weight, color=colour, label=label)
         axes[1, 0].plot(rec.time, (np.abs(rec.torque) / jump.problem.high).max(axis=1), color=colour, label=label)
         count = 0
@@ -165,7 +166,7 @@ def make(folder: Path) -> dict[str, Any]:
             "processor_seconds": jump.seconds, "stays": jump.stays(rec),
             "flight_s": float(in_the_air.sum() * DT * STEPS),
             "torque_over_limit": float((np.abs(rec.torque) / jump.problem.high).max()),
-            "largest_force_of_a_foot_in_weights": float(rec.force[:, :, 2].max() / (9.81 * jump.robot.mass)),
+            "largest_force_of_a_foot_in_weights": float(rec.force[:, :, 2].max() / weight_of(jump.robot.mass)),
         }  # fmt: skip
     return numbers
 

@@ -24,6 +24,7 @@ from footfall.experiments import dynakat_figures, leg_race
 from footfall.experiments.claims import Claim, Outcome, Table, duration, refuted, shape
 from footfall.experiments.leg_race import COARSE, FINE, METHODS, Entry
 from footfall.gait.stability import Stability, stability
+from footfall.gravity import STANDARD
 from footfall.kinematics.fabrik_leg import contact_angle
 from footfall.kinematics.leg_chain import foot_jacobian, foot_position, leg_chain
 from footfall.kinematics.resolved_rate import manipulability
@@ -241,7 +242,7 @@ class Findings:
         low = min(_lowest_foot(self.robot, row) for row in rec.q[::5])
         energy = rec.energy
         first = float(rec.time[np.flatnonzero(rec.contact.any(axis=1))[0]])
-        free = math.sqrt(2.0 * DROP / 9.81)
+        free = math.sqrt(2.0 * DROP / STANDARD)
         end = np.abs(rec.v[-1, :6]).max()
         fine = low > -5e-3 and end < 0.1 and energy[-1] < energy[0] and abs(first - free) < 0.01
         return shape(

@@ -14,6 +14,7 @@ from footfall.dynamics.modes import all_modes
 from footfall.experiments.claims import Claim, shape
 from footfall.experiments.floating_common import about_com, error, every, identity, momentum_rate, weight, worst
 from footfall.experiments.floating_limits import largest_acceleration, largest_com_acceleration
+from footfall.gravity import STANDARD
 from footfall.robot import Robot
 
 FRICTION = 0.6
@@ -72,13 +73,13 @@ def fact4(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "limited",
         max(forward for _, forward, _, _ in rows),
         all(
-            forward <= 1.0001 * FRICTION * 9.81 and down <= 1.0001 * 9.81 and np.isinf(free)
+            forward <= 1.0001 * FRICTION * STANDARD and down <= 1.0001 * STANDARD and np.isinf(free)
             for _, forward, down, free in rows
         ),
         "m/s²",
         "largest acceleration of the centre of mass, forward and downward, with all feet standing and no change of"
         f" angular momentum, friction μ = {FRICTION} and a ground that only pushes (linear program) [m/s²]: {told};"
-        f" bounds μ g = {FRICTION * 9.81:.2f} and g. With a ground that holds and pulls there is no bound",
+        f" bounds μ g = {FRICTION * STANDARD:.2f} and g. With a ground that holds and pulls there is no bound",
     )
 
 

@@ -14,8 +14,8 @@ from scipy.optimize import linprog
 
 from footfall.dynamics.constrained import contact_jacobian
 from footfall.dynamics.forward_dynamics import bias_terms
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.robot.description import Robot
 from footfall.spatial import skew

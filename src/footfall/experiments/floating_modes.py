@@ -16,6 +16,7 @@ from footfall.dynamics.reduced import reduced_dynamics, reduced_system
 from footfall.experiments.claims import Claim, shape
 from footfall.experiments.floating_common import ROUNDING, error, every, worst
 from footfall.experiments.slide_machines import OneLeg, biped
+from footfall.gravity import weight_of
 from footfall.robot import Robot
 from footfall.spatial import rotation
 from footfall.spatial.quaternion import rate, rotated
@@ -28,7 +29,7 @@ def quadruped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         for mode in all_modes(robot):
             x, f = constrained_dynamics(robot, q, v, tau, mode)
             y, g = reduced_dynamics(robot, q, v, tau, mode)
-            errors += [error(y, x), float(np.abs(g - f).max() / (9.81 * robot.mass))]
+            errors += [error(y, x), float(np.abs(g - f).max() / weight_of(robot.mass))]
             freedoms.add(robot.nv - contact_set(robot, q, mode).mobility - 3 * int(mode.sum()))
     return shape(
         "quadruped_16_modes",

@@ -8,7 +8,6 @@ conditions (friction, payload), in one call of machine code; what counts is the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,9 +23,11 @@ from footfall.batch.lean import lean_of, repeated
 from footfall.batch.metered import Metered, metered_tick
 from footfall.control.interface import Command
 from footfall.control.joint_pd import JointPD
+from footfall.cores import cores
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.pattern import Gait, named
 from footfall.gait.tuned import choices, for_robot
+from footfall.gravity import STANDARD, weight_of
 from footfall.robot.description import Robot
 from footfall.robot.library import load
 from footfall.simulate.simulation import Simulation
@@ -95,7 +96,7 @@ class Track:
     """A robot and a gait's pattern, compiled once with the searched numbers as inputs."""
 
     def __init__(self, robot: Robot, pattern: str, dt: float = 1e-3, threads: int | None = None) -> None:
-        self.robot, self.pattern, self.threads = robot, pattern, threads or os.cpu_count() or 1
+        self.robot, self.pattern, self.threads = robot, pattern, threads or cores()
         self.controller = starting(robot, pattern)
         self.ranges = ranges(robot, self.controller.gait)
         simulation = Simulation(robot, self.controller, dt=dt)
@@ -127,7 +128,7 @@ class Track:
         with ThreadPoolExecutor(len(parts)) as pool:
             found = list(pool.map(lambda part: self._part({k: v[part] for k, v in free.items()}), parts))
         speed, sideways, work, upright = (np.concatenate(x).reshape(n, m) for x in zip(*found))
-        weight = 9.81 * (self.robot.mass + (free[self.trunk] - self.mass)).reshape(n, m)
+        weight = weight_of(self.robot.mass + (free[self.trunk] - self.mass)).reshape(n, m)
         way = np.maximum(speed * MEASURE, 0.05)
         cost = np.where(upright > 0.5, np.minimum(work / (weight * way), 20.0), 20.0)
         sway = np.minimum(np.abs(sideways) / np.maximum(np.abs(speed), 0.05), 10.0)
@@ -170,12 +171,12 @@ def starting(robot: Robot, pattern: str) -> JointPD:
 
 def ranges(robot: Robot, gait: Gait) -> tuple[Range, ...]:
     """What is searched for, in proportion to the robot."""
-    weight, hip = 9.81 * robot.mass, gait.hip_height or 0.28
+    weight, hip = weight_of(robot.mass), gait.hip_height or 0.28
     low, high = DUTIES[gait.name]
     return (
         Range("controller.gait.stride", 0.05 * hip, 1.1 * hip),
         Range("controller.gait.height", 0.1 * hip, 0.3 * hip),
-        Range("controller.gait.period", 0.9 * np.sqrt(hip / 9.81), 5.5 * np.sqrt(hip / 9.81)),
+        Range("controller.gait.period", 0.9 * np.sqrt(hip / STANDARD), 5.5 * np.sqrt(hip / STANDARD)),
         Range("controller.gait.duty", low, high),
         Range("controller.gait.hip_height", 0.85 * hip, 1.06 * hip),
         Range("controller.gait.depth", 0.0, 0.05 * hip),

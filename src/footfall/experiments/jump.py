@@ -19,8 +19,10 @@ from numpy import ndarray
 from footfall.contact.compliant import Compliant
 from footfall.control.follow import Follow
 from footfall.control.joint_pd import Hold
+from footfall.control.stand_gains import stand_gains
 from footfall.control.trajectory import Trajectory, optimise
 from footfall.errors import FootfallError
+from footfall.gravity import STANDARD
 from footfall.robot import library
 from footfall.robot.description import Robot
 from footfall.simulate.recording import Recording
@@ -80,8 +82,7 @@ class Jump:
         """Whether the robot, once landed, goes on standing by joint PD."""
         if abs(rec.q[-1, 2] - self.stand[2]) > 0.1:
             return False  # it lies
-        weight = 9.81 * self.robot.mass
-        hold = Hold(self.stand[7:], 0.5 * weight, 0.012 * weight, torque=self.problem.reference.torque[0])
+        hold = Hold(self.stand[7:], *stand_gains(self.robot), torque=self.problem.reference.torque[0])
         sim = Simulation(self.robot, hold, dt=DT, start=(rec.q[-1], rec.v[-1]))
         sim.run(seconds)
         return sim.stopped is None and bool(abs(sim.q[2] - self.stand[2]) < 0.02)
@@ -140,8 +141,7 @@ def find_jump(
 
 def _settled(robot: Robot, contact: Compliant) -> tuple[ndarray, ndarray]:
     """(q, torques) of the robot at rest."""
-    weight = 9.81 * robot.mass
-    hold = Hold("stand", kp=0.5 * weight, kd=0.012 * weight)
+    hold = Hold("stand", *stand_gains(robot))
     sim = Simulation(robot, hold, contact, dt=DT, start=standing_start(robot, hold))
     sim.run(2.0)
     return sim.q, sim.carried.body.motor
@@ -149,7 +149,7 @@ def _settled(robot: Robot, contact: Compliant) -> tuple[ndarray, ndarray]:
 
 def _reference(robot: Robot, stand: ndarray, torque: ndarray, height: float, weight: float) -> Reference:
     """Stand, dip, a ballistic flight of the trunk, stand: guidance for the trunk, next to nothing for the legs."""
-    g, knots, nv = 9.81, round(DURATION / (DT * STEPS)), robot.nv
+    g, knots, nv = STANDARD, round(DURATION / (DT * STEPS)), robot.nv
     t = np.arange(knots + 1) * DT * STEPS
     speed = np.sqrt(2.0 * g * (height - RISE))
     landing = TAKE_OFF + 2.0 * speed / g

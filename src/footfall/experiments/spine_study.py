@@ -25,6 +25,7 @@ from footfall.control.spine import MODES, RIGID, Spine
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, bound
 from footfall.gait.tuned import for_robot
+from footfall.gravity import weight_of
 from footfall.kinematics import center_of_mass
 from footfall.kinematics.forward import joint_rates
 from footfall.robot.library import load
@@ -109,7 +110,7 @@ class Course:
         height = settled.lean.q[:, 2]
         begun = Watched(settled.lean, zero, zero, zero, height - 1.0, height + 1.0, zero, zero)
         ended = self.function.advance(round(MEASURE / self.period), begun, inputs, free)
-        return self._figures(settled.lean.q, ended, 9.81 * (self.robot.mass + mass - self.mass), swing > 0.0)
+        return self._figures(settled.lean.q, ended, weight_of(self.robot.mass + mass - self.mass), swing > 0.0)
 
     def _figures(self, before: ndarray, ended: Watched, weight: ndarray, paid: bool) -> dict[str, float]:
         q, ticks = ended.lean.q, MEASURE / self.period

@@ -6,7 +6,6 @@ be shared among processes.
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -142,11 +141,6 @@ def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: 
 def _leave_interrupts_to_parent() -> None:
     """Ctrl-C reaches every process of a terminal; one answer is enough."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # -- what a trot looks like --------------------------------------------------------------------------------------------

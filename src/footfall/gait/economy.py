@@ -17,13 +17,12 @@ from numpy import ndarray
 from footfall.errors import InputError
 from footfall.gait.diagram import GAP, stances_of_recording
 from footfall.gait.drawing import COLORS, GREY, new_figure, style
+from footfall.gravity import GRAVITY, strength
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from footfall.simulate.recording import Recording
-
-GRAVITY = 9.81  # [m/s²], where a run does not say its own
 
 
 @dataclass(frozen=True)
@@ -140,4 +139,4 @@ def _leg_length(rec: Recording, given: float | None) -> float:
 
 
 def _gravity(rec: Recording) -> float:
-    return float(np.linalg.norm(rec.meta.get("gravity", GRAVITY)))
+    return float(strength(rec.meta.get("gravity", GRAVITY)))

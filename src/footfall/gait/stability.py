@@ -21,6 +21,7 @@ from numpy import ndarray
 
 from footfall.dynamics.momentum import momentum
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY, STANDARD, strength
 from footfall.kinematics.forward import center_of_mass, foot_positions
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from footfall.simulate.recording import Recording
 
-GRAVITY = 9.81  # [m/s²]
 _ROWS = 800  # of a recording that are looked at, unless asked for more
 
 
@@ -89,7 +89,7 @@ def wide_stability_margin(feet: Float[ndarray, "n 3"], center: Float[ndarray, "3
 
 def energy_margin(
     feet: Float[ndarray, "n 3"], contact: Sequence[Any], center: Float[ndarray, "3"], mass: float,
-    gravity: float = GRAVITY,
+    gravity: float = STANDARD,
 ) -> float:  # fmt: skip
     """Least energy that tips the robot over a side of its support polygon [J]: Messuri and Klein 1985.
 
@@ -127,7 +127,7 @@ def center_of_pressure(points: Float[ndarray, "n 3"], forces: Float[ndarray, "n 
 
 def zero_moment_point(
     center: Float[ndarray, "3"], acceleration: Float[ndarray, "3"], momentum_rate: Float[ndarray, "3"] | None = None,
-    mass: float = 1.0, gravity: float = GRAVITY,
+    mass: float = 1.0, gravity: float = STANDARD,
 ) -> Float[ndarray, "2"]:  # fmt: skip
     """Where on the ground z = 0 gravity and inertia make no horizontal moment [m].
 
@@ -147,7 +147,7 @@ def zero_moment_point(
 
 
 def capture_point(
-    center: Float[ndarray, "3"], velocity: Float[ndarray, "3"], gravity: float = GRAVITY
+    center: Float[ndarray, "3"], velocity: Float[ndarray, "3"], gravity: float = STANDARD
 ) -> Float[ndarray, "2"]:
     """Where the robot would have to step to come to rest over it [m]: c + ċ √(z / g), a linear inverted pendulum."""
     if center[2] <= 0:
@@ -185,7 +185,7 @@ def stability(rec: Recording, rows: int = _ROWS) -> Stability:
     time, contact, forces = rec.time[at], rec.contact[at], rec.force[at]
     center = np.array([center_of_mass(robot, q) for q in rec.q[at]])
     feet = np.array([foot_positions(robot, q) for q in rec.q[at]])
-    gravity = float(np.linalg.norm(rec.meta.get("gravity", GRAVITY)))
+    gravity = float(strength(rec.meta.get("gravity", GRAVITY)))
     moving = np.array([momentum(robot, q, v) for q, v in zip(rec.q[at], rec.v[at])])
     velocity, rates = moving[:, 3:] / robot.mass, np.gradient(moving, time, axis=0)
     return Stability(

@@ -17,6 +17,7 @@ from typing import Any
 
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, named
+from footfall.gravity import STANDARD, weight_of
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
 from footfall.robot.description import Robot
@@ -97,7 +98,7 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
     """A gait and gains that scale with a robot: lengths with its hips' height, times with sqrt(H / g), gains with its
     weight. It needs a pose ``stand`` and the four feet."""
     H = hip_height_of(robot)
-    unit, weight = math.sqrt(H / 9.81), 9.81 * robot.mass
+    unit, weight = math.sqrt(H / STANDARD), weight_of(robot.mass)
     like = _SIMILAR.get(gait, _SIMILAR[None])
     beat = {"duty": like.duty, "period": like.period * unit} if gait in ("walk", "trot") else {}
     made = named(

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from footfall.bench.report import this_machine
-from footfall.experiments.trot_runs import cores
+from footfall.cores import cores
 
 PACKAGES = ("footfall", "numpy", "scipy", "llvmlite", "matplotlib", "mujoco", "pin")
 

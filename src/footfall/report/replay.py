@@ -14,6 +14,7 @@ import numpy as np
 
 from footfall.contact.ground import Ground
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import center_of_mass
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light
@@ -63,7 +64,14 @@ def replay_page(replay: Replay, frames: float = FRAMES) -> str:
         aside = [1.1 * size * (0.5 * (len(recordings) - 1) - k) for k in range(len(recordings))]
         many = len(recordings) > 1
         stages = [
-            Stage(scene, rec.robot, f"/world/robot{k}", (0.0, aside[k], 0.0), name if many else None)
+            Stage(
+                scene,
+                rec.robot,
+                f"/world/robot{k}",
+                (0.0, aside[k], 0.0),
+                name if many else None,
+                gravity=rec.meta.get("gravity", GRAVITY),
+            )
             for k, (name, rec) in enumerate(recordings.items())
         ]
         return _played(server, world, stages, list(recordings.values()), frames, ground)

@@ -15,6 +15,7 @@ from numpy import ndarray
 from footfall.contact.ground import Ground, Plane
 from footfall.errors import MissingExtraError
 from footfall.gait.stability import polygon_margin, support_polygon
+from footfall.gravity import GRAVITY, Gravity, force_scale
 from footfall.kinematics.forward import center_of_mass
 from footfall.robot.description import Robot
 from footfall.robot.placement import body_poses
@@ -44,11 +45,11 @@ class Stage:
 
     def __init__(
         self, scene: Any, robot: Robot, root: str = "/world/robot", offset: Sequence[float] = (0.0, 0.0, 0.0),
-        label: str | None = None, fade: float | None = None,
+        label: str | None = None, fade: float | None = None, gravity: Gravity = GRAVITY,
     ) -> None:  # fmt: skip
         self.scene, self.robot, self.root = scene, robot, root
         self.offset = np.array(offset, dtype=float)
-        self.size, self.weight = size_of(robot), 9.81 * robot.mass
+        self.size, self.weight = size_of(robot), force_scale(robot.mass, gravity)
         scene.add_frame(root, show_axes=False, position=self.offset)
         self.bodies = []
         look = look_of(robot)

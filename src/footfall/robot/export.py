@@ -18,6 +18,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
 from footfall.robot.description import Robot
 from footfall.robot.draft import tensor_about_com
 from footfall.robot.foot_shapes import POINT
@@ -140,7 +141,7 @@ def to_mjcf(
     root = ET.Element("mujoco", model=robot.name)
     _comment(root, f"{robot.name}, written by footfall")
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", fusestatic="false", inertiafromgeom="false")
-    ET.SubElement(root, "option", _attributes({"gravity": (0.0, 0.0, -9.81), **(options or {})}))
+    ET.SubElement(root, "option", _attributes({"gravity": GRAVITY, **(options or {})}))
     default = ET.SubElement(root, "default")
     touch = ET.SubElement(ET.SubElement(default, "default", {"class": "touch"}), "geom", _attributes(contact or {}))
     touch.set("mass", "0")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import ModelError
+from footfall.gravity import GRAVITY
 from footfall.robot.guard import (
     MOST_DEPTH,
     MOST_ELEMENTS,
@@ -33,7 +34,6 @@ from footfall.robot.guard import (
 from footfall.robot.mjcf_words import check_words
 
 _MOST_INCLUDES = 50
-_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²] that runs have unless they say otherwise
 # MuJoCo's time grows with the squares of these
 _MOST = {
     "body": MOST_LINKS,
@@ -150,7 +150,7 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     for option in root.findall("option"):
         if "gravity" in option.attrib:
             gravity = option.attrib["gravity"]
-            if not np.allclose(numbers(gravity, "'gravity' of <option>", 3), _GRAVITY):
+            if not np.allclose(numbers(gravity, "'gravity' of <option>", 3), GRAVITY):
                 result.remarks.append(f"gravity {shown(gravity)} is left out: Simulation(..., gravity=...) sets it")
     assets = _meshes(root, package)
     for section in root:

@@ -26,7 +26,7 @@ from numpy import ndarray
 
 from footfall.contact.force_law import LATE
 from footfall.control.interface import JointCommand
-from footfall.dynamics.passive import joint_values
+from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
 from footfall.errors import InputError
 from footfall.robot.description import Robot
 from footfall.robot.parts import Actuator
@@ -62,7 +62,7 @@ class JointModel:
     end_stops: bool = True
     stop_stiffness: float = 500.0  # [N m/rad]
     stop_damping: float = 5.0  # [N m s/rad]
-    stick_rate: float = 1e-4  # [rad/s], at which a joint creeps under a torque equal to its dry friction
+    stick_rate: float = STICK_RATE  # [rad/s], at which a joint creeps under a torque equal to its dry friction
     backlash: float = 0.0  # [rad], play between motor and joint, from end to end
     gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
 
@@ -83,6 +83,10 @@ class JointModel:
         """The most that dry friction gives at every joint [N m], gears under the motors' torque included."""
         friction = joint_values(robot, "dry_friction") if self.dry_friction else np.zeros(robot.nj)
         return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
+
+    def reversal(self, implicit: bool) -> Any:
+        """The rate over which dry friction reverses in a step [rad/s]: explicit ones stand nothing as steep."""
+        return self.stick_rate if implicit else np.maximum(self.stick_rate, _EXPLICIT_STICK_RATE)
 
     @staticmethod
     def ideal() -> JointModel:
@@ -141,7 +145,7 @@ def joint_forces(
             drag = np.where(_is_none(modes["slides"]), friction / model.stick_rate, 0.0)
             passive, steep = passive - drag * rates - modes["slides"] * friction, steep + drag
         else:
-            passive = passive - friction * np.clip(rates / np.maximum(model.stick_rate, _EXPLICIT_STICK_RATE), -1, 1)
+            passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
     if model.end_stops:
         passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
     return JointForces(motor, passive, slope, steep, spring, spring_slope, asked, asked_slope)
@@ -188,9 +192,9 @@ def judged_modes(
     if "slides" in modes:
         slides = modes["slides"]
         overcome = _is_none(slides) & (np.abs(ends) > model.stick_rate)
-        # a joint that ends a step within reach of its friction, on the other side, is held in the next one
         stopped = _stopped(robot, model, torques.asked, inertia, dt)
-        back = (slides * ends < 0.0) & (np.abs(ends) > stopped) & (turn < LATE)
+        # friction drives no joint, however slow: one that ends on the other side is held first
+        back = (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate) & (turn < LATE)
         turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
         after["slides"] = np.where(back, turned, np.where(overcome, np.sign(ends), slides))
         differ = differ + np.sum(np.where(overcome | back, 1.0, 0.0))

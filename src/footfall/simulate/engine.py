@@ -189,6 +189,7 @@ def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrou
 def _traced(rig: Rig, *arguments: Any) -> Any:
     """What a controller returns for symbols; one that raises is told to run in Python, which says when and what."""
     t, sensed, command, memory = arguments
+    sensed = dataclasses.replace(sensed, gravity=rig.world.gravity)  # a constant of the run
     try:
         return rig.controller(t, rig.world.robot, sensed, command, memory)
     except FootfallError:
@@ -275,7 +276,7 @@ class PythonEngine(_Freely):
     def _take(self, rig: Rig) -> None:
         super()._take(rig)
         if hasattr(rig.controller, "prepare"):  # controllers do not import the compiler: they are handed it
-            rig.controller.prepare(rig.world.robot, compiling.compile)
+            rig.controller.prepare(rig.world.robot, compiling.compile, rig.world.gravity)
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
         kept: list[tuple[float, Body, JointCommand]] = []
@@ -299,7 +300,8 @@ class PythonEngine(_Freely):
         where = f"controller {_name(rig)} at {time:.4f} s (tick {int(carried.tick)})"
         robot = rig.world.robot
         try:
-            sensed = Sensed(body.q.copy(), body.v.copy(), body.forces[: robot.nf].copy())  # may be written into
+            seen = (body.q.copy(), body.v.copy(), body.forces[: robot.nf].copy())  # may be written into
+            sensed = Sensed(*seen, gravity=rig.world.gravity)
             answer = rig.controller(time, robot, sensed, inputs.command, carried.memory)
         except Exception as error:
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error

@@ -27,14 +27,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import compiling
 from footfall.dynamics.checks import check_finite
-from footfall.dynamics.gravity_terms import GRAVITY
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
-from footfall.dynamics.passive import damping_torques, friction_torques, spring_torques
+from footfall.dynamics.passive import STICK_RATE, damping_torques, friction_part, friction_torques, spring_torques
 from footfall.dynamics.regressor import (
     JOINT_COLUMNS,
     BaseParameters,
@@ -45,10 +44,12 @@ from footfall.dynamics.regressor import (
     regressor,
 )
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_rates
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.description import Robot
 from footfall.simulate.consistent_inertia import physical_parameters
+from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.recording import Recording
 from footfall.spatial import Inertia, cross, quaternion
 
@@ -77,7 +78,7 @@ def joint_torques_from_sensors(
     imu_position: Float[ndarray, "3"] | tuple[float, float, float] = (0.0, 0.0, 0.0),
     imu_rotation: Float[ndarray, "3 3"] | None = None,
     ground_axes: Float[ndarray, "3 3"] | None = None,
-    stick_rate: float = 0.05,
+    stick_rate: float = STICK_RATE,
 ) -> SensedTorques:
     """Motor torques from what a robot can measure of itself, through inverse dynamics. Plain NumPy, can be compiled.
 
@@ -102,11 +103,9 @@ def joint_torques_from_sensors(
 
 
 def foot_terms(
-    robot: Robot,
-    q: Float[ndarray, "nq"],
-    forces: Float[ndarray, "nf 3"],
+    robot: Robot, q: Float[ndarray, "nq"], forces: Float[ndarray, "nf 3"],
     ground_axes: Float[ndarray, "3 3"] | None = None,
-) -> Float[ndarray, "nv"]:
+) -> Float[ndarray, "nv"]:  # fmt: skip
     """Jᵀ f: generalised forces [N m, N] of forces on the feet, world axes [N], where the spheres meet the ground."""
     R_WC = np.eye(3) if ground_axes is None else ground_axes
     J = feet_jacobian(robot, q, "contact", R_WC)
@@ -124,6 +123,7 @@ class Samples:
     rates: Float[ndarray, "n nj"]  # of the joints, as their losses feel them [rad/s]
     torque: Float[ndarray, "n nj"]
     force: Float[ndarray, "n nf 3"]
+    turns: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
 
     def __len__(self) -> int:
         return len(self.q)
@@ -157,25 +157,35 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
         if a.shape != v.shape:
             raise InputError(f"column 'a' of {robot.name} must have shape {v.shape}, got {a.shape}")
         check_finite(robot, a=a)
-        return Samples(q, v, a, v[:, robot.nv - robot.nj :], torque, force)
+        rates = v[:, robot.nv - robot.nj :]
+        return Samples(q, v, a, rates, torque, force, np.zeros(rates.shape, dtype=bool))
     dt = np.diff(recording.time)
     if dt.min() <= 0 or np.ptp(dt) > 1e-3 * dt.mean():
         raise InputError("accelerations need rows at one constant time step: give them as the column 'a'")
     if how == "step":
         a = _step_accelerations(robot, q, v, float(dt.mean()))
-        return Samples(q[:-1], v[:-1], a, v[1:, robot.nv - robot.nj :], torque[1:], force[1:])
+        rates = v[:, robot.nv - robot.nj :]
+        return Samples(q[:-1], v[:-1], a, rates[1:], torque[1:], force[1:], rates[:-1] * rates[1:] < 0.0)
     return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
 
 
 def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Float[ndarray, "n nv"]:
-    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``simulate.step``."""
+    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``simulate.step``, less what
+    turns a base without a force."""
     a = np.diff(v, axis=0) / dt
     if robot.floating:
         R_WB = np.moveaxis(quaternion.to_rotation(q[:, 3:7].T), -1, 0)
         v_W = np.einsum("nij,nj->ni", R_WB, v[:, 3:6])
         classical = np.einsum("nji,nj->ni", R_WB[:-1], np.diff(v_W, axis=0) / dt)
-        a[:, 3:6] = classical - np.cross(v[:-1, :3], v[:-1, 3:6])
+        free = compiling.compile(_free_change, robot, target="batch")
+        spun, carried = free(v[:-1, :3], np.full(len(v) - 1, dt))
+        a[:, :3] -= spun / dt
+        a[:, 3:6] = classical - carried / dt - np.cross(v[:-1, :3], v[:-1, 3:6])
     return a
+
+
+def _free_change(robot: Robot, omega: Float[ndarray, "3"], dt: float) -> tuple[ndarray, ndarray]:
+    return gyroscopic_change(robot, omega, dt)[:2]
 
 
 def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, span: float) -> Samples:
@@ -183,6 +193,7 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
 
     Loads stay as measured: a filter would smear dry friction where a joint turns back; least squares average them.
     """
+    from scipy.ndimage import maximum_filter, minimum_filter
     from scipy.signal import savgol_filter
 
     half = max(2, round(0.5 * span / dt))
@@ -193,8 +204,10 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
     def fitted(x: ndarray, order: int = 0) -> ndarray:
         return savgol_filter(x, 2 * half + 1, 3, deriv=order, delta=dt, axis=0)[inner]
 
-    rates = fitted(v)
-    return Samples(q[inner], rates, fitted(v, 1), rates[:, robot.nv - robot.nj :], torque[inner], force[inner])
+    rates, joints = fitted(v), slice(robot.nv - robot.nj, robot.nv)
+    low, high = (filtered(v[:, joints], (2 * half + 1, 1))[inner] for filtered in (minimum_filter, maximum_filter))
+    loads = torque[inner], force[inner]
+    return Samples(q[inner], rates, fitted(v, 1), rates[:, joints], *loads, low * high <= 0.0)
 
 
 # -- identification --------------------------------------------------------------------------------------------------
@@ -241,7 +254,7 @@ def identify(
     joint_columns: Sequence[str] = ("damping", "dry_friction"),
     acceleration: str | None = None,
     window: float = 0.055,
-    stick_rate: float = 0.05,
+    stick_rate: float | None = None,
     ground_axes: Float[ndarray, "3 3"] | None = None,
     external: Float[ndarray, "n nv"] | None = None,
     spread: float = 0.5,
@@ -254,7 +267,8 @@ def identify(
     with ``ground_axes``). Other forces that act, such as pushes, come as generalised forces in ``external`` [N m, N],
     a row each. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot that the part no motion shows
     is taken from, with its geometry, springs and (unless a joint column) armature; the recording's unless given.
-    ``spread``: how far log A may stray from it, as a standard deviation. ``stick_rate`` [rad/s]: of dry friction.
+    ``spread``: how far log A may stray from it, as a standard deviation. ``stick_rate`` [rad/s]: of dry
+    friction, as the recording has it unless given.
     At most ``most_rows`` evenly spaced rows count. A recording without excitation, whose regressor's condition
     exceeds ``worst_condition``, is refused.
     """
@@ -277,7 +291,8 @@ def identify(
     extra = extra[lost - lost // 2 :][: len(rows)]
     keep = np.unique(np.round(np.linspace(0, len(rows) - 1, min(len(rows), most_rows))).astype(int))
     rows, extra = rows.at(keep), extra[keep]
-    Y, y = _equations(robot, base, rows, extra, gravity, stick_rate, ground_axes)
+    width = float(recording.meta.get("stick_rate", STICK_RATE)) if stick_rate is None else stick_rate
+    Y, y = _equations(robot, base, rows, extra, gravity, width, ground_axes)
 
     factors = _factors(Y, y)
     _, condition = _solved(factors, np.ones(robot.nv))
@@ -318,27 +333,25 @@ def _equations(
     if "armature" in base.joint_columns:
         goal[:, behind] += np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_a
     blocks = [np.concatenate(Y)]
-    felt = {"damping": rows.rates, "dry_friction": np.tanh(rows.rates / stick_rate), "armature": joint_a}
+    felt = {"damping": rows.rates, "dry_friction": friction_part(rows.rates, stick_rate), "armature": joint_a}
     for name in base.joint_columns:
         block = np.zeros((len(rows), robot.nv, robot.nj))
         block[:, np.arange(robot.nv - robot.nj, robot.nv), np.arange(robot.nj)] = felt[name]
         blocks.append(block)
     all_columns = np.concatenate(blocks, axis=2)
+    if "dry_friction" in base.joint_columns:
+        row, joint = np.nonzero(rows.turns)
+        all_columns[row, robot.nv - robot.nj + joint] = goal[row, robot.nv - robot.nj + joint] = 0.0
     count = 10 * len(robot.tree.bodies)
     kept = [*range(len(inertial)), *(len(inertial) + k - count for k in base.independent if k >= count)]
     return all_columns[:, :, kept], goal
 
 
 def _loads(
-    robot: Robot,
-    q: Float[ndarray, "nq"],
-    v: Float[ndarray, "nv"],
-    a: Float[ndarray, "nv"],
-    torque: Float[ndarray, "nj"],
-    force: Float[ndarray, "nf 3"],
-    gravity: tuple[float, float, float],
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"],
+    torque: Float[ndarray, "nj"], force: Float[ndarray, "nf 3"], gravity: tuple[float, float, float],
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
-) -> Float[ndarray, "nv"]:
+) -> Float[ndarray, "nv"]:  # fmt: skip
     """What acts on the bodies: motors, springs and feet, less what armature and exact rotors take."""
     axes = None if ground_axes is None else np.array(ground_axes)
     joints = torque + spring_torques(robot, q)
@@ -383,7 +396,4 @@ def _tens(robot: Robot, theta: ndarray) -> Float[ndarray, "nb 10"]:
     return theta[: 10 * len(robot.tree.bodies)].reshape(-1, 10)
 
 
-__all__ = [
-    "Identified", "Samples", "SensedTorques", "foot_terms", "identify", "joint_torques_from_sensors",
-    "samples",
-]  # fmt: skip
+__all__ = ["Identified", "Samples", "SensedTorques", "foot_terms", "identify", "joint_torques_from_sensors", "samples"]

@@ -12,7 +12,9 @@ from footfall.control.interface import JointCommand
 from footfall.control.joint_pd import Hold
 from footfall.control.lqr import LqrStand, StandWeights
 from footfall.control.posture import standing_joints
+from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.description import Robot
 from footfall.simulate.linearize import LinearStep
 from footfall.simulate.simulation import Simulation
@@ -23,16 +25,20 @@ _SETTLING = 2.0  # [s]
 
 def lqr_stand(
     robot: Robot, *, rate: float = 1000.0, dt: float = 1e-3, weights: StandWeights | None = None, pose: Any = None,
-    contact: Any = None, friction: float = 0.8,
+    contact: Any = None, friction: float = 0.8, gravity: Gravity = GRAVITY,
 ) -> LqrStand:  # fmt: skip
-    """An ``LqrStand`` for level ground and compliant contact. pose: joint angles, or the robot's own stand."""
+    """An ``LqrStand`` for level ground, compliant contact and one gravity [m/s²].
+
+    pose: joint angles, or the robot's own stand.
+    """
     if not robot.floating or robot.nf < 3:
         raise InputError(f"robot '{robot.name}' cannot stand: that takes a floating base and three feet")
-    weight = 9.81 * robot.mass
+    kp, kd = stand_gains(robot, gravity)
     joints = standing_joints(robot) if pose is None else robot.state(pose)[0][robot.nq - robot.nj :]
-    hold, ground = Hold(joints, kp=0.5 * weight, kd=0.012 * weight, rate=rate), Plane(friction=friction)
+    hold, ground = Hold(joints, kp=kp, kd=kd, rate=rate), Plane(friction=friction)
     sim = Simulation(
-        robot, hold, contact or Compliant(), ground, dt=dt, start=standing_start(robot, hold, ground),
+        robot, hold, contact or Compliant(), ground, dt=dt, gravity=gravity,
+        start=standing_start(robot, hold, ground),
     )  # fmt: skip
     sim.run(_SETTLING)
     if sim.stopped is not None:
@@ -40,4 +46,4 @@ def lqr_stand(
     joints = sim.q[robot.nq - robot.nj :]
     command = JointCommand(joints, 0.0, hold.kp, hold.kd, sim.carried.body.motor)
     at = LinearStep(sim)(sim.q, np.zeros(robot.nv), command)
-    return LqrStand.designed(robot, at.A, at.B, sim.q, command, rate, weights)
+    return LqrStand.designed(robot, at.A, at.B, sim.q, command, rate, weights, gravity)

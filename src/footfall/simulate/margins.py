@@ -241,7 +241,7 @@ class Told:
         now = _row(robot, sensed)
         before = np.where(memory["count"] < 0.5, now, memory["seen"])
         seen = np.concatenate([now[None], before[:-1]])
-        old = _sensed(robot, seen[-1], sensed.imu is not None)
+        old = replace(_sensed(robot, seen[-1], sensed.imu is not None), gravity=sensed.gravity)
         asked, inner = self.inner(t, self.robot, old, command, memory["inner"])
         asked = asked.spread(robot.nj)
         q, rates = old.q[robot.nq - robot.nj :], old.v[robot.nv - robot.nj :]

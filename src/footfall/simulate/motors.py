@@ -16,7 +16,9 @@ from numpy import ndarray
 
 from footfall.contact.ground import checked_number
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.stand_gains import DAMPING, held_weight
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import joint_positions
 from footfall.robot.description import Robot
 
@@ -100,10 +102,10 @@ class EmergencyStop:
             if getattr(self, key) is not None:
                 checked_number(getattr(self, key), f"{key} of an emergency stop", 0.0)
 
-    def gains(self, robot: Robot) -> tuple[float, float]:
+    def gains(self, robot: Robot, gravity: Gravity = GRAVITY) -> tuple[float, float]:
         """(kp, kd) of every joint."""
-        weight = 9.81 * robot.mass
-        kp, kd = (0.0, 0.012 * weight) if self.kind == "damp" else (2.0 * weight, 0.03 * weight)
+        weight = held_weight(robot, gravity)
+        kp, kd = (0.0, DAMPING * weight) if self.kind == "damp" else (2.0 * weight, 0.03 * weight)
         if self.kind == "brake" and self.stiffness is not None:
             kp = self.stiffness
         return kp, kd if self.damping is None else self.damping
@@ -136,7 +138,7 @@ class Stoppable:
         asked = asked.spread(robot.nj)
         pressed = np.where(t > self.stop.at - 1e-9, 1.0, memory["pressed"])
         held = np.where(memory["latched"] > 0.0, memory["held"], joint_positions(robot, sensed.q))
-        kp, kd = self.stop.gains(robot)
+        kp, kd = self.stop.gains(robot, sensed.gravity)
         thrown = pressed > 0.0
         out = JointCommand(
             np.where(thrown, held, asked.position), np.where(thrown, 0.0, asked.velocity),

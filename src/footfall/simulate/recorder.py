@@ -219,6 +219,7 @@ def _meta(simulation: Simulation) -> dict[str, Any]:
         "contact": type(rig.world.contact).__name__, "contact_settings": contact_settings(rig.world.contact),
         "ground": type(rig.world.ground).__name__, "ground_form": ground_form(rig.world.ground), "dt": rig.dt,
         "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
+        "stick_rate": float(rig.world.joints.reversal(rig.integrator == "linearly_implicit")),
         "start_time": simulation.time, "fell": False, "diverged": False, "versions": dict(versions()),
     }  # fmt: skip
 

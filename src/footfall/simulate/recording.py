@@ -20,6 +20,7 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground
 from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY, weight_of
 from footfall.robot.description import Robot
 from footfall.simulate import recording_file
 from footfall.simulate.columns import checked
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
     from PIL.Image import Image
-
-GRAVITY = 9.81  # [m/s²] of the cost of transport, where a run does not say its own
 
 
 class Recording:
@@ -185,8 +184,7 @@ class Recording:
     def cost_of_transport(self, after: float = 0.0) -> float:
         """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back."""
         part = self.between(after, None)
-        gravity = float(np.linalg.norm(self.meta.get("gravity", GRAVITY)))
-        effort = self.robot.mass * gravity * part.distance
+        effort = weight_of(self.robot.mass, self.meta.get("gravity", GRAVITY)) * part.distance
         return part.spent() / effort if effort > 0 else float("inf")
 
     def spent(self) -> float:

@@ -30,6 +30,7 @@ from footfall.control.estimated import Estimated
 from footfall.control.interface import Command, Controller
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.control.posture import with_stand
+from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import Gait
@@ -208,8 +209,7 @@ def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Ga
 
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
     """As asked, as tuned for this gait or any of this robot's, as they scale, or in proportion to the weight."""
-    weight = 9.81 * robot.mass
-    kp, kd = 0.5 * weight, 0.012 * weight
+    kp, kd = stand_gains(robot)
     asked = options.gait or "trot"
     for name in (asked, "trot", "walk"):
         known = tuned.choices(robot, name)

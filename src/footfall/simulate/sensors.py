@@ -203,11 +203,12 @@ class Measured:
                 after[held] = memory[held]
         forces = np.reshape(seen["force"], (robot.nf, 3))
         if not robot.floating:
-            return Sensed(seen["position"], seen["velocity"], forces), after
+            return Sensed(seen["position"], seen["velocity"], forces, gravity=self.gravity), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
         felt = forces @ to_rotation(sensed.q[3:7])  # a sensor turns with the robot, whatever its controller knows
-        return Sensed(q, v, forces, Inertial(seen["acceleration"], seen["gyro"]), felt), after
+        imu = Inertial(seen["acceleration"], seen["gyro"])
+        return Sensed(q, v, forces, imu, felt, self.gravity), after
 
     def _truth(self, robot: Robot, sensed: Sensed, memory: Any) -> tuple[dict[str, ndarray], ndarray]:
         """(what perfect sensors would say, the velocity of the IMU in world axes)."""

@@ -28,8 +28,9 @@ from footfall.contact.terrain import named as ground_named
 from footfall.control.interface import Command, Controller, check_command
 from footfall.control.joint_pd import Hold
 from footfall.control.posture import with_stand
-from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.description import Robot
 from footfall.robot.parts import Foot
 from footfall.simulate.actuators import JointModel
@@ -107,7 +108,8 @@ class Simulation:
         if not is_number(self.dt) or not 1e-7 <= self.dt <= 0.02:
             raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt!r}")
         self.robot = with_stand(self.robot)
-        self.controller = self.controller or _stand(self.robot, self.dt)
+        gravity = vector(self.gravity)
+        self.controller = self.controller or _stand(self.robot, self.dt, gravity)
         if isinstance(self.controller, type):
             raise InputError(f"a controller must be an object, such as {self.controller.__name__}(...), got its class")
         if not isinstance(self.controller, Controller):
@@ -129,10 +131,7 @@ class Simulation:
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact)
-        world = World(
-            self.robot, ground, contact, self.joints,
-            vector(self.gravity), spheres_of(self.robot, self.touching),
-        )  # fmt: skip
+        world = World(self.robot, ground, contact, self.joints, gravity, spheres_of(self.robot, self.touching))
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
         self.watch = watcher(self.robot, self.self_collision)
@@ -167,7 +166,7 @@ class Simulation:
         level = level and deepest(self.rig.world, _start(self.robot, None)[0])[0] < 1e-3
         if level and told_posture(self.robot, controller) is None:
             return None
-        return standing_start(self.robot, controller, ground)
+        return standing_start(self.robot, controller, ground, gravity=self.rig.world.gravity)
 
     @property
     def time(self) -> float:
@@ -331,10 +330,10 @@ def _all_finite(carried: Carried) -> bool:
     return bool(np.isfinite(carried.body.q).all() and np.isfinite(carried.body.v).all())
 
 
-def _stand(robot: Robot, dt: float) -> Controller:
+def _stand(robot: Robot, dt: float, gravity: Gravity) -> Controller:
     """Hold the stand, at about 1 kHz in whole steps."""
-    weight, pose = robot.mass * 9.81, "stand" if "stand" in robot.poses else np.zeros(robot.nj)
-    return Hold(pose, kp=0.5 * weight, kd=0.012 * weight, rate=1.0 / (dt * max(1, round(1e-3 / dt))))
+    pose = "stand" if "stand" in robot.poses else np.zeros(robot.nj)
+    return Hold(pose, *stand_gains(robot, gravity), rate=1.0 / (dt * max(1, round(1e-3 / dt))))
 
 
 def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:

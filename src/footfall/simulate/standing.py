@@ -10,6 +10,7 @@ from footfall.contact.ground import Ground, Plane
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.joint_level import Wrapped
 from footfall.errors import FootfallError, InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import body_poses
 from footfall.robot.description import Robot
 from footfall.spatial import quaternion
@@ -17,7 +18,7 @@ from footfall.spatial import quaternion
 
 def standing_start(
     robot: Robot, controller: Controller, ground: Ground | None = None, command: Command | None = None,
-    clearance: float = 0.0,
+    clearance: float = 0.0, gravity: Gravity = GRAVITY,
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:  # fmt: skip
     """(q, v) at rest: joints where the controller first wants them, the trunk along the ground, the lowest foot
     ``clearance`` [m] over it. A fixed base stays where it is."""
@@ -27,7 +28,9 @@ def standing_start(
     if told is not None:
         joints = told
     else:
-        joints = _first_posture(robot, controller, Sensed(q, v, np.zeros((robot.nf, 3))), command or Command())
+        joints = _first_posture(
+            robot, controller, Sensed(q, v, np.zeros((robot.nf, 3)), gravity=gravity), command or Command()
+        )
     if not robot.floating:
         return np.array(joints, dtype=float), np.zeros(robot.nv)
     R_WB = surface.frame(np.zeros(3))

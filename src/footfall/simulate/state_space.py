@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from footfall.dynamics.coordinates import from_euler_coordinates, to_euler_coordinates
 from footfall.dynamics.forward_dynamics import forward_dynamics
-from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.gravity import GRAVITY
 from footfall.robot.description import Robot
 from footfall.spatial import cross, rotation
 

@@ -103,7 +103,7 @@ class Inputs:
 def tick(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Carried, JointCommand]:
     """(what is carried on, what the controller asked for)."""
     robot, body = rig.world.robot, carried.body
-    sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
+    sensed = Sensed(body.q, body.v, body.forces[: robot.nf], gravity=rig.world.gravity)
     asked, memory = rig.controller(carried.tick * rig.period, robot, sensed, inputs.command, carried.memory)
     command = asked.spread(robot.nj)
     return Carried(carried.tick + 1.0, physics(rig, body, _or_lost(command), inputs.push), memory), command

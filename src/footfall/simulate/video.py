@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.stability import polygon_margin, support_polygon
+from footfall.gravity import GRAVITY, force_scale
 from footfall.kinematics.forward import body_poses, center_of_mass
 from footfall.robot.solids import look_of, size_of
 from footfall.simulate.ground_surface import heights, is_level, lines_along_x, risers
@@ -86,7 +87,7 @@ class Film:
         self._trail(row)
         painter.solid(everything, faces, colors, both_sides=self.meshes)
         for start, pull in zip(bottoms, force if force is not None else ()):
-            length = pull / (9.81 * self.robot.mass) * self.scale
+            length = pull / force_scale(self.robot.mass, rec.meta.get("gravity", GRAVITY)) * self.scale
             if np.linalg.norm(length) > 0.03 * self.scale:
                 painter.arrow(start, start + length, FORCE, max(2.0, painter.height / 150))
         self._words(row)

@@ -10,7 +10,7 @@ from typing import Any
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.points import Sphere, spheres_of
-from footfall.dynamics.gravity_terms import GRAVITY
+from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
 from footfall.robot.description import Robot
 from footfall.simulate.actuators import JointModel

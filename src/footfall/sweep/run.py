@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footfall.cores import cores
 from footfall.errors import InputError
 from footfall.simulate.recording import versions
 from footfall.sweep import plot as plots
@@ -127,8 +127,3 @@ def _answers(
     if far is not None:
         return far.run(pending, study)
     return run_local(pending, study, workers or cores(), folder / LOG)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

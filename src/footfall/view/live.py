@@ -13,6 +13,7 @@ import numpy as np
 from footfall.control.interface import Command
 from footfall.control.locomotion import LIMITS
 from footfall.control.named import FOLLOWING
+from footfall.gravity import weight_of
 from footfall.report.replay import look_from
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light
@@ -235,7 +236,7 @@ class LivePage:
             if self._drawn[0]:
                 self.scene.remove_by_name("/world/robot")
                 self._look(size_of(sim.robot))
-            self.stage = Stage(self.scene, sim.robot)
+            self.stage = Stage(self.scene, sim.robot, gravity=sim.rig.world.gravity)
         if self._drawn[1] != choice.ground:
             if self._drawn[1]:
                 self.scene.remove_by_name(self._ground)
@@ -266,7 +267,11 @@ class LivePage:
             _set(self.buttons, "options", ("go on" if driver.paused else "pause", "step", "reset"))
         if now - self._plotted > _PLOT_EVERY:
             self._plotted = now
-            self.plots.show(driver.history, driver.sim.robot.mass * 9.81)
+            self.plots.show(driver.history, self._weight())
+
+    def _weight(self) -> float:
+        world = self.driver.sim.rig.world
+        return float(weight_of(world.robot.mass, world.gravity))
 
     def _picture(self, follow_path: bool) -> None:
         robot, body = self.driver.sim.robot, self.driver.sim.carried.body
@@ -291,7 +296,7 @@ class LivePage:
             numbers.append(f"{recent:.2f} m/s forward")
         if np.isfinite(self.stage.margin):
             numbers.append(f"support margin {1e3 * self.stage.margin:.0f} mm")
-        cost = driver.history.cost_of_transport(driver.sim.robot.mass * 9.81)
+        cost = driver.history.cost_of_transport(self._weight())
         if np.isfinite(cost):
             numbers.append(f"cost of transport {cost:.2f}")
         lines = [f"**{as_text(driver.sim.robot.name)}: {as_text(driver.status)}**", " · ".join(numbers)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY
 from footfall.report.replay import look_from
 from footfall.report.server import Server
 from footfall.report.stage import Stage, draw_ground, light
@@ -35,7 +36,7 @@ class PlaybackPage:
         self.world = scene.add_frame("/world", show_axes=False)
         self.ground = rec.ground
         draw_ground(scene, self.ground, rec.q[:, :2] if rec.robot.floating else None)
-        self.stage = Stage(scene, rec.robot)
+        self.stage = Stage(scene, rec.robot, gravity=rec.meta.get("gravity", GRAVITY))
         self.start, self.end = float(rec.time[0]), float(rec.time[-1])
         self.pace, self._moved = 1.0, False
         self._stop = threading.Event()

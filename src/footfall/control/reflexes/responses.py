@@ -15,6 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait.pattern import Gait, trot, walk
+from footfall.gravity import STANDARD
 
 CLEARANCE, MOST_CLEARANCE = 2.0, 0.06  # per σ, and at most [m]
 RISE, MOST_RISE = 0.5, 0.02
@@ -46,9 +47,11 @@ GEARS: tuple[Gait, ...] = (walk(duty=0.78, period=0.9), trot(duty=0.6, period=0.
 UP, DOWN = (0.04, 0.45), (0.025, 0.32)  # Froude numbers at which to change up, and down
 
 
-def gear(before: Any, speed: Any, height: Any, up: Sequence[float] = UP, down: Sequence[float] = DOWN) -> Any:
+def gear(
+    before: Any, speed: Any, height: Any, up: Sequence[float] = UP, down: Sequence[float] = DOWN, g: Any = STANDARD
+) -> Any:
     """Which of ``GEARS`` a commanded speed [m/s] asks for; one below ``up`` and above ``down`` keeps what it has."""
-    froude = speed * speed / (9.81 * height)
+    froude = speed * speed / (g * height)
     for k in range(len(up)):
         before = np.where((froude > up[k]) & (before < k + 1.0), k + 1.0, before)
         before = np.where((froude < down[k]) & (before > 0.0 + k), 0.0 + k, before)

@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from footfall.control.interface import JointCommand
 from footfall.control.posture import standing_joints
+from footfall.control.stand_gains import DAMPING
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.description import Robot
@@ -25,7 +26,7 @@ LEAN = np.radians(70.0)
 FURTHEST = 0.85  # of the height, outside of the feet: they are put at most 0.7 from under their hips
 SURE = 0.05  # [s]
 CROUCHES = (0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that the limits allow
-SPRING, DAMPING = 0.12, 0.012  # of joints, per newton of weight [m/rad, m s/rad]
+SPRING = 0.12  # of joints, per newton of weight [m/rad]; they are damped as in a stand
 TORQUE = 0.3  # of the motors' limits
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.gravity import STANDARD
+
 AROUND = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
 MARGIN = 0.02  # [m]
 HOLD = 0.5  # [s]
@@ -23,10 +25,11 @@ CALM = 0.12  # [m/s]: below it a robot that stepped aside may stand
 
 
 def capture_point(
-    com: Float[ndarray, "3"], velocity: Float[ndarray, "3"], wanted: Float[ndarray, "3"], height: Any
-) -> Float[ndarray, "2"]:
+    com: Float[ndarray, "3"], velocity: Float[ndarray, "3"], wanted: Float[ndarray, "3"], height: Any,
+    g: Any = STANDARD,
+) -> Float[ndarray, "2"]:  # fmt: skip
     """Where a foot would have to come to end the motion beyond what is wanted [m]."""
-    return com[:2] + np.sqrt(height / 9.81) * (velocity - wanted)[:2]
+    return com[:2] + np.sqrt(height / g) * (velocity - wanted)[:2]
 
 
 def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Any:
