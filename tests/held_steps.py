@@ -6,7 +6,8 @@ import numpy as np
 
 from footfall.control.interface import JointCommand
 from footfall.robot import library
-from footfall.simulate.step import State, step
+from footfall.simulate.integrators import integrate_step
+from footfall.simulate.step import State
 from footfall.simulate.world import World
 
 ROBOT = library.load("mini_cheetah")
@@ -20,5 +21,7 @@ def standing() -> tuple[State, np.ndarray]:
 
 def held_step(world: World, state: State, targets: np.ndarray, dt: float) -> State:
     """One step of joint PD about the targets."""
-    after, _, _ = step(world, state, JointCommand(targets, 0.0, 35.0, 1.2, 0.0), np.zeros(6), dt)
+    integrator = "linearly_implicit" if world.contact.implicit else "semi_implicit_euler"
+    command = JointCommand(targets, 0.0, 35.0, 1.2, 0.0)
+    after, _, _ = integrate_step(integrator, world, state, command, np.zeros(6), dt)
     return after

