@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,5 +46,7 @@ def lqr_stand(
         raise InputError(f"robot '{robot.name}' does not stand in this pose: {sim.stopped.message}")
     joints = sim.q[robot.nq - robot.nj :]
     command = JointCommand(joints, 0.0, hold.kp, hold.kd, sim.carried.body.motor)
-    at = LinearStep(sim)(sim.q, np.zeros(robot.nv), command)
+    # dry friction holds joints that stand still: to the regulator they would seem to be locked
+    world = replace(sim.rig.world, joints=replace(sim.rig.world.joints, dry_friction=False))
+    at = LinearStep(world, dt)(sim.q, np.zeros(robot.nv), command)
     return LqrStand.designed(robot, at.A, at.B, sim.q, command, rate, weights, gravity)
