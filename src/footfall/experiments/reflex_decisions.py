@@ -69,7 +69,7 @@ CASES: dict[str, Case] = {
     "missed_touchdown": Case(
         "a flight of steps, 160 mm each, downwards", "does not fall", lambda x: Steps.flight(-0.16, start=0.5 + x)
     ),
-    "slip": Case("friction 0.15, where 0.5 is assumed", "does not fall", lambda x: Plane(0.15), seconds=2.0),
+    "slip": Case("friction 0.12, where 0.5 is assumed", "does not fall", lambda x: Plane(0.12), seconds=2.0),
     "stumble": Case(
         "a flight of steps, 100 mm each, upwards", "does not fall", lambda x: Steps.flight(0.1, start=0.6 + x)
     ),
