@@ -55,6 +55,12 @@ class Outcome:
     events: tuple[tuple[float, str], ...]  # of the recording
 
 
+def treads(seed: int, height: float, start: float = 0.3) -> Steps:
+    """Level ground up to ``start``, then treads of 0.3 m at random levels within ``height`` [m]."""
+    levels = np.concatenate([[0.0], np.random.default_rng(seed).uniform(-0.5, 0.5, 12)])
+    return Steps(height * levels, tread=0.3, start=start)
+
+
 CASES: dict[str, Case] = {
     "early_touchdown": Case(
         "a flight of steps, 120 mm each, upwards", "does not fall", lambda x: Steps.flight(0.12, start=0.6 + x),
@@ -63,23 +69,23 @@ CASES: dict[str, Case] = {
     "missed_touchdown": Case(
         "a flight of steps, 160 mm each, downwards", "does not fall", lambda x: Steps.flight(-0.16, start=0.5 + x)
     ),
-    "slip": Case("friction 0.15, where 0.5 is assumed", "does not fall", lambda x: Plane(0.15), seconds=2.0),
+    "slip": Case("friction 0.12, where 0.5 is assumed", "does not fall", lambda x: Plane(0.12), seconds=2.0),
     "stumble": Case(
-        "a flight of steps, 80 mm each, upwards", "does not fall", lambda x: Steps.flight(0.08, start=0.6 + x)
+        "a flight of steps, 100 mm each, upwards", "does not fall", lambda x: Steps.flight(0.1, start=0.6 + x)
     ),
     "sidestep": Case(
         "10 N s from the side while standing", "does not fall", speed=0.0, force=(0.0, 100.0, 0.0), seconds=1.6
     ),
     "safe_stop": Case(
-        "25 N s from behind while standing: a fall", "motors work at most 100 J, joints at most 30 rad/s, after 0.4 s",
-        speed=0.0, force=(250.0, 0.0, 0.0), seconds=1.4, falls=True,
+        "30 N s from behind while standing: a fall", "motors work at most 100 J, joints at most 30 rad/s, after 0.4 s",
+        speed=0.0, force=(300.0, 0.0, 0.0), seconds=1.4, falls=True,
     ),
     "slope": Case(
-        "20 degrees uphill", "keeps 0.4 m/s within a tenth", lambda x: Plane.slope(20.0), options={"friction": 0.7}
+        "25 degrees downhill", "keeps 0.4 m/s within a tenth", lambda x: Plane.slope(-25.0), options={"friction": 0.7}
     ),
     "rough_ground": Case(
-        "a flight of steps, 100 mm each, by feet that clear 30 mm", "does not fall",
-        lambda x: Steps.flight(0.1, start=0.6 + x), speed=0.38, seconds=3.4, options={"clearance": 0.03},
+        "treads within 160 mm of height, by feet that clear 20 mm", "does not fall",
+        lambda x: treads(1, 0.16, 0.3 + x), speed=0.38, seconds=3.4, options={"clearance": 0.02},
     ),
     "speed_gait": Case(
         "a walk that is told to go at 1.2 m/s", "does not fall", speed=1.2, options={"gait": schedule("walk")}
@@ -132,11 +138,10 @@ def rough_height(robot: Robot, reflexes: Any, seed: int, halvings: int = 4, high
 
     Treads of 0.3 m at random heights, as far apart as the result says, from 0.3 m before the robot on.
     """
-    levels = np.concatenate([[0.0], np.random.default_rng(seed).uniform(-0.5, 0.5, 12)])
     low, high = 0.0, highest
     for _ in range(halvings):
         middle = 0.5 * (low + high)
-        ground = Steps(middle * levels, tread=0.3, start=0.3)
+        ground = treads(seed, middle)
         controller = Locomotion(reflexes=reflexes)
         start = standing_start(robot, controller)
         simulation = Simulation(robot, controller, ground=ground, start=start, command=Command(forward=0.4))
