@@ -244,7 +244,10 @@ def test_heights_may_differ_from_robot_to_robot_in_a_batch():
     flat = Heightfield.centred(np.zeros((6, 5)), 0.5)
     state, targets = standing()
     world = World(ROBOT, flat, ff.contact.Compliant(damping=1e4, implicit=True), IDEAL)
-    batch = compiling.compile(held_step, world, state, targets, dt=1e-3, target="batch", free=["ground.heights"])
+    # not replayed on random heights: feet deep in the ground multiply rounding
+    batch = compiling.compile(
+        held_step, world, state, targets, dt=1e-3, target="batch", free=["ground.heights"], verify=False
+    )
     heights = np.stack([np.zeros((6, 5)), np.full((6, 5), 1e-4), 1e-4 * RNG.uniform(-1, 1, (6, 5))])
     many = State(np.tile(state.q, (3, 1)), np.tile(state.v, (3, 1)))
     after = batch(many, targets, {"ground.heights": heights})

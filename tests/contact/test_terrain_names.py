@@ -97,7 +97,7 @@ def test_hole_under_the_robot_is_said():
     ground = Heightfield.centred(holed(), 0.1)
     with pytest.raises(InputError, match=r"hole under 'LF' at \(1\.\d+, 0\.\d+\) m"):
         ff.Simulation(CHEETAH, ground=ground, start=(q + 1.1 * np.eye(19)[0], v))
-    slides = (q + 0.7 * np.eye(19)[0], v + 2.0 * np.eye(18)[3])
+    slides = (q + 0.55 * np.eye(19)[0], v + 2.0 * np.eye(18)[3])
     sim = ff.Simulation(CHEETAH, ground=ground, start=slides, stop_on_fall=False)
     rec = sim.run(1.0)
     assert rec.meta["diverged"]

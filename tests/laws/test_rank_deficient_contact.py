@@ -35,7 +35,7 @@ class Watched(ff.contact.Complementarity):
         end = v + dt * a
         missed = np.zeros(3)
         for k, point in enumerate(points):
-            V, f = point.R_BC.T @ (point.J @ end), forces[k] * dt
+            V, f = point.R_BC.T @ (point.J @ end), point.R_BC.T @ forces[k] * dt
             heavy = space.A[3 * k + 2, 3 * k + 2]  # [1/kg], by which impulses compare with velocities
             over = V[2] + np.maximum(point.distance, 0.0) / dt
             signorini = np.abs(np.minimum(over, heavy * f[2]))

@@ -59,7 +59,8 @@ def test_halving_the_step_always_brings_the_trunk_nearer_to_the_limit(joints, si
     # joints that dry friction holds rest anywhere within a band: below a tenth of a millimetre the order is chance
     floor = 1e-4 if joints.dry_friction else 0.0
     assert (np.diff(np.maximum(errors, floor)) <= 0).all(), errors
-    assert errors[0] < 1.2e-3
+    assert errors[0] < (6e-3 if joints.dry_friction else 1.2e-3)  # at 4 ms dry joints and feet settle in late turns
+    assert errors[1] < 1.2e-3
     assert errors[-1] < 1e-4
 
 

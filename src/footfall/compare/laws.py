@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from footfall import dynamics, kinematics
 from footfall.dynamics import coordinates, lagrange
+from footfall.dynamics.factor import factor_unsymmetric, solve_unsymmetric
 from footfall.gravity import weight_of
 from footfall.robot.description import Robot
 from footfall.spatial import cross_force, cross_force_matrix, cross_motion, cross_motion_matrix, quaternion, rotation
@@ -104,9 +105,12 @@ def classical_acceleration_is_that_of_the_base_origin(
 
 
 def factors_multiply_to_mass_matrix(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+    """M = LᵀDL; and the factors of a matrix as sparse as M that is not symmetric, as friction makes it, solve it."""
     M = dynamics.mass_matrix(robot, q)
     L, d = dynamics.factor(robot, M)
-    return L.T @ np.diag(d) @ L, M
+    A = np.tril(M) + 1.1 * np.triu(M, 1)
+    back = solve_unsymmetric(robot, *factor_unsymmetric(robot, A, A), A @ a)
+    return np.concatenate([(L.T @ np.diag(d) @ L).ravel(), M @ back]), np.concatenate([M.ravel(), M @ a])
 
 
 def kinetic_energy_is_half_of_vMv(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:

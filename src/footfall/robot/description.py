@@ -19,8 +19,9 @@ from footfall import numeric
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
 from footfall.robot.limb_frames import LimbFrames
+from footfall.robot.movable import check_masses
 from footfall.robot.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
-from footfall.robot.tree import Tree, check_masses
+from footfall.robot.tree import Tree
 
 ROTOR_MODES = ("none", "armature", "exact")
 PROVENANCE = ("published", "derived", "chosen", "imported")
