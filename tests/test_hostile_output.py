@@ -14,7 +14,8 @@ from footfall.errors import printable
 from footfall.robot.guard import shown
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
-LIMB = """<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>"""
+TENSOR = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+LIMB = '<link name="{0}"><inertial><mass value="1"/>' + TENSOR + "</inertial></link>"
 ARM = (
     '<robot name="{name}">' + LIMB.format("a") + LIMB.format("b") + '<joint name="j" type="continuous">'
     '<parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint></robot>'
