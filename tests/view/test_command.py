@@ -44,7 +44,7 @@ def test_the_first_line_is_the_address_and_ctrl_c_ends_it(recording):
         with urllib.request.urlopen(address, timeout=120) as page:
             assert page.status == 200
         out, err = interrupt(process)
-        assert process.returncode in (0, 130)
+        assert process.returncode in (0, 130, -2)  # a repeated Ctrl-C may find Python on its way out
         assert out == ""
         assert "Traceback" not in err
     finally:
