@@ -39,3 +39,23 @@ def test_cores_are_those_that_this_process_may_use():
     finally:
         os.sched_setaffinity(0, before)
     assert cores() == len(before)
+
+
+def test_figures_have_one_style_and_are_made_in_one_place():
+    """But for the drawing of a robot, which has no axes to style and lies above the gaits."""
+    assert who_has(lambda node: is_call_of(node, "rc_context")) == ["gait/drawing.py"]
+    made = who_has(lambda node: isinstance(node, ast.Name) and node.id == "FigureCanvasAgg")
+    assert made == ["gait/drawing.py", "robot/drawing.py"]
+
+
+def test_a_style_may_be_changed_for_one_figure():
+    import matplotlib
+
+    from footfall.gait.drawing import style
+
+    before = matplotlib.rcParams["legend.fontsize"]
+    with style(legend_fontsize=8.5, axes_titlelocation="left"):
+        assert matplotlib.rcParams["legend.fontsize"] == 8.5
+        assert matplotlib.rcParams["axes.titlelocation"] == "left"
+        assert matplotlib.rcParams["axes.grid"]
+    assert matplotlib.rcParams["legend.fontsize"] == before

@@ -19,6 +19,7 @@ from footfall.contact.model import named
 from footfall.control.joint_pd import Hold, JointPD
 from footfall.errors import MissingExtraError
 from footfall.experiments.claims import Claim, Outcome, Table, shape
+from footfall.gait.drawing import new_figure
 from footfall.gravity import weight_of
 from footfall.robot import library
 from footfall.simulate.recording import Recording
@@ -212,11 +213,7 @@ def _claims(runs: dict[tuple[str, str], Recording]) -> list[Claim]:
 
 # -- figures -----------------------------------------------------------------------------------------------------------
 def _figure(scene: Scene, runs: dict[tuple[str, str], Recording]) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.0, 5.6), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(10.0, 5.6)
     axes = figure.subplots(2, 3, sharex=True)
     far = 0 if scene.trots else 1
     titles = (f"trunk {'xy'[far]} [mm]", "trunk z [mm]", "trunk pitch [deg]", "sum of vertical forces [N]",

@@ -9,6 +9,7 @@ import numpy as np
 
 from footfall.experiments.convergence import ENOUGH, Study
 from footfall.experiments.trot_runs import DT, READINGS
+from footfall.gait.drawing import new_figure, style
 from footfall.simulate.recording import Recording
 
 if TYPE_CHECKING:
@@ -21,18 +22,12 @@ _COLORS = {
     "explicit_damped": "#e69f00",
 }  # fmt: skip
 _MARKERS = {"explicit": "o", "heun": "s", "implicit_soft": "D", "implicit": "^", "explicit_damped": "v"}
-_STYLE: dict[Any, Any] = {
-    "font.size": 9.0, "axes.titlesize": 9.5, "axes.titlelocation": "left", "legend.fontsize": 8.5,
-    "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False, "lines.linewidth": 1.1,
-    "axes.formatter.useoffset": False,
-}  # fmt: skip
 
 
 def trunk(ours: Recording, theirs: Recording) -> Figure:
     """Fig. 5: the trunk's position and orientation, both simulators laid over each other."""
     with _style():
-        figure = _figure(10.0, 4.8)
+        figure = new_figure(10.0, 4.8)
         axes = figure.subplots(2, 3, sharex=True)
         titles = (("x, forward", "y, left", "z, up"), ("yaw ψ", "pitch θ", "roll φ"))
         for rec, label, color, dash in ((ours, "footfall", OURS, "-"), (theirs, "MuJoCo", THEIRS, (0, (4, 1.5)))):
@@ -62,7 +57,7 @@ def contact(
     k = ours.robot.foot_names.index(foot)
     runs = ((ours, "footfall", OURS), (theirs, "MuJoCo", THEIRS))
     with _style():
-        figure = _figure(10.0, 6.6)
+        figure = new_figure(10.0, 6.6)
         bars, force, near = figure.subplots(3, 1, gridspec_kw={"height_ratios": [0.8, 1.5, 2.2]})
         for row, (rec, label, color) in enumerate(runs):
             touching = [(start, end - start) for start, end in spans(rec.time, rec.contact[:, k])]
@@ -94,7 +89,7 @@ def contact(
 def convergence(study: Study) -> Figure:
     """Errors over the time step, scheme by scheme."""
     with _style():
-        figure = _figure(10.0, 4.0)
+        figure = new_figure(10.0, 4.0)
         axes = figure.subplots(1, 3)
         titles = {
             "drop": "5 mm drop: error of the trunk after 0.5 s", "trot": "first second of trot: error at its end",
@@ -133,7 +128,7 @@ def spread(errors: Mapping[tuple[str, str], Sequence[float]], printed: Sequence[
     roll force."""
     names = ("x [mm]", "y [mm]", "z [mm]", "yaw [deg]", "pitch [deg]", "roll [deg]", "LF force [N]")
     with _style():
-        figure = _figure(10.0, 3.6)
+        figure = new_figure(10.0, 3.6)
         axes = figure.subplots(1, len(names))
         sets = list(dict.fromkeys(choice for choice, _ in errors))
         readings = list(dict.fromkeys(key for _, key in errors))
@@ -157,18 +152,7 @@ def spread(errors: Mapping[tuple[str, str], Sequence[float]], printed: Sequence[
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
 def _style() -> Any:
-    import matplotlib
-
-    return matplotlib.rc_context(_STYLE)
-
-
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return style(axes_titlelocation="left", legend_fontsize=8.5)
 
 
 def _legend(figure: Figure, axis: Axes) -> None:

@@ -1,7 +1,8 @@
-"""The look of the gait figures: one style, colours that all can tell apart, no window."""
+"""The look of all figures: one style, colours that all can tell apart, no window."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,11 +17,12 @@ _STYLE: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def style() -> Any:
-    """A context in which figures are made."""
+def style(**other: Any) -> Any:
+    """A context in which figures are made; ``other`` settings of Matplotlib with "_" for "."."""
     import matplotlib
 
-    return matplotlib.rc_context(_STYLE)
+    changed: dict[Any, Any] = {key.replace("_", "."): value for key, value in other.items()}
+    return matplotlib.rc_context({**_STYLE, **changed})
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -28,6 +30,8 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    if "IPython" in sys.modules:
+        import matplotlib.pyplot  # noqa: F401 - teaches notebooks to show figures
     figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

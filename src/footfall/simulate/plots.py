@@ -7,7 +7,6 @@ open no window; ``between=(t0, t1)`` [s] shows a part. SI units but for angles, 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
+from footfall.gait.drawing import COLORS, new_figure, style
 from footfall.robot.description import Robot
 
 if TYPE_CHECKING:
@@ -24,21 +24,7 @@ if TYPE_CHECKING:
     from footfall.simulate.recording import Recording
 
 Runs = dict[str, "Recording"]
-_COLORS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#e69f00",
-    "#404040",
-)  # told apart by all (Okabe, Ito)
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
-_STYLE: dict[Any, Any] = {
-    "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.0, "lines.linewidth": 1.1,
-    "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False, "axes.formatter.useoffset": False,
-}  # fmt: skip
 
 
 def plot(rec: Recording, kind: str = "trunk", between: tuple[float, float] | None = None) -> Figure:
@@ -50,8 +36,6 @@ def plot_compare(
     recordings: Mapping[str, Recording], kind: str = "trunk", between: tuple[float, float] | None = None
 ) -> Figure:
     """Recordings of the same robot laid over each other, by label."""
-    import matplotlib
-
     if kind not in _KINDS:
         raise unknown("plot", kind, _KINDS)
     if not recordings or len(recordings) > len(_DASHES):
@@ -61,13 +45,13 @@ def plot_compare(
     for other in others:
         if other.robot.joint_names != first.robot.joint_names or other.robot.foot_names != first.robot.foot_names:
             raise InputError(f"robots '{first.robot.name}' and '{other.robot.name}' differ in their joints or feet")
-    with matplotlib.rc_context(_STYLE):
+    with style():
         return _KINDS[kind](runs)
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 def _trunk(runs: Runs) -> Figure:
-    figure = _figure(9.0, 4.6)
+    figure = new_figure(9.0, 4.6)
     axes = figure.subplots(2, 3, sharex=True)
     titles = (("x, forward", "y, left", "z, up"), ("yaw ψ", "pitch θ", "roll φ"))
     for index, (name, rec) in enumerate(runs.items()):
@@ -75,7 +59,7 @@ def _trunk(runs: Runs) -> Figure:
         for row, values in enumerate((rec.trunk_position, angles)):
             for column in range(3):
                 axes[row, column].plot(
-                    rec.time, values[:, column], color=_COLORS[index], linestyle=_DASHES[index], label=name
+                    rec.time, values[:, column], color=COLORS[index], linestyle=_DASHES[index], label=name
                 )
     for row in range(2):
         for column in range(3):
@@ -91,7 +75,7 @@ def _contact(runs: Runs) -> Figure:
     robot = _robot(runs)
     if not robot.nf:
         raise InputError(f"robot '{robot.name}' has no feet to plot the contact of")
-    figure = _figure(9.0, 1.0 + 0.16 * robot.nf * (len(runs) + 1) + 1.15 * robot.nf)
+    figure = new_figure(9.0, 1.0 + 0.16 * robot.nf * (len(runs) + 1) + 1.15 * robot.nf)
     heights = [0.28 * (len(runs) + 1) / 2 * robot.nf / 1.15, *[1.0] * robot.nf]
     axes = figure.subplots(robot.nf + 1, 1, sharex=True, gridspec_kw={"height_ratios": heights})
     _bars(axes[0], runs)
@@ -102,7 +86,7 @@ def _contact(runs: Runs) -> Figure:
             if len(runs) == 1:
                 for start, end in spans(rec.time, rec.contact[:, foot]):
                     axis.axvspan(start, end, color=_foot_color(foot), alpha=0.13, linewidth=0)
-            color = _foot_color(foot) if len(runs) == 1 else _COLORS[index]
+            color = _foot_color(foot) if len(runs) == 1 else COLORS[index]
             axis.plot(rec.time, rec.force[:, foot, 2], color=color, linestyle=_DASHES[index], label=name)
         axis.set_ylim(-0.04 * top, 1.08 * top)
         axis.set_ylabel(f"{robot.foot_names[foot]}  $f_z$ [N]")
@@ -122,7 +106,7 @@ def _bars(axis: Axes, runs: Runs) -> None:
         for foot in range(robot.nf):
             bars = [(start, end - start) for start, end in spans(rec.time, rec.contact[:, foot])]
             low = foot - 0.4 + index * height
-            color = _foot_color(foot) if len(runs) == 1 else _COLORS[index]
+            color = _foot_color(foot) if len(runs) == 1 else COLORS[index]
             axis.broken_barh(bars, (low, 0.92 * height), facecolors=color, linewidth=0)
     axis.set_yticks(range(robot.nf), robot.foot_names)
     axis.set_ylim(robot.nf - 0.5, -0.5)
@@ -151,7 +135,7 @@ def _by_limb(
     robot = _robot(runs)
     groups = limbs(robot)
     rows = -(-len(groups) // 2)
-    figure = _figure(9.0, 1.1 + 1.75 * rows)
+    figure = new_figure(9.0, 1.1 + 1.75 * rows)
     grid = figure.subplots(rows, 2 if len(groups) > 1 else 1, sharex=True, sharey=True, squeeze=False)
     panels = grid.ravel()
     variants: list[str] = []
@@ -160,7 +144,7 @@ def _by_limb(
             for extra, (variant, array) in enumerate(values(rec).items()):
                 dash, width = _DASHES[max(index, extra)], 0.8 if extra else 1.1
                 variants += [v for v in (name or variant,) if v not in variants]
-                for color, joint in zip(_COLORS * 9, joints):
+                for color, joint in zip(COLORS * 9, joints):
                     scale = turn if robot.tree.bodies[joint + 1].kind == "revolute" else 1.0
                     panel.plot(rec.time, scale * array[:, joint], color=color, linestyle=dash, linewidth=width)
         panel.set_title(limb)
@@ -184,16 +168,16 @@ def _by_limb(
 
 
 def _energy(runs: Runs) -> Figure:
-    figure = _figure(9.0, 5.6)
+    figure = new_figure(9.0, 5.6)
     top, bottom = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [2.6, 1.0]})
     for index, (name, rec) in enumerate(runs.items()):
         rec.energy_balance()  # says which column is missing
         shown = {"kinetic": rec["kinetic"], "potential": rec["potential"] - rec["potential"][0],
                  "total": rec.energy - rec["potential"][0]}  # fmt: skip
         shown |= {_work_label(k): rec[k] - rec[k][0] for k in rec.columns if k == "work" or k.endswith("_work")}
-        for color, (label, values) in zip(_COLORS * 2, shown.items()):
+        for color, (label, values) in zip(COLORS * 2, shown.items()):
             top.plot(rec.time, values, color=color, linestyle=_DASHES[index], label=label if index == 0 else None)
-        bottom.plot(rec.time, rec.energy_balance(), color=_COLORS[index], linestyle=_DASHES[index], label=name)
+        bottom.plot(rec.time, rec.energy_balance(), color=COLORS[index], linestyle=_DASHES[index], label=name)
     top.set_ylabel("energy [J]")
     top.set_title("energy (potential from its first value) and work done on the robot", loc="left")
     top.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -241,7 +225,7 @@ def _robot(runs: Runs) -> Robot:
 
 
 def _foot_color(foot: int) -> str:
-    return _COLORS[foot % len(_COLORS)]
+    return COLORS[foot % len(COLORS)]
 
 
 def _unit(robot: Robot, what: str) -> str:
@@ -257,17 +241,6 @@ def _work_label(column: str) -> str:
 
 def _title(runs: Runs, what: str) -> str:
     return f"{_robot(runs).name}: {what}"
-
-
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    if "IPython" in sys.modules:
-        import matplotlib.pyplot  # noqa: F401 - teaches notebooks to show figures
-    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _finish(figure: Figure, bottom: Any, runs: Runs, title: str) -> None:

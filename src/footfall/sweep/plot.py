@@ -9,6 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import unknown
+from footfall.gait.drawing import COLORS, new_figure
 from footfall.simulate.whole_file import whole_file
 from footfall.sweep.study import SAMPLE, SIMULATE, Study, dim_name
 from footfall.sweep.table import OWN, SECONDS, STATUS
@@ -20,14 +21,11 @@ if TYPE_CHECKING:
 
 _SHOWN = {SIMULATE: ("mean_speed", "cost_of_transport")}
 _MOST_ROWS, _MOST_COLUMNS, _MOST_NUMBERS = 4, 4, 120
-_COLOR = "#0072b2"
+_COLOR = COLORS[0]
 
 
 def figure(table: xarray.Dataset, study: Study) -> Figure:
     """A matplotlib figure of the columns that the study's ``plot`` names, or of the first that hold numbers."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     columns = _columns(table, study)
     dims = list(study.dims)
     flat = len(dims) == 2 and SAMPLE not in dims
@@ -35,8 +33,7 @@ def figure(table: xarray.Dataset, study: Study) -> Figure:
     axes += [dim_name(name) for name in study.samples.of] if study.samples else []
     across = 1 if flat else min(len(axes), _MOST_COLUMNS)
     rows, across = (1, len(columns)) if flat or len(axes) == 1 else (len(columns), across)
-    shown = Figure(figsize=(max(4.6, 3.9 * across), 0.6 + 3.1 * rows), dpi=110, layout="constrained")
-    FigureCanvasAgg(shown)
+    shown = new_figure(max(4.6, 3.9 * across), 0.6 + 3.1 * rows)
     panels = shown.subplots(rows, max(1, across), squeeze=False)
     for k, column in enumerate(columns):
         if flat:
