@@ -12,7 +12,7 @@ ROOT = Path(footfall.__file__).parent
 # Data flows from the top down; a part may import from its own line and from lines above it.
 LAYERS = [
     {"errors"},
-    {"archive", "cores", "gravity", "identity", "numeric"},
+    {"archive", "checks", "cores", "gravity", "identity", "numeric"},
     {"trace"},
     {"spatial"},
     {"robot"},

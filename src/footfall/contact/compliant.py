@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from footfall.contact.ground import checked_number
+from footfall.checks import checked_number
 from footfall.contact.stick_slip import StickSlip
 
 

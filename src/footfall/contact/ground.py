@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import checked_number, three_numbers
 from footfall.errors import InputError
 from footfall.spatial import cross
 
@@ -40,7 +40,8 @@ class Plane:
 
     def __post_init__(self) -> None:
         mu = checked_friction(self.friction)
-        normal, point = _vector(self.normal, "normal of the plane"), _vector(self.point, "point of the plane")
+        normal = three_numbers(self.normal, "the normal of the plane")
+        point = three_numbers(self.point, "the point of the plane")
         length = float(np.sqrt(normal @ normal))
         if length < 1e-9 or normal[2] / length < 1e-3:
             raise InputError(f"the normal of the plane must point upwards, got {normal.tolist()}")
@@ -76,25 +77,3 @@ class Plane:
 def checked_friction(value: Any) -> float:
     """A coefficient of friction, or an InputError."""
     return checked_number(value, "friction", 0.0)
-
-
-def checked_number(value: Any, what: str, low: float, high: float = np.inf, above: bool = False) -> Any:
-    """A finite number from low (beyond it with ``above``) to high, or an InputError; a traced value passes as it is."""
-    if isinstance(value, Real):
-        number = float(value)
-        if np.isfinite(number) and low <= number <= high and not (above and number == low):
-            return number
-    elif value is not None and not isinstance(value, (str, bytes, complex, ndarray, list, tuple)):
-        return value
-    if high < np.inf:
-        must = f"must lie in [{low:g}, {high:g}]"
-    else:
-        must = "must be positive and finite" if above else "must be finite and not negative"
-    raise InputError(f"{what} {must}, got {value!r}")
-
-
-def _vector(value: Any, what: str) -> ndarray:
-    array = np.array(value, dtype=float)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"the {what} must be three finite numbers, got {value!r}")
-    return array

@@ -27,7 +27,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.ground import checked_friction, checked_number
+from footfall.checks import checked_number
+from footfall.contact.ground import checked_friction
 from footfall.errors import InputError, unknown
 from footfall.numeric import lookup, smoothstep
 

@@ -26,8 +26,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import checked_number
 from footfall.contact.force_law import LATE, ForceLaw, Linearised, Modes
-from footfall.contact.ground import checked_number
 from footfall.contact.points import ContactPoint
 from footfall.errors import InputError, unknown
 from footfall.numeric import smoothstep

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.ground import Ground, Plane, checked_friction, checked_number
+from footfall.checks import checked_number
+from footfall.contact.ground import Ground, Plane, checked_friction
 from footfall.contact.heightfield import FILES, Heightfield
 from footfall.errors import InputError, unknown
 from footfall.numeric import lookup

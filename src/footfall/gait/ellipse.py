@@ -18,15 +18,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import is_number
 from footfall.errors import InputError
 from footfall.numeric import select
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except TypeError:
-        return False
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Trapezoid:
     ramp: float = 0.25
 
     def __post_init__(self) -> None:
-        if not _finite(self.ramp) or not 0 < self.ramp <= 0.5:
+        if not is_number(self.ramp) or not 0 < self.ramp <= 0.5:
             raise InputError(f"the ramp of a trapezoidal speed must be more than 0 and at most 1/2, got {self.ramp!r}")
 
     @property
@@ -77,7 +71,7 @@ def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trape
     A way too short for the top speed is a triangle, with ``ramp`` 1/2.
     """
     for what, value in (("distance", distance), ("speed", speed), ("acceleration", acceleration)):
-        if not _finite(value) or value <= 0:
+        if not is_number(value) or value <= 0:
             raise InputError(f"the {what} of a trapezoidal transition must be positive, got {value!r}")
     if speed * speed >= distance * acceleration:
         return Trapezoid(0.5), 2.0 * math.sqrt(distance / acceleration)
@@ -97,7 +91,7 @@ class Ellipse:
 
     def __post_init__(self) -> None:
         for key in ("half_step", "half_side", "height"):
-            if not _finite(getattr(self, key)):
+            if not is_number(getattr(self, key)):
                 raise InputError(f"{key} of an elliptic swing must be a finite number, got {getattr(self, key)!r}")
         if self.height < 0:
             raise InputError(f"height of an elliptic swing must be 0 or more, got {self.height}")
@@ -108,7 +102,7 @@ class Ellipse:
     ) -> Ellipse:
         """The step of a foot at ``place`` [m] from the body's centre, when the body moves by (forward, left) [m] and
         turns by ``turn`` [rad] about its centre."""
-        if not all(map(_finite, (*place, forward, left, turn))):
+        if not all(map(is_number, (*place, forward, left, turn))):
             raise InputError(f"a turning step needs finite numbers, got {place}, {forward}, {left}, {turn}")
         c, s, (x, y) = math.cos(turn), math.sin(turn), place
         return Ellipse(0.5 * (forward + c * x - s * y - x), 0.5 * (left + s * x + c * y - y), height, Trapezoid(ramp))

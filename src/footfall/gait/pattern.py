@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import number_between
 from footfall.errors import InputError, unknown
 
 LEGS = ("LF", "RF", "LH", "RH")
@@ -80,16 +81,16 @@ class Gait:
             raise InputError(f"delays {what} must be four numbers, of {', '.join(LEGS)}, got {self.delays!r}")
         checked: dict[str, Any] = {
             "delays": tuple(d % 1.0 for d in delays),
-            "duty": _number(self.duty, f"duty {what}", 0.0, 1.0, "between 0 and 1"),
-            "period": _number(self.period, f"period {what}", 0.0, math.inf, "positive"),
-            "stride": _number(self.stride, f"stride {what}"),
-            "foot_pitch": _number(self.foot_pitch, f"foot_pitch {what}"),
+            "duty": number_between(self.duty, f"duty {what}", 0.0, 1.0, "between 0 and 1"),
+            "period": number_between(self.period, f"period {what}", 0.0, math.inf, "positive"),
+            "stride": number_between(self.stride, f"stride {what}"),
+            "foot_pitch": number_between(self.foot_pitch, f"foot_pitch {what}"),
             "knees": _knees(self.knees, what),
         }
         for key in ("height", "depth", "ramp"):
-            checked[key] = _number(getattr(self, key), f"{key} {what}", -5e-324, math.inf, "0 or more")
+            checked[key] = number_between(getattr(self, key), f"{key} {what}", -5e-324, math.inf, "0 or more")
         if self.hip_height is not None:
-            checked["hip_height"] = _number(self.hip_height, f"hip_height {what}", 0.0, math.inf, "positive")
+            checked["hip_height"] = number_between(self.hip_height, f"hip_height {what}", 0.0, math.inf, "positive")
         for key, value in checked.items():
             object.__setattr__(self, key, value)
 
@@ -190,18 +191,6 @@ def bound(**changes: Any) -> Gait:
 def pronk(**changes: Any) -> Gait:
     """All four feet at once."""
     return named("pronk", **changes)
-
-
-def _number(
-    value: Any, what: str, above: float = -math.inf, below: float = math.inf, wanted: str = "a finite number"
-) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (above < number < below):
-        raise InputError(f"{what} must be {wanted}, got {value!r}")
-    return number
 
 
 def _knees(value: Any, what: str) -> tuple[int, ...] | int | None:

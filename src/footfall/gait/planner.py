@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import is_number, positive_number
 from footfall.errors import InputError
 from footfall.gait.ellipse import Trapezoid, swing_between
 from footfall.gait.pattern import LEGS, PATTERNS, Gait
@@ -79,7 +80,7 @@ class Footprint:
             has = ", ".join(robot.foot_names) or "none"
             raise InputError(f"a plan needs the feet {', '.join(LEGS)}: robot '{robot.name}' has {has}")
         if height is not None:
-            _positive(height, "height of the base in a plan")
+            positive_number(height, "height of the base in a plan")
         q, _ = robot.state(pose)
         order = [robot.foot_index(leg) for leg in LEGS]
         feet, radii = foot_positions(robot, q)[order], np.array([robot.feet[k].radius for k in order])
@@ -120,14 +121,14 @@ class WalkPlan:
         if not isinstance(self.gait, Gait):
             raise InputError(f"a plan needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
         for key in ("step", "side", "turn", "height", "sway", "rest"):
-            if not _finite(getattr(self, key)):
+            if not is_number(getattr(self, key)):
                 raise InputError(f"{key} of a plan must be a finite number, got {getattr(self, key)!r}")
         for key in ("height", "rest"):
             if getattr(self, key) < 0:
                 raise InputError(f"{key} of a plan must be 0 or more, got {getattr(self, key)}")
         if self.sway and not self.rest:
             raise InputError("a plan that sways needs a rest, in which the body leans before the first foot lifts")
-        if not _finite(self.load_time) or not 1e-6 <= self.load_time <= 1.0:
+        if not is_number(self.load_time) or not 1e-6 <= self.load_time <= 1.0:
             raise InputError(f"load_time of a plan must be between 1e-6 and 1 of a swing, got {self.load_time!r}")
         least = math.ceil(2.0 * self._speeding)
         if not isinstance(self.cycles, int) or self.cycles < least:
@@ -258,7 +259,7 @@ def plan_walk(
     foot would lift in the moment in which the last one lands.
     """
     if isinstance(gait, str):
-        _positive(swing_time, "swing_time of a plan")
+        positive_number(swing_time, "swing_time of a plan")
         made = gait_named(gait)
         share = duty if duty is not None else 0.8 if gait == "walk" else PATTERNS[gait].duty
         gait = made.replace(duty=share).replace(period=swing_time / (1.0 - share))
@@ -285,7 +286,7 @@ class Posture:
 
     def __post_init__(self) -> None:
         for key, value in vars(self).items():
-            if not _finite(value):
+            if not is_number(value):
                 raise InputError(f"{key} of a posture must be a finite number, got {value!r}")
 
     @staticmethod
@@ -315,8 +316,8 @@ class PosturePlan:
         object.__setattr__(self, "postures", tuple(self.postures))
         if not self.postures or not all(isinstance(p, Posture) for p in self.postures):
             raise InputError("a posture plan needs one Posture or more")
-        _positive(self.move, "move of a posture plan")
-        if not _finite(self.hold) or self.hold < 0:
+        positive_number(self.move, "move of a posture plan")
+        if not is_number(self.hold) or self.hold < 0:
             raise InputError(f"hold of a posture plan must be 0 or more, got {self.hold!r}")
 
     @property
@@ -353,15 +354,3 @@ def yaw_swing(robot: Robot, degrees: float = 15.0, move: float = 0.9, hold: floa
     """Figure 13: level, to -15 degrees, and to +15 in 0.9 s."""
     ends = (Posture(), Posture.degrees(yaw=-degrees), Posture.degrees(yaw=degrees), Posture())
     return PosturePlan(Footprint.of(robot), ends, move, hold)
-
-
-def _positive(value: Any, what: str) -> None:
-    if not _finite(value) or value <= 0:
-        raise InputError(f"{what} must be positive, got {value!r}")
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except TypeError:
-        return False

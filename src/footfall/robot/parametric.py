@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.checks import finite_number, positive_number, three_numbers
 from footfall.errors import InputError, unknown
 from footfall.robot.description import Actuator, Foot, Joint, Link, Provenance, Robot
 from footfall.robot.library.legs import LEGS, knee_bend, leg_vector
@@ -59,12 +60,12 @@ def quadruped(
         armature: Of every joint [kg m²].
     """
     plan = _checked(axes, segments, segment_masses, limits, shape, thickness, crouch)
-    x, y, z = (_positive(s, "a length of the trunk") for s in _vector(trunk_size, "size of the trunk"))
+    x, y, z = (positive_number(s, "a length of the trunk") for s in three_numbers(trunk_size, "size of the trunk"))
     for axis in spine:
         _axis(axis, "spine joint")
     places = _hips(hips, (x / 2, y / 2, 0.0))
     sections, middle, length = len(spine) + 1, (len(spine) + 1) // 2, x / (len(spine) + 1)
-    mass, size = _positive(trunk_mass, "mass of the trunk") / sections, (length, y, z)
+    mass, size = positive_number(trunk_mass, "mass of the trunk") / sections, (length, y, z)
     tensor = box_inertia(mass, size)
     common: dict[str, Any] = {"damping": damping, "armature": armature}
     links = [Link("trunk", mass, inertia=tensor, box=size)]
@@ -129,8 +130,8 @@ def _checked(
             raise InputError(f"a leg of {len(axes)} joints needs as many {what}, got {len(values)}")
     if shape not in SHAPES:
         raise InputError(f"unknown shape of segments '{shape}': choose {', '.join(SHAPES)}")
-    _positive(thickness, "thickness of the segments")
-    if not 0 < _finite(crouch, "crouch") <= 1:
+    positive_number(thickness, "thickness of the segments")
+    if not 0 < finite_number(crouch, "crouch") <= 1:
         raise InputError(f"crouch must lie in (0, 1], got {crouch:g}")
     parts, count = [], dict.fromkeys(AXES, 0)
     for i, axis in enumerate(axes):
@@ -141,11 +142,12 @@ def _checked(
         count[axis] += 1
         segment = segments[i]
         if isinstance(segment, (int, float)):
-            vector = np.array([0.0, 0.0, -_positive(segment, f"length of the segment at {part}")])
+            vector = np.array([0.0, 0.0, -positive_number(segment, f"length of the segment at {part}")])
         else:
-            vector = _vector(segment, f"segment at {part}")
+            vector = three_numbers(segment, f"segment at {part}")
         lower, upper = limits[i] if limits is not None else (-math.inf, math.inf)
-        parts.append(_Part(part, axis, vector, _positive(masses[i], f"mass of the segment at {part}"), lower, upper))
+        mass = positive_number(masses[i], f"mass of the segment at {part}")
+        parts.append(_Part(part, axis, vector, mass, lower, upper))
     return parts
 
 
@@ -189,8 +191,8 @@ def _hips(hips: Any, default: tuple[float, float, float]) -> dict[str, np.ndarra
         for leg in hips:
             if leg not in LEGS:
                 raise unknown("leg", leg, LEGS, "a quadruped has")
-        return {leg: _vector(_of_leg(hips, leg, "hip position"), f"hip position of leg {leg}") for leg in LEGS}
-    return {leg: leg_vector(leg, _vector(hips, "hip position").tolist()) for leg in LEGS}
+        return {leg: three_numbers(_of_leg(hips, leg, "hip position"), f"hip position of leg {leg}") for leg in LEGS}
+    return {leg: leg_vector(leg, three_numbers(hips, "hip position").tolist()) for leg in LEGS}
 
 
 def _of_leg(values: Mapping[str, Any], leg: str, what: str) -> Any:
@@ -202,32 +204,6 @@ def _of_leg(values: Mapping[str, Any], leg: str, what: str) -> Any:
 def _axis(axis: str, what: str) -> None:
     if axis not in AXES:
         raise unknown(f"axis of a {what}", axis, AXES)
-
-
-def _vector(value: Any, what: str) -> np.ndarray:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be three numbers, got {value!r}") from None
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{what} must be three finite numbers, got {value!r}")
-    return array
-
-
-def _finite(value: Any, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number, got {value!r}") from None
-    if not math.isfinite(number):
-        raise InputError(f"{what} must be finite, got {number}")
-    return number
-
-
-def _positive(value: Any, what: str) -> float:
-    if _finite(value, what) <= 0:
-        raise InputError(f"{what} must be positive, got {float(value):g}")
-    return float(value)
 
 
 __all__ = ["box_inertia", "capsule_inertia", "cylinder_inertia", "quadruped", "rod_inertia"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import positive_number
 from footfall.errors import InputError
 from footfall.spatial.vector import symmetric
 
@@ -29,22 +28,22 @@ def mirrored(inertia: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
 
 def box_inertia(mass: float, size: Sequence[float]) -> Float[ndarray, "3 3"]:
     """A solid box: ``mass`` [kg], ``size`` = lengths along x, y, z [m]."""
-    m = _positive(mass, "mass of a box")
+    m = positive_number(mass, "mass of a box")
     if len(size) != 3:
         raise InputError(f"a box has three lengths along x, y, z, got {len(size)}")
-    x, y, z = (_positive(s, "size of a box") for s in size)
+    x, y, z = (positive_number(s, "size of a box") for s in size)
     return np.diag([m / 12 * (y * y + z * z), m / 12 * (x * x + z * z), m / 12 * (x * x + y * y)])
 
 
 def cylinder_inertia(mass: float, radius: float, length: float, axis: str = "z") -> Float[ndarray, "3 3"]:
     """A solid cylinder of ``radius`` and ``length`` [m] along ``axis``; a thin one is a rod."""
-    m, r, h = (_positive(value, "mass, radius and length of a cylinder") for value in (mass, radius, length))
+    m, r, h = (positive_number(value, "mass, radius and length of a cylinder") for value in (mass, radius, length))
     return _along(axis, m / 2 * r * r, m / 12 * (3 * r * r + h * h))
 
 
 def capsule_inertia(mass: float, radius: float, length: float, axis: str = "z") -> Float[ndarray, "3 3"]:
     """A cylinder of ``length`` [m] between its two half-spheres of ``radius`` [m], of one density throughout."""
-    m, r, h = (_positive(value, "mass, radius and length of a capsule") for value in (mass, radius, length))
+    m, r, h = (positive_number(value, "mass, radius and length of a capsule") for value in (mass, radius, length))
     tube = m * h / (h + 4 / 3 * r)
     ball = m - tube  # both halves together
     # a half-sphere's centre of mass lies 3r/8 beyond its flat face; its own transverse moment there is 83/320 m r²
@@ -61,13 +60,3 @@ def _along(axis: str, spin: float, across: float) -> Float[ndarray, "3 3"]:
     if axis not in ("x", "y", "z"):
         raise InputError(f"unknown axis '{axis}': choose x, y, z")
     return np.diag([spin if letter == axis else across for letter in "xyz"])
-
-
-def _positive(value: Any, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number, got {value!r}") from None
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{what} must be positive and finite, got {number:g}")
-    return number

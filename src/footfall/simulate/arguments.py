@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from footfall.checks import three_numbers
 from footfall.contact.force_law import ForceLaw
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import check_rate
@@ -24,11 +24,6 @@ def check_robot(robot: Any) -> None:
     if not isinstance(robot, Robot):
         hint = f"ff.load({robot!r})" if isinstance(robot, str) else "ff.load(...)"
         raise InputError(f"a simulation needs a Robot, such as {hint}, got {type(robot).__name__}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether something is one finite real number."""
-    return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
 def check_seed(seed: Any) -> None:
@@ -122,13 +117,8 @@ def check_sequence(what: str, parts: Any, kind: type) -> None:
 
 
 def vector(gravity: Any) -> tuple[float, float, float]:
-    try:
-        array = np.asarray(gravity, dtype=float)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"gravity must be three finite numbers, got {gravity!r}")
-    return float(array[0]), float(array[1]), float(array[2])
+    x, y, z = three_numbers(gravity, "gravity").tolist()
+    return x, y, z
 
 
 def substeps(rate: float, dt: float) -> int:

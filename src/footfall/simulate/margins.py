@@ -23,7 +23,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.contact.ground import Plane, checked_number
+from footfall.checks import checked_number
+from footfall.contact.ground import Plane
 from footfall.control.interface import Command, Controller, Inertial, JointCommand, Sensed, check_command
 from footfall.control.named import ON_COMMAND
 from footfall.errors import FootfallError, InputError

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.ground import checked_number
+from footfall.checks import checked_number
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.stand_gains import DAMPING, held_weight
 from footfall.errors import InputError, unknown

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.ground import checked_number
+from footfall.checks import checked_number
 from footfall.errors import InputError, unknown
 
 KINDS = ("missing", "frozen", "stuck", "bias")

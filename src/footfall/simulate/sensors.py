@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.ground import checked_number
+from footfall.checks import checked_number
 from footfall.control.interface import Command, Controller, Inertial, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_positions, joint_rates

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import is_number
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import named
@@ -43,7 +44,6 @@ from footfall.simulate.arguments import (
     check_seed,
     check_sequence,
     deepest,
-    is_number,
     over_hole,
     substeps,
     vector,
