@@ -74,7 +74,7 @@ def replay_of_the_learned_trot(app, error):
     if error is not None or app.builder.name != "html":
         return
     import footfall as ff
-    from footfall.report.replay import Replay, replay_page
+    from footfall.view.replay import Replay, replay_page
 
     walker = ff.control.Policy.load("mini_cheetah")
     rec = ff.Simulation(ff.load("mini_cheetah"), walker, command=ff.Command(forward=0.4)).run(6.0)

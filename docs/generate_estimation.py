@@ -18,9 +18,9 @@ import numpy as np
 
 import footfall as ff
 from footfall.contact.terrain import named
-from footfall.simulate.estimation_error import EstimationErrors, estimation_errors
-from footfall.simulate.sensor_faults import Fault
-from footfall.simulate.sensors import Reading, Sensors
+from footfall.analysis.estimation_error import EstimationErrors, estimation_errors
+from footfall.hardware.sensor_faults import Fault
+from footfall.hardware.sensors import Reading, Sensors
 from footfall.simulate.standing import standing_start
 
 HERE = Path(__file__).parent

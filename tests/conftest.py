@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import pkgutil
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,16 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from made_up_trot import made_up_trot, written_in_chunks
 from third_party_models import THIRD_PARTY, third_party_path, walker
 
 import footfall
 from footfall.compare.states import States, random_states
+from footfall.recording import Recording
 from footfall.robot import Robot, library
 
 Call = Callable[..., Any]
+sys.path.append(str(Path(__file__).parents[1] / "studies"))  # they are scripts beside the package
 
 # A plain run tries the same examples every time, whatever the machine and however fast it is; ``make test-all`` draws
 # new ones. A pace is no property of what is tested: there are no deadlines, and slow draws are no failure.
@@ -100,3 +104,15 @@ def third_party_file() -> Callable[[str], Path]:
 def third_party(request: pytest.FixtureRequest) -> Robot:
     """Real robots of other makers, imported from URDF."""
     return walker(request.param)
+
+
+@pytest.fixture(scope="module")
+def rec() -> Recording:
+    """A recording that no simulation had to make."""
+    return made_up_trot(0.5)
+
+
+@pytest.fixture
+def saved(rec: Recording, tmp_path: Path) -> Path:
+    """The same on disk: 501 rows in chunks of 64."""
+    return written_in_chunks(tmp_path / "run.mcap", rec)

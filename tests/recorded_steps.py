@@ -11,7 +11,7 @@ import numpy as np
 
 import footfall as ff
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint_pd import JointPD
+from footfall.control.joint.joint_pd import JointPD
 from footfall.robot import Robot, library
 from footfall.simulate.step import State, step
 from footfall.simulate.world import World

@@ -12,7 +12,7 @@ import footfall as ff
 from footfall import numeric
 from footfall.control.interface import JointCommand
 from footfall.robot import Foot, Joint, Link, Robot
-from footfall.robot.shapes import box_inertia, rod_inertia
+from footfall.robot.model.shapes import box_inertia, rod_inertia
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State

@@ -10,7 +10,7 @@ import pytest
 
 from footfall import cli, experiments
 from footfall.experiments.claims import Outcome, duration, error_figure
-from footfall.simulate.recording import Recording
+from footfall.recording.recording import Recording
 
 SIMULATE_KEYS = {
     "robot", "gait", "controller", "contact", "duration", "steps", "wall_seconds", "distance", "commanded_speed",

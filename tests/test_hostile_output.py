@@ -11,7 +11,7 @@ from footfall.cli import run as command
 from footfall.commands.common import _Bar, console, note
 from footfall.compare.report import Check, Report
 from footfall.errors import printable
-from footfall.robot.guard import shown
+from footfall.robot.files.guard import shown
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
 TENSOR = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
@@ -37,7 +37,7 @@ def test_markup_in_a_robots_name_is_printed_as_it_is(tmp_path, capsys, name):
 
 def test_markup_in_the_name_of_a_free_robot_does_not_end_a_run(tmp_path, capsys):
     from footfall.robot import library
-    from footfall.robot.urdf_mjcf import write
+    from footfall.robot.files.urdf_mjcf import write
 
     robot = library.load("mini_cheetah").replace(name="[/x]")
     path = write(robot, "mjcf", tmp_path)

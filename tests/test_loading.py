@@ -7,10 +7,10 @@ import pytest
 from third_party_models import THIRD_PARTY, third_party_path
 
 import footfall as ff
-from footfall.control.single_body import SingleBody
+from footfall.control.locomotion.single_body import SingleBody
 from footfall.gait.tuned import hip_height_of, scaled
-from footfall.robot.parametric import quadruped
-from footfall.robot.urdf_mjcf import ModelWarning, write
+from footfall.robot.files.urdf_mjcf import ModelWarning, write
+from footfall.robot.model.parametric import quadruped
 
 
 def load(*arguments, **options):

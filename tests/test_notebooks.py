@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from footfall.analysis.plots import _KINDS, plot_compare
+from footfall.analysis.run_stability import plot_stability, plot_support
 from footfall.compare.report import Check, Report
+from footfall.draw import drawing
 from footfall.errors import FootfallError
-from footfall.gait.stability import plot_stability, plot_support
-from footfall.report.replay import Replay
-from footfall.robot import drawing, library
-from footfall.robot.json_form import robot_from_json, robot_to_json
-from footfall.simulate.plots import _KINDS, plot_compare
-from footfall.simulate.recording_writer import Event
+from footfall.recording.recording_writer import Event
+from footfall.robot import library
+from footfall.robot.model.json_form import robot_from_json, robot_to_json
 from footfall.simulate.simulation import Simulation
+from footfall.view.replay import Replay
 
 EVIL = "<script>alert(1)</script>"
 

@@ -10,7 +10,7 @@ import pytest
 import footfall as ff
 from footfall import cli
 from footfall.control.posture import with_stand
-from footfall.robot.urdf_mjcf import write
+from footfall.robot.files.urdf_mjcf import write
 
 
 @pytest.fixture(scope="module")

@@ -54,15 +54,15 @@ def test_cores_are_those_that_this_process_may_use():
 
 def test_figures_have_one_style_and_are_made_in_one_place():
     """But for the drawing of a robot, which has no axes to style and lies above the gaits."""
-    assert who_has(lambda node: is_call_of(node, "rc_context")) == ["gait/drawing.py"]
+    assert who_has(lambda node: is_call_of(node, "rc_context")) == ["draw/style.py"]
     made = who_has(lambda node: isinstance(node, ast.Name) and node.id == "FigureCanvasAgg")
-    assert made == ["gait/drawing.py", "robot/drawing.py"]
+    assert made == ["draw/style.py", "draw/drawing.py"]
 
 
 def test_a_style_may_be_changed_for_one_figure():
     import matplotlib
 
-    from footfall.gait.drawing import style
+    from footfall.draw.style import style
 
     before = matplotlib.rcParams["legend.fontsize"]
     with style(legend_fontsize=8.5, axes_titlelocation="left"):
@@ -108,6 +108,13 @@ def test_numbers_are_checked_in_one_place():
     """Names under which the same checks stood in seven files."""
     copies = {"_finite", "_positive", "_number", "is_number", "checked_number", "finite_number", "positive_number"}
     kept = {"checks.py"}
-    kept |= {"control/sensor_health.py", "simulate/summary.py"}  # of arrays that are traced; of a table's cell
-    kept |= {"robot/guard.py", "sweep/axes.py", "trace/program.py"}  # of text; of TOML; how a constant is written
+    kept |= {
+        "control/estimation/sensor_health.py",
+        "analysis/run_summary.py",
+    }  # of arrays that are traced; of a table's cell
+    kept |= {
+        "robot/files/guard.py",
+        "sweep/axes.py",
+        "trace/passes/program.py",
+    }  # of text; of TOML; how a constant is written
     assert set(who_has(lambda node: isinstance(node, ast.FunctionDef) and node.name in copies)) == kept

@@ -13,8 +13,9 @@ import footfall as ff
 DOCS = Path(__file__).parent.parent / "docs"
 ROOMS = [name for name in ff.__all__ if type(getattr(ff, name)).__name__ == "module"]
 NEEDED = [
-    "simulate.Sensors", "simulate.Fault", "simulate.EmergencyStop", "simulate.JointModel", "simulate.identify",
-    "simulate.estimation_errors", "simulate.World", "control.Reflexes", "control.Estimated", "control.Spine",
+    "hardware.Sensors", "hardware.Fault", "hardware.EmergencyStop", "simulate.JointModel", "analysis.identify",
+    "analysis.estimation_errors", "simulate.World", "control.Reflexes", "control.Estimated", "control.Spine",
+    "analysis.margins", "simulate.linearize", "simulate.lqr_stand", "recording.Recording", "analysis.stability",
     "robot.quadruped", "robot.with_payload", "robot.to_urdf", "dynamics.lagrange", "gait.static_margin",
     "gait.wide_stability_margin", "gait.energy_margin", "margins", "linearize", "contact.StickSlip",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from footfall.robot import Robot, library
-from footfall.robot.urdf_mjcf import load_model
+from footfall.robot.files.urdf_mjcf import load_model
 
 THIRD_PARTY = {  # name: file of the package example-robot-data, total mass [kg]
     "a1": ("a1_description/urdf/a1.urdf", 13.741),

@@ -11,12 +11,12 @@ import numpy as np
 
 import footfall as ff
 from footfall.contact.terrain import named
-from footfall.control.estimated import Estimated, readings_of
-from footfall.control.estimator import Estimate, EstimatedRobot, Estimator, EstimatorMemory, estimate
+from footfall.control.estimation.estimated import Estimated, readings_of
+from footfall.control.estimation.estimator import Estimate, EstimatedRobot, Estimator, EstimatorMemory, estimate
+from footfall.control.estimation.sensor_health import Readings
 from footfall.control.interface import JointCommand
-from footfall.control.sensor_health import Readings
-from footfall.simulate.recording import Recording
-from footfall.simulate.sensors import Sensors
+from footfall.hardware.sensors import Sensors
+from footfall.recording.recording import Recording
 from footfall.simulate.standing import standing_start
 
 CHEETAH = ff.load("mini_cheetah")

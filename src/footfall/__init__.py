@@ -23,44 +23,60 @@ from footfall.errors import FootfallError, InputError, MissingExtraError, ModelE
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from footfall import compare, contact, control, dynamics, gait, kinematics, numeric, robot, simulate, spatial, sweep
+    from footfall import (
+        analysis,
+        compare,
+        contact,
+        control,
+        draw,
+        dynamics,
+        gait,
+        hardware,
+        kinematics,
+        learn,
+        numeric,
+        recording,
+        robot,
+        simulate,
+        spatial,
+        sweep,
+        trace,
+    )  # fmt: skip
+    from footfall.analysis.margin_search import margins
     from footfall.batch.batch import Batch
     from footfall.batch.gpu import GpuBatch
     from footfall.compiling import compile, gradient, jacobian, program
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.loading import load
-    from footfall.robot.description import Actuator, Foot, Joint, Link, Robot, Rotor
-    from footfall.simulate.linearize import linearize
-    from footfall.simulate.margins import margins
-    from footfall.simulate.recording import Recording
+    from footfall.recording.recording import Recording
+    from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot, Rotor
+    from footfall.simulate.linear_step import linearize
     from footfall.simulate.simulation import Push, Simulation
     from footfall.view.show import show
 
 _MODULES = (
-    "compare", "contact", "control", "dynamics", "gait", "kinematics", "learn", "numeric", "robot", "simulate",
-    "spatial", "sweep", "trace",
+    "analysis", "compare", "contact", "control", "draw", "dynamics", "gait", "hardware", "kinematics", "learn",
+    "numeric", "recording", "robot", "simulate", "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.loading",
-    "Robot": "footfall.robot.description", "Link": "footfall.robot.description", "Joint": "footfall.robot.description",
-    "Foot": "footfall.robot.description", "Actuator": "footfall.robot.description",
-    "Rotor": "footfall.robot.description",
+    **dict.fromkeys(("Robot", "Link", "Joint", "Foot", "Actuator", "Rotor"), "footfall.robot.model.description"),
     "compile": "footfall.compiling", "jacobian": "footfall.compiling", "gradient": "footfall.compiling",
     "program": "footfall.compiling",
     "controller": "footfall.control.interface", "JointCommand": "footfall.control.interface",
     "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
-    "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.simulation",
-    "Recording": "footfall.simulate.recording", "linearize": "footfall.simulate.linearize",
-    "margins": "footfall.simulate.margins",
+    "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.pushes",
+    "Recording": "footfall.recording.recording", "linearize": "footfall.simulate.linear_step",
+    "margins": "footfall.analysis.margin_search",
     "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu", "show": "footfall.view.show",
 }  # fmt: skip
 
 __all__ = [
     "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
-    "TraceError", "compare", "compile", "contact", "control", "controller", "dynamics", "gait", "gradient",
-    "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric", "program", "robot", "show",
-    "simulate", "spatial", "sweep", "trace",
+    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "gait",
+    "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric", "program",
+    "recording", "robot", "show", "simulate", "spatial", "sweep", "trace",
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall.errors import InputError, unknown
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 _PACKAGE = Path(__file__).parent
 
@@ -232,7 +232,7 @@ def _is_example(value: Any) -> bool:
 
 
 def _shapes(nest: Any) -> str:
-    from footfall.trace import tree
+    from footfall.trace.face import tree
 
     leaves, _ = tree.flatten(nest)
     return repr(([np.shape(x) for x in leaves], _structure(nest)))

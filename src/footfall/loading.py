@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from footfall.control.posture import load_of_standing, stands_in, with_stand
-from footfall.robot import loading
-from footfall.robot.description import Robot
-from footfall.robot.draft import stand_of
-from footfall.robot.guard import ModelWarning
+from footfall.robot.files import loading
+from footfall.robot.files.draft import stand_of
+from footfall.robot.files.guard import ModelWarning
+from footfall.robot.model.description import Robot
 
 _PLACEHOLDER = 1.0  # [N m]
 

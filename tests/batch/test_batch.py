@@ -7,8 +7,9 @@ import footfall as ff
 from footfall.batch import Batch
 from footfall.batch.gpu import TickSource
 from footfall.errors import FootfallError, InputError
-from footfall.trace import interpret, reductions, slp
-from footfall.trace.program import walk
+from footfall.trace.passes import reductions, slp
+from footfall.trace.passes.program import walk
+from footfall.trace.targets import interpret
 
 CHEETAH = ff.load("mini_cheetah")
 TROT = ff.control.JointPD.tuned("mini_cheetah", "trot")

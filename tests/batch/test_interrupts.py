@@ -116,7 +116,7 @@ def test_parameters_that_no_robot_has_are_refused(path, value, words):
 
 def test_pieces_of_a_loop_give_the_same_numbers_as_one():
     """A loop is cut by the clock: where it is cut must not show."""
-    from footfall.trace import memory
+    from footfall.trace.runtime import memory
 
     def swing(robot, x):
         return np.stack([x[0] + 1e-3 * x[1], x[1] - 1e-3 * np.sin(x[0])])

@@ -9,8 +9,8 @@ from third_party_models import third_party_path
 import footfall as ff
 from footfall.compare.file_checks import file_checks
 from footfall.compare.verify import verify
-from footfall.robot.parts import Foot
-from footfall.robot.urdf_mjcf import write
+from footfall.robot.files.urdf_mjcf import write
+from footfall.robot.model.parts import Foot
 
 
 @pytest.fixture(scope="module")

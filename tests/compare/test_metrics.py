@@ -7,8 +7,8 @@ import pytest
 
 from footfall.compare import metrics
 from footfall.errors import InputError
+from footfall.recording.recording import Recording
 from footfall.robot import library
-from footfall.simulate.recording import Recording
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_z
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import footfall as ff
 from footfall.contact import Heightfield, Patches, Plane, Steps
-from footfall.simulate.parameters import replaced
+from footfall.parameters import replaced
 
 SPACING, CORNER, SHAPE = 0.07, np.array([-0.2, -0.17]), (7, 6)
 STEPS = (Steps.flight(0.07, tread=0.3), Steps.stairs(0.05, count=2), Steps.flight(-0.06), Steps.flight(0.015))

@@ -14,9 +14,9 @@ import footfall as ff
 from footfall.control.interface import Command, JointCommand
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.kinematics.forward import foot_positions
+from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.simulate.integrators import integrate_step
-from footfall.simulate.recording import Recording
 from footfall.simulate.standing import standing_start
 from footfall.simulate.step import State, step
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest, tick
@@ -162,7 +162,7 @@ def test_same_run_again_and_in_a_batch_is_the_same_bit_for_bit(contact):
     inputs = Inputs(Command(), np.zeros(6))
     native = ff.compile(tick, rig, first, inputs, verify=False)
     batch = ff.compile(tick, rig, first, inputs, target="batch", verify=False)
-    from footfall.trace import tree
+    from footfall.trace.face import tree
 
     rng, count = np.random.default_rng(0), 11
     starts = []

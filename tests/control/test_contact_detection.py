@@ -12,8 +12,8 @@ from walk_on_estimate import CHEETAH, replay, short_walk
 
 import footfall as ff
 from footfall.contact.ground import Plane
-from footfall.control.contact_detection import Agreement, force_contact, watch_agreement
-from footfall.control.contact_mode import (
+from footfall.control.estimation.contact_detection import Agreement, force_contact, watch_agreement
+from footfall.control.estimation.contact_mode import (
     debounced,
     evidence,
     foot_probabilities,
@@ -22,8 +22,8 @@ from footfall.control.contact_mode import (
     mode_table,
     update_modes,
 )
+from footfall.control.estimation.momentum_observer import ObserverMemory, foot_forces, observe_momentum
 from footfall.control.interface import JointCommand
-from footfall.control.momentum_observer import ObserverMemory, foot_forces, observe_momentum
 from footfall.control.posture import own_joints
 from footfall.dynamics.modes import all_modes
 from footfall.kinematics.jacobian import feet_jacobian

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control.foot_impedance import FootImpedance
-from footfall.control.joint_level import ComputedTorque
-from footfall.control.joint_pd import JointPD
-from footfall.control.legged_plan import LIMITS
+from footfall.control.joint.foot_impedance import FootImpedance
+from footfall.control.joint.joint_level import ComputedTorque
+from footfall.control.joint.joint_pd import JointPD
+from footfall.control.locomotion.legged_plan import LIMITS
+from footfall.control.locomotion.whole_body import Gains, Program
 from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND, on_command
-from footfall.control.whole_body import Gains, Program
 from footfall.errors import InputError
-from footfall.simulate.motors import EmergencyStop
+from footfall.hardware.emergency_stop import EmergencyStop
 from footfall.simulate.runfile import options_of
 from footfall.simulate.runfile import plan as planned
 
@@ -66,7 +66,7 @@ def test_each_part_of_a_command_is_clipped_to_its_limit(key):
 
 
 def test_programs_without_a_solution_are_events_when_they_begin(monkeypatch):
-    from footfall.control import locomotion
+    from footfall.control.locomotion import locomotion
 
     solve, ticks = locomotion.solve_bounded, []
 
@@ -300,8 +300,8 @@ def test_a_degenerate_program_neither_hangs_nor_hurts(how):
 
 
 def test_no_time_left_means_the_safe_torque(monkeypatch):
-    from footfall.control import locomotion
-    from footfall.control.qp import solve_bounded
+    from footfall.control.locomotion import locomotion
+    from footfall.control.locomotion.qp import solve_bounded
 
     rng = np.random.default_rng(1)  # hundreds of iterations, more than a microsecond allows
     n, m = 150, 600
@@ -331,7 +331,7 @@ def test_a_robot_of_almost_no_mass_is_controlled_or_refused_but_never_hangs():
 
 
 def test_a_walker_behind_sensors_walks():
-    from footfall.simulate.sensors import Sensors
+    from footfall.hardware.sensors import Sensors
 
     robot = ff.load("mini_cheetah")
     sim = ff.Simulation(

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from walk_on_estimate import CHEETAH, compiled_estimate, model, replay, sane, short_walk
 
 import footfall as ff
-from footfall.control.estimated import Estimated, readings_of
-from footfall.control.estimator import Estimator, EstimatorMemory, estimate, sensor_names
+from footfall.control.estimation.estimated import Estimated, readings_of
+from footfall.control.estimation.estimator import Estimator, EstimatorMemory, estimate, sensor_names
+from footfall.control.estimation.leg_odometry import base_motion, foot_speeds, legs_of, rolling
+from footfall.control.estimation.sensor_health import DISAGREES, FROZEN, MISSING, OUT_OF_RANGE, Health, Limits, check
 from footfall.control.interface import Inertial, Sensed
-from footfall.control.leg_odometry import base_motion, foot_speeds, legs_of, rolling
-from footfall.control.sensor_health import DISAGREES, FROZEN, MISSING, OUT_OF_RANGE, Health, Limits, check
 from footfall.errors import InputError
-from footfall.simulate.sensors import Sensors
+from footfall.hardware.sensors import Sensors
 from footfall.spatial.quaternion import to_rotation
 
 G = np.array([0.0, 0.0, -9.81])

@@ -5,7 +5,7 @@ import pytest
 from third_party_models import walker
 
 import footfall as ff
-from footfall.control.legged_plan import plan
+from footfall.control.locomotion.legged_plan import plan
 from footfall.control.named import on_command, schedule
 from footfall.control.posture import free_motions
 from footfall.kinematics.jacobian import feet_jacobian
@@ -133,7 +133,7 @@ def _joints_of_legs(robot):
 
 def test_forces_move_the_single_body_as_newton_and_euler_say():
     """The base's acceleration by forces, against the mass matrix of a robot whose legs weigh next to nothing."""
-    from footfall.control.single_body import SingleBody
+    from footfall.control.locomotion.single_body import SingleBody
     from footfall.dynamics.forward_dynamics import bias_terms
     from footfall.dynamics.mass_matrix import mass_matrix
     from footfall.kinematics.forward import center_of_mass, foot_positions
@@ -155,7 +155,7 @@ def test_forces_move_the_single_body_as_newton_and_euler_say():
 
 def test_the_whole_body_program_does_what_stage_one_asks_when_it_can():
     """Standing still with the weight shared: the program's own solution gives those forces back."""
-    from footfall.control.qp import solve_bounded
+    from footfall.control.locomotion.qp import solve_bounded
 
     robot = walker("mini_cheetah")
     controller = on_command("whole_body")

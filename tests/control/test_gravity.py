@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control.joint_level import ComputedTorque, GravityCompensation
+from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, strength, weight_of
+from footfall.hardware.sensors import Sensors
 from footfall.simulate.actuators import JointModel
-from footfall.simulate.sensors import Sensors
 
 SOURCE = Path(ff.__file__).parent
 CHEETAH = ff.load("mini_cheetah")
@@ -147,7 +147,7 @@ def test_an_imu_that_is_not_there_reads_the_gravity_of_the_place():
 
 
 def test_an_lqr_stand_is_designed_for_its_gravity():
-    from footfall.simulate.lqr_stand import lqr_stand
+    from footfall.simulate.standing_lqr import lqr_stand
 
     controller = lqr_stand(CHEETAH, gravity=MARS)
     rec = ff.Simulation(CHEETAH, controller, gravity=MARS).run(1.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footfall.control.invariant_filter import (
+from footfall.control.estimation.invariant_filter import (
     FEET,
     PLACE,
     SPEED,

@@ -7,12 +7,12 @@ import pytest
 
 from footfall import gait
 from footfall.control import Command, Controller, Hold, JointPD, Sensed
-from footfall.control.joint_pd import joint_targets
+from footfall.control.joint.joint_pd import joint_targets
 from footfall.errors import InputError
 from footfall.kinematics import foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot import library
-from footfall.robot.parametric import quadruped
+from footfall.robot.model.parametric import quadruped
 from footfall.trace import compile as compiled
 
 

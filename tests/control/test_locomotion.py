@@ -5,8 +5,8 @@ import pytest
 from third_party_models import walker
 
 import footfall as ff
-from footfall.control.footsteps import ground_slope, swing
-from footfall.control.legged_plan import Memory, plan
+from footfall.control.locomotion.footsteps import ground_slope, swing
+from footfall.control.locomotion.legged_plan import Memory, plan
 from footfall.errors import InputError
 
 COMMANDS = {
@@ -100,8 +100,8 @@ def test_commands_beyond_the_robot_are_clipped_and_logged():
 
 
 def test_a_program_without_a_solution_falls_back_to_a_safe_torque(monkeypatch):
-    from footfall.control import locomotion, single_body
-    from footfall.control.qp import Solution
+    from footfall.control.locomotion import locomotion, single_body
+    from footfall.control.locomotion.qp import Solution
 
     nothing = lambda *_, **__: Solution(None, "infeasible", 0.0)  # noqa: E731
     monkeypatch.setattr(locomotion, "solve_bounded", nothing)

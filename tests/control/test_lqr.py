@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import footfall as ff
 from footfall import cli
-from footfall.control.joint_pd import Hold
-from footfall.control.lqr import LqrStand, StandWeights, felt_directions, regulate, stand_regulator
+from footfall.control.joint.joint_pd import Hold
+from footfall.control.optimal.lqr import LqrStand, StandWeights, felt_directions, regulate, stand_regulator
 from footfall.dynamics.coordinates import difference
 from footfall.errors import FootfallError, InputError
 from footfall.robot import library
 from footfall.simulate.actuators import JointModel
-from footfall.simulate.linearize import LinearStep
-from footfall.simulate.lqr_stand import lqr_stand
+from footfall.simulate.linear_step import LinearStep
+from footfall.simulate.standing_lqr import lqr_stand
 
 CHEETAH = library.load("mini_cheetah")
 MOVING = JointModel(dry_friction=False)  # joints that dry friction holds would seem locked

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from footfall.control.interface import Command
-from footfall.control.legged_plan import LIMITS
+from footfall.control.locomotion.legged_plan import LIMITS
 from footfall.control.named import on_command
 from footfall.control.posture import standing_state
 from footfall.robot import library

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footfall.control.qp import friction_pyramid, solve_bounded, solve_qp
+from footfall.control.locomotion.qp import friction_pyramid, solve_bounded, solve_qp
 
 I3 = np.eye(3)
 

@@ -4,13 +4,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reflex_decisions import CASES, decide
 
 import footfall as ff
-from footfall.control.reflexes import NAMES, Reflexes, responses, safe_stop, sidestep, slip, stumble, touchdown
-from footfall.control.reflexes.log import begun
-from footfall.control.reflexes.state import ReflexMemory
+from footfall.control.locomotion.reflexes import (
+    NAMES,
+    Reflexes,
+    responses,
+    safe_stop,
+    sidestep,
+    slip,
+    stumble,
+    touchdown,
+)
+from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.errors import InputError
-from footfall.experiments.reflex_decisions import CASES, decide
 
 DT, ONES = 1e-3, np.ones(4)
 UP = np.array([0.0, 0.0, 1.0])
@@ -193,7 +202,7 @@ def test_each_other_reflex_alone_decides(cheetah, name):
 
 @pytest.mark.slow
 def test_reflexes_raise_the_rough_ground_that_is_crossed(cheetah):
-    from footfall.experiments.reflex_decisions import rough_height
+    from reflex_decisions import rough_height
 
     off, on = (np.mean([rough_height(cheetah, r, seed, halvings=3) for seed in (0, 1)]) for r in (False, True))
     assert on > off

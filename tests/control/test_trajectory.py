@@ -7,14 +7,14 @@ import pytest
 import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jump import feet, find_jump, soft_ground
 
 import footfall as ff
 from footfall.contact.compliant import Compliant
-from footfall.control.follow import Follow
-from footfall.control.lqr import regulate
-from footfall.control.trajectory import Expansion, Trajectory, box_minimum, optimise
+from footfall.control.optimal.follow import Follow
+from footfall.control.optimal.lqr import regulate
+from footfall.control.optimal.trajectory import Expansion, Trajectory, box_minimum, optimise
 from footfall.errors import InputError
-from footfall.experiments.jump import feet, find_jump, soft_ground
 from footfall.robot import library
 from footfall.simulate.step_problem import Reference, StepProblem
 from footfall.simulate.world import World

@@ -13,8 +13,9 @@ from random_trees import random_tree
 from footfall.dynamics import lagrange
 from footfall.errors import InputError
 from footfall.robot import Joint, Link, Robot
-from footfall.robot.shapes import box_inertia
-from footfall.trace import notation, tracer
+from footfall.robot.model.shapes import box_inertia
+from footfall.trace.face import tracer
+from footfall.trace.targets import notation
 
 FUNCTIONS = {
     "mass_matrix": lagrange.euler_mass_matrix,

@@ -12,7 +12,7 @@ from footfall.dynamics.constrained import constrained_dynamics, contact_jacobian
 from footfall.dynamics.contact_sets import stance_dynamics
 from footfall.dynamics.modes import all_modes, single_transitions, transitions
 from footfall.dynamics.reduced import partition, reduced_dynamics, reduced_system, reduced_touchdown
-from footfall.experiments.slide_machines import OneLeg, biped
+from footfall.experiments.floating_base.slide_machines import OneLeg, biped
 from footfall.robot import Robot
 
 BAR = 1e-9

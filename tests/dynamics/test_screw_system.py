@@ -15,7 +15,7 @@ from footfall.dynamics.screw_matrix import constraint_matrix
 from footfall.dynamics.screw_system import screw_forward_dynamics, screw_inverse_dynamics
 from footfall.errors import InputError
 from footfall.robot import Joint, Robot, library
-from footfall.robot.parts import Link
+from footfall.robot.model.parts import Link
 
 BAR = 1e-9
 

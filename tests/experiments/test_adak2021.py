@@ -10,7 +10,7 @@ import pytest
 import footfall as ff
 from footfall import experiments
 from footfall.dynamics import lagrange
-from footfall.experiments import adak2021
+from footfall.experiments.adak2021 import experiment as adak2021
 from footfall.experiments.claims import Outcome
 from footfall.robot import library
 

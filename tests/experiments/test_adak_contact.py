@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from footfall.contact.complementarity import Complementarity
-from footfall.experiments import adak_contact, adak_steps
-from footfall.experiments.adak_steps import LargestStep
+from footfall.experiments.adak2021 import adak_contact, adak_steps
+from footfall.experiments.adak2021.adak_steps import LargestStep
+from footfall.recording.recording import Recording
 from footfall.robot import library
-from footfall.simulate.recording import Recording
 
 SECONDS = 3.0  # four runs of 3000 steps: more than the 10 000 that must be counted
 

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from footfall import experiments, report
-from footfall.experiments import depaula2024
-from footfall.experiments.trot_runs import DURATION
+from footfall.experiments.depaula2024 import experiment as depaula2024
+from footfall.experiments.depaula2024.trot_runs import DURATION
 
 IDS = {
     "trunk_position_mae_x", "trunk_position_mae_y", "trunk_position_mae_z", "trunk_euler_mae_z", "trunk_euler_mae_y",

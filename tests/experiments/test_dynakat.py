@@ -8,8 +8,8 @@ import pytest
 import footfall as ff
 from footfall import experiments
 from footfall.control import JointPD
-from footfall.experiments import leg_race
 from footfall.experiments.claims import Outcome
+from footfall.experiments.dynakat import leg_race
 from footfall.kinematics import foot_positions
 from footfall.robot import library
 from footfall.simulate.standing import standing_start
@@ -70,7 +70,7 @@ def test_dynakat_goes_ten_seconds_with_fabrik_in_the_compiled_loop(pattern: str)
 
 
 def test_fabrik_in_a_controller_asks_for_the_closed_form_s_feet() -> None:
-    from footfall.control.joint_pd import joint_targets, reached_targets
+    from footfall.control.joint.joint_pd import joint_targets, reached_targets
 
     robot = library.load("dynakat")
     for pattern in ("trot", "walk"):

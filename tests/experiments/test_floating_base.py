@@ -9,7 +9,7 @@ import pytest
 
 from footfall import experiments
 from footfall.experiments.claims import Outcome
-from footfall.experiments.floating_limits import largest_acceleration, largest_com_acceleration
+from footfall.experiments.floating_base.floating_limits import largest_acceleration, largest_com_acceleration
 from footfall.kinematics.forward import center_of_mass
 from footfall.robot import library
 

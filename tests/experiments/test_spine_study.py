@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control.spine import RIGID, Spine
+from footfall.control.joint.spine import RIGID, Spine
 from footfall.errors import FootfallError
-from footfall.experiments.spine_study import FIGURES, case, gaits
+from footfall.experiments.adak2021.spine_study import FIGURES, case, gaits
 
 ROBOT = ff.load("spined")
 

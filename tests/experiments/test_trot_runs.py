@@ -7,7 +7,7 @@ import pytest
 
 from footfall import experiments
 from footfall.errors import InputError
-from footfall.experiments.trot_runs import Job, perform, perform_all, simulation, stances, stands
+from footfall.experiments.depaula2024.trot_runs import Job, perform, perform_all, simulation, stances, stands
 from footfall.kinematics.forward import body_poses
 
 

@@ -53,7 +53,7 @@ def test_figures_have_captions_and_units(outcome: Outcome) -> None:
 
 
 def test_sensors_alone_explain_the_motion_of_the_base() -> None:
-    from footfall.experiments.yan_runs import perform, sensed_torques, xiling
+    from footfall.experiments.yan2021.yan_runs import perform, sensed_torques, xiling
 
     run = perform(xiling(), cycles=2)["walk"]
     _, left = sensed_torques(run.rec, np.arange(700, 1500, 40))

@@ -15,12 +15,12 @@ import numpy as np
 from spoil import spoiled_bytes, spoiled_json, spoiled_text, strange
 
 from footfall.control.interface import Command, Sensed
-from footfall.control.policy import SHIPPED, Policy
+from footfall.control.learned.policy import SHIPPED, Policy
+from footfall.recording import mcap_file
+from footfall.recording.recording import Event, Recording
+from footfall.recording.recording_file import RecordingError, RecordingWriter, recover
 from footfall.robot import Foot, Joint, Link, Robot, library
-from footfall.robot.json_form import robot_to_json
-from footfall.simulate import mcap_file
-from footfall.simulate.recording import Event, Recording
-from footfall.simulate.recording_file import RecordingError, RecordingWriter, recover
+from footfall.robot.model.json_form import robot_to_json
 from footfall.simulate.runfile import options_of, plan, read_run_file
 from footfall.simulate.simulation import Simulation
 from footfall.sweep import table

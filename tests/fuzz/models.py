@@ -19,8 +19,8 @@ from model_samples import mutated, small_mjcf, small_urdf
 
 from footfall.contact.heightfield import Heightfield
 from footfall.dynamics import forward_dynamics, mass_matrix
-from footfall.robot.loading import load
-from footfall.robot.mesh_files import read_mesh, simplified
+from footfall.robot.files.loading import load
+from footfall.robot.files.mesh_files import read_mesh, simplified
 
 Case = Callable[[int], str]
 FORMATS = (b"%s%s%s%s%s%s%s%s", b"%n%n", b"%99999999d", b"{0}", b"&lt;script&gt;", b"[/x]", b"&#27;[2J", b"../x")

@@ -18,12 +18,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from footfall.control.interface import Command
-from footfall.control.locomotion import LIMITS
-from footfall.report.server import Server
-from footfall.report.stage import viser
+from footfall.control.locomotion.locomotion import LIMITS
 from footfall.view.driver import Driver
 from footfall.view.gamepad import PROTOCOL
 from footfall.view.live import LivePage
+from footfall.view.server import Server
+from footfall.view.stage import viser
 
 _LOOK = 100  # messages between looks at the whole
 _PATIENCE = 60.0  # [s] for a loaded machine

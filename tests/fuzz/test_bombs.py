@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import zstandard
 
-from footfall.control.policy import SHIPPED, Policy
+from footfall.control.learned.policy import SHIPPED, Policy
 from footfall.errors import InputError, ModelError
+from footfall.recording import mcap_file
+from footfall.recording.recording import Recording, RecordingError
+from footfall.recording.recording_file import RecordingWriter
 from footfall.robot import library
-from footfall.robot.mesh_files import MOST_TRIANGLES, read_mesh
-from footfall.simulate import mcap_file
-from footfall.simulate.recording import Recording, RecordingError
-from footfall.simulate.recording_file import RecordingWriter
+from footfall.robot.files.mesh_files import MOST_TRIANGLES, read_mesh
 from footfall.simulate.simulation import Simulation
 from footfall.sweep.study import parse_study
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control.policy import Policy
+from footfall.control.learned.policy import Policy
 from footfall.errors import SPOILED, FootfallError, InputError
+from footfall.recording.recording import Event, Recording, RecordingError
 from footfall.robot import library
-from footfall.simulate.recording import Event, Recording, RecordingError
 from footfall.simulate.runfile import read_run_file
 from footfall.simulate.simulation import Simulation
 from footfall.sweep import table
@@ -141,7 +141,7 @@ def test_a_video_of_a_thousand_years_is_refused(tmp_path):
 
 def test_a_table_that_hdf5_never_ends_to_read_is_one_sentence(tmp_path, monkeypatch):
     """A few flipped bits make HDF5 go round for ever inside its own code, where no signal is heard."""
-    from footfall.simulate import tables
+    from footfall.recording import tables
 
     rec = Recording(ROBOT, rows())
     rec.to_netcdf(tmp_path / "x.nc")

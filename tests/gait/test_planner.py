@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from footfall import gait
-from footfall.control.plan_follower import PlanFollower, load_shares, planned_joints, planned_state, weight_torques
+from footfall.control.joint.plan_follower import (
+    PlanFollower,
+    load_shares,
+    planned_joints,
+    planned_state,
+    weight_torques,
+)
 from footfall.errors import InputError
 from footfall.gait.planner import Footprint, Posture, PosturePlan, WalkPlan, plan_walk, standing_postures, yaw_swing
 from footfall.kinematics.forward import center_of_mass, foot_positions

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from footfall.analysis import run_stability
 from footfall.errors import InputError
 from footfall.gait import stability as st
 
@@ -100,7 +101,7 @@ def test_capture_point_is_where_a_pendulum_comes_to_rest():
 
 
 def test_margins_of_a_recording():
-    from footfall.control.joint_pd import JointPD
+    from footfall.control.joint.joint_pd import JointPD
     from footfall.robot import library
     from footfall.simulate.simulation import Simulation
     from footfall.simulate.standing import standing_start
@@ -108,7 +109,7 @@ def test_margins_of_a_recording():
     robot = library.load("mini_cheetah")
     controller = JointPD.tuned(robot)
     rec = Simulation(robot, controller, start=standing_start(robot, controller)).run(2.0)
-    found = st.stability(rec.between(1.0, 1.6), rows=600)
+    found = run_stability.stability(rec.between(1.0, 1.6), rows=600)
     assert np.all(found.wide > 0.08)
     assert np.all(found.wide >= found.static - 1e-12)
     assert found.static.min() < 0.0 < found.static.max()  # a trot stands on diagonals
@@ -117,7 +118,10 @@ def test_margins_of_a_recording():
     )
     apart = np.abs(found.zmp - found.pressure)  # one from motion alone, one from forces alone
     assert np.nanmedian(apart) < 0.01
-    for figure in (st.plot_stability(rec.between(1.0, 1.6), 60), st.plot_support(rec, (1.2, 1.4))):
+    for figure in (
+        run_stability.plot_stability(rec.between(1.0, 1.6), 60),
+        run_stability.plot_support(rec, (1.2, 1.4)),
+    ):
         labels = [axis.get_ylabel() + axis.get_xlabel() for axis in figure.axes]
         assert any("[m]" in label for label in labels)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from footfall import gait
-from footfall.control.changing_pd import ChangingPD
+from footfall.control.joint.changing_pd import ChangingPD
 from footfall.errors import InputError
 from footfall.gait.oscillators import Kuramoto
 from footfall.gait.transition import Transition

@@ -13,7 +13,7 @@ from footfall.kinematics.fabrik_leg import bent
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
 from footfall.robot import library
-from footfall.robot.parametric import quadruped
+from footfall.robot.model.parametric import quadruped
 
 MADE = {
     "two_joints": {"axes": ("pitch", "pitch"), "segments": (0.2, 0.2), "segment_masses": (0.5, 0.2)},

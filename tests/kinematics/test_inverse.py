@@ -13,7 +13,7 @@ from footfall.kinematics import contact_angle, foot_positions, inverse, leg_chai
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
 from footfall.robot import library
-from footfall.robot.urdf_mjcf import load_model
+from footfall.robot.files.urdf_mjcf import load_model
 
 ROBOTS = [*library.names(), "a1", "go2", "anymal_c"]
 ITERATIVE = ("fabrik", "resolved_rate")
@@ -162,7 +162,7 @@ def test_auto_takes_the_closed_form_and_fabrik_where_the_contact_angle_must_give
 
 
 def test_a_leg_without_a_closed_form_is_reached_all_the_same():
-    from footfall.robot.parametric import quadruped
+    from footfall.robot.model.parametric import quadruped
 
     robot = quadruped("odd", axes=("yaw", "pitch", "pitch"))
     q = robot.state(np.tile([0.1, 0.4, -0.9], 4))[0]

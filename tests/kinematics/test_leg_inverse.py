@@ -13,8 +13,8 @@ from footfall.kinematics import body_poses, foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse, planar_inverse, within_limits
 from footfall.robot import library
-from footfall.robot.parametric import quadruped
-from footfall.robot.urdf_mjcf import load_model
+from footfall.robot.files.urdf_mjcf import load_model
+from footfall.robot.model.parametric import quadruped
 from footfall.trace import compile as compiled
 
 MODELS = {

@@ -18,7 +18,7 @@ from footfall.kinematics import (
 )
 from footfall.kinematics.resolved_rate import RULES
 from footfall.robot import library
-from footfall.robot.parametric import quadruped
+from footfall.robot.model.parametric import quadruped
 
 GOOD = {  # postures away from the edge of reach
     "mini_cheetah": [0.1, -0.8, 1.6], "spined": [0.1, 0.7, -1.4], "xiling": [0.1, 0.7, -1.3],

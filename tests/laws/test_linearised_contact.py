@@ -14,7 +14,7 @@ import pytest
 import footfall as ff
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.robot import Foot, Joint, Link, Robot
-from footfall.simulate.linearize import LinearStep, deviated, moved
+from footfall.simulate.linear_step import LinearStep, deviated, moved
 from footfall.simulate.tick import Rig
 from footfall.simulate.world import World
 

@@ -174,14 +174,14 @@ def found_by_verify(mutant: Mutant, wanted: set[str]) -> set[str] | None:
     with swapped_in(mutant):
         try:
             with limit(20.0):
-                for robot in specimens() if mutant.module == "footfall.robot.tree" else SPECIMENS:
+                for robot in specimens() if mutant.module == "footfall.robot.model.tree" else SPECIMENS:
                     named |= {check.quantity for check in verify(robot, samples=2).failures()}
                     if named & wanted if wanted else named:
                         break
         except _TooLong:
             return None
         except Exception:
-            if mutant.module == "footfall.robot.tree":
+            if mutant.module == "footfall.robot.model.tree":
                 return None  # a robot that cannot be built is never verified
             raise
         finally:

@@ -13,7 +13,7 @@ from footfall import numeric
 from footfall.contact.delassus import contact_space
 from footfall.control.interface import JointCommand
 from footfall.robot import Foot, Link, Robot
-from footfall.robot.shapes import box_inertia
+from footfall.robot.model.shapes import box_inertia
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.step import State, step
 from footfall.simulate.world import World

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import footfall as ff
+from footfall.analysis.gait_diagram import phases_of_recording
 from footfall.control.interface import Command, Sensed
+from footfall.control.learned.policy import Drive, Policy, shipped
 from footfall.control.named import learned
-from footfall.control.policy import Drive, Policy, shipped
 from footfall.errors import InputError
-from footfall.gait.diagram import phases_of_recording
 from footfall.learn.evaluate import evaluate
 from footfall.learn.figures import stills_figure
 from footfall.learn.task import WalkTask, judge

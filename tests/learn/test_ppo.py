@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footfall.control.policy import layers_of
+from footfall.control.learned.policy import layers_of
 from footfall.errors import InputError
 from footfall.learn import ppo
 from footfall.learn.evaluate import evaluate

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from footfall.errors import InputError, ModelError
 from footfall.robot import Actuator, Foot, Joint, Link, Pose, Provenance, Robot, Rotor, library
-from footfall.robot.shapes import tensor
+from footfall.robot.model.shapes import tensor
 
 GOOD = np.diag([0.02, 0.03, 0.04])
 NAN, INF = math.nan, math.inf

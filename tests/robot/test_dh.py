@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from footfall.errors import InputError, ModelError
 from footfall.robot import Link, library
-from footfall.robot.dh import Limb, Row, chain, forward, robot, row_transform
 from footfall.robot.library.dynakat import table
 from footfall.robot.library.spined import leg_table
-from footfall.robot.placement import body_poses, foot_centres
+from footfall.robot.model.dh import Limb, Row, chain, forward, robot, row_transform
+from footfall.robot.model.placement import body_poses, foot_centres
 from footfall.spatial.rotation import is_rotation
 from footfall.spatial.transform import Transform
 

@@ -14,10 +14,10 @@ from model_samples import small_mjcf, small_urdf
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.errors import InputError, ModelError
 from footfall.robot import library
-from footfall.robot.description import Pose, Robot
-from footfall.robot.export import roll_pitch_yaw
-from footfall.robot.parts import Actuator, Foot, Joint, Link
-from footfall.robot.urdf_mjcf import ModelWarning, load_model, to_mjcf, to_urdf, write
+from footfall.robot.files.export import roll_pitch_yaw
+from footfall.robot.files.urdf_mjcf import ModelWarning, load_model, to_mjcf, to_urdf, write
+from footfall.robot.model.description import Pose, Robot
+from footfall.robot.model.parts import Actuator, Foot, Joint, Link
 from footfall.spatial.rotation import about_axis, from_euler
 
 LIBRARY = library.names()

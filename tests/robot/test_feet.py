@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from footfall.kinematics.forward import foot_positions
-from footfall.robot.urdf_mjcf import ModelWarning, load_model
+from footfall.robot.files.urdf_mjcf import ModelWarning, load_model
 
 LEGS = {"FL": (1, 1), "FR": (1, -1), "RL": (-1, 1), "RR": (-1, -1)}
 THICK, LONG = 0.011, 0.23  # half of the pad's thickness; of the shank, from the knee to the pad's end [m]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from model_samples import mutated, small_mjcf, small_urdf
 
 from footfall.errors import FootfallError, ModelError
-from footfall.robot.urdf_mjcf import ModelWarning, load_model
+from footfall.robot.files.urdf_mjcf import ModelWarning, load_model
 
 ENTITIES = '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaa">]><robot name="&a;"><link name="l"/></robot>'
 LAUGHS = (

@@ -7,15 +7,15 @@ import sys
 import pytest
 
 from footfall.errors import ModelError
-from footfall.robot.description import Robot
-from footfall.robot.json_form import robot_from_json, robot_to_json
-from footfall.robot.parts import Foot, Joint, Link
-from footfall.robot.urdf_mjcf import load_model
+from footfall.robot.files.urdf_mjcf import load_model
+from footfall.robot.model.description import Robot
+from footfall.robot.model.json_form import robot_from_json, robot_to_json
+from footfall.robot.model.parts import Foot, Joint, Link
 
 LOAD = """
 import sys
 from footfall.errors import ModelError
-from footfall.robot.urdf_mjcf import load_model
+from footfall.robot.files.urdf_mjcf import load_model
 try:
     load_model(sys.argv[1])
 except ModelError as error:

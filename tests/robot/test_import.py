@@ -9,10 +9,10 @@ from model_samples import small_mjcf, small_urdf
 
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.errors import InputError, MissingExtraError, ModelError
-from footfall.robot.feet import leg_of
-from footfall.robot.mesh import fit_sphere
-from footfall.robot.parts import Foot
-from footfall.robot.urdf_mjcf import ModelWarning, load_model
+from footfall.robot.files.feet import leg_of
+from footfall.robot.files.mesh import fit_sphere
+from footfall.robot.files.urdf_mjcf import ModelWarning, load_model
+from footfall.robot.model.parts import Foot
 from footfall.spatial.transform import Transform
 
 # mass [kg] of facts E.1, degrees of freedom, radius of the feet [m] (fitted where the foot is a mesh)

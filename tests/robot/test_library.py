@@ -5,7 +5,7 @@ import pytest
 
 from footfall.errors import InputError
 from footfall.robot import library
-from footfall.robot.placement import body_poses, foot_centres, two_link_angles
+from footfall.robot.model.placement import body_poses, foot_centres, two_link_angles
 from footfall.spatial.inertia import Inertia
 from footfall.spatial.transform import Transform
 

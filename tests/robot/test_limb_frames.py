@@ -18,14 +18,14 @@ from footfall.control.posture import with_stand
 from footfall.dynamics.forward_dynamics import bias_terms, forward_dynamics
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.kinematics.forward import body_velocities, foot_positions
-from footfall.robot.description import Robot
-from footfall.robot.limb_frames import LimbFrames, like_limbs
-from footfall.robot.parts import Joint, Link
+from footfall.robot.model.description import Robot
+from footfall.robot.model.limb_frames import LimbFrames, like_limbs
+from footfall.robot.model.parts import Joint, Link
 from footfall.simulate.step import State, step
 from footfall.simulate.world import World
 from footfall.spatial.rotation import about_axis
-from footfall.trace import reductions, slp
-from footfall.trace.program import walk
+from footfall.trace.passes import reductions, slp
+from footfall.trace.passes.program import walk
 
 FILES = ("anymal_c", "hyq")
 HOW_MANY_MORE = 1.35  # statements per degree of freedom; residues of the angles in a file cost some, and less in time

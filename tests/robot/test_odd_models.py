@@ -7,7 +7,7 @@ import pytest
 
 import footfall as ff
 from footfall.errors import ModelError
-from footfall.robot.urdf_mjcf import ModelWarning
+from footfall.robot.files.urdf_mjcf import ModelWarning
 
 INERTIAL = (
     """<inertial><mass value="{}"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>"""

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from footfall.errors import FootfallError, InputError, ModelError
 from footfall.robot import Link
-from footfall.robot.parametric import box_inertia, capsule_inertia, cylinder_inertia, quadruped, rod_inertia
-from footfall.robot.placement import body_poses, foot_centres
-from footfall.robot.shapes import mirrored, tensor
+from footfall.robot.model.parametric import box_inertia, capsule_inertia, cylinder_inertia, quadruped, rod_inertia
+from footfall.robot.model.placement import body_poses, foot_centres
+from footfall.robot.model.shapes import mirrored, tensor
 
 LEGS = ("LF", "RF", "LH", "RH")
 sizes = st.floats(0.005, 2.0)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import footfall as ff
+from footfall.analysis.margin_search import _Trials
 from footfall.learn import Randomisation, WalkTask
 from footfall.learn.lanes import WalkLanes
 from footfall.robot import library
-from footfall.simulate.margins import _Trials
 from footfall.simulate.standing import standing_start
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import footfall as ff
 from footfall.contact import terrain
-from footfall.robot.placement import standing_pose
+from footfall.robot.model.placement import standing_pose
 
 
 @pytest.mark.parametrize("ground", ["slope:8", "slope:-8", "rough:0.04", "plane"])

@@ -10,7 +10,7 @@ import footfall as ff
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.momentum import momentum
 from footfall.errors import InputError, ModelError
-from footfall.robot.payload import with_payload
+from footfall.robot.model.payload import with_payload
 
 CHEETAH = ff.load("mini_cheetah")
 WEIGHTLESS = (0.0, 0.0, 0.0)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from footfall import gait
+from footfall.analysis.run_summary import summary
 from footfall.control.interface import Command
-from footfall.control.joint_pd import JointPD, longest_stride
-from footfall.control.plan_follower import PlanFollower
+from footfall.control.joint.joint_pd import JointPD, longest_stride
+from footfall.control.joint.plan_follower import PlanFollower
 from footfall.errors import InputError
 from footfall.gait.planner import plan_walk, standing_postures
 from footfall.gait.tuned import at_speed, for_robot
@@ -16,7 +17,6 @@ from footfall.robot import Robot, library
 from footfall.simulate.runfile import options_of, plan
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
-from footfall.simulate.summary import summary
 
 PLANS = {  # step [m], swing [s], height [m], kp, kd of each robot
     "mini_cheetah": (0.08, 0.20, 0.04, 40.0, 1.0),

@@ -12,8 +12,8 @@ from pure_controllers import PURE, Gains
 
 import footfall as ff
 from footfall.errors import TraceMismatch
-from footfall.simulate.motors import EmergencyStop
-from footfall.simulate.sensors import Sensors
+from footfall.hardware.emergency_stop import EmergencyStop
+from footfall.hardware.sensors import Sensors
 
 every_mechanism = pytest.mark.parametrize("made", MECHANISMS, ids=lambda f: f.__name__)
 

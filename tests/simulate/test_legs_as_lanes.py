@@ -13,10 +13,11 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.heightfield import Heightfield
 from footfall.control.posture import with_stand
 from footfall.robot import library
-from footfall.robot.urdf_mjcf import load_model
+from footfall.robot.files.urdf_mjcf import load_model
 from footfall.simulate.step import State
 from footfall.simulate.world import World
-from footfall.trace import interpret, slp
+from footfall.trace.passes import slp
+from footfall.trace.targets import interpret
 
 FILES = ["go2", "anymal_c", "hyq"]  # the last two with the frames of their legs turned differently
 ROBOTS = [*library.names(), *FILES]

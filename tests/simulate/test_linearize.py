@@ -15,7 +15,7 @@ from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
 from footfall.robot import library
-from footfall.simulate.linearize import LinearStep
+from footfall.simulate.linear_step import LinearStep
 from footfall.simulate.tick import physics
 from footfall.simulate.world import World
 from footfall.spatial import quaternion

@@ -14,7 +14,7 @@ import pytest
 
 import footfall as ff
 from footfall.errors import FootfallError, InputError
-from footfall.simulate import recording_file
+from footfall.recording import recording_file
 
 CHEETAH = ff.load("mini_cheetah")
 TROT = """

@@ -12,8 +12,8 @@ import pytest
 from waiting import until
 
 import footfall as ff
-from footfall.simulate import termination
-from footfall.simulate.recording_writer import RecordingWriter
+from footfall.recording import termination
+from footfall.recording.recording_writer import RecordingWriter
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no SIGTERM there")
 RUN = """
@@ -28,7 +28,7 @@ while True:
 """
 BARE = """
 import sys, time, numpy as np, footfall as ff
-from footfall.simulate.recording_writer import RecordingWriter
+from footfall.recording.recording_writer import RecordingWriter
 robot = ff.load("dynakat")
 writer = RecordingWriter(sys.argv[1], robot)
 q, v = robot.state("stand")
@@ -115,7 +115,7 @@ def test_whoever_answers_the_signal_already_is_left_alone(tmp_path):
 def test_a_child_process_dies_of_it_and_leaves_its_parents_recording_alone(tmp_path):
     script = """
 import os, signal, sys, time, footfall as ff
-from footfall.simulate.recording_writer import RecordingWriter
+from footfall.recording.recording_writer import RecordingWriter
 writer = RecordingWriter(sys.argv[1], ff.load("dynakat"))
 child = os.fork()
 if child == 0:

@@ -11,11 +11,11 @@ from walk_on_estimate import CHEETAH, short_walk, walk
 
 import footfall as ff
 from footfall import cli
-from footfall.control.estimated import Estimated
+from footfall.analysis.estimation_error import estimation_errors
+from footfall.control.estimation.estimated import Estimated
 from footfall.errors import InputError
-from footfall.simulate.estimation_error import estimation_errors
-from footfall.simulate.sensor_faults import Fault
-from footfall.simulate.sensors import Sensors
+from footfall.hardware.sensor_faults import Fault
+from footfall.hardware.sensors import Sensors
 
 BOUNDS = {
     "roll_pitch_rms_deg": 1.0, "velocity_rms": 0.05, "height_rms": 0.01,

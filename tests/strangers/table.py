@@ -25,7 +25,7 @@ import numpy as np
 import footfall as ff
 from footfall.contact.terrain import distances
 from footfall.gait.tuned import hip_height_of
-from footfall.robot.installed import file_of
+from footfall.robot.files.installed import file_of
 from footfall.simulate.runfile import RunOptions, plan
 
 MENAGERIE = (

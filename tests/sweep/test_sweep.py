@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footfall import sweep
+from footfall.analysis.run_summary import summary
 from footfall.cli import run as command
 from footfall.errors import FootfallError, InputError
 from footfall.simulate.runfile import options_of, plan
-from footfall.simulate.summary import summary
 from footfall.sweep import plot
 from footfall.sweep.item import evaluate
 from footfall.sweep.journal import Journal

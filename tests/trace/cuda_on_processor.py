@@ -4,7 +4,7 @@ import ctypes
 import shutil
 import subprocess
 
-from footfall.trace import cuda
+from footfall.trace.targets import cuda
 
 COMPILER = shutil.which("g++")
 EMULATION = """

@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from footfall.trace import derivative, interpret, program, tree
-from footfall.trace.tracer import trace
+from footfall.trace.face import tree
+from footfall.trace.face.tracer import trace
+from footfall.trace.graph import derivative
+from footfall.trace.passes import program
+from footfall.trace.targets import interpret
 
 
 def flat(nest):

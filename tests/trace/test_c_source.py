@@ -9,9 +9,9 @@ from trace_examples import EXAMPLES, LEG, PAIR, SWEEPS, gauss_seidel, leg_step, 
 
 from footfall import trace
 from footfall.errors import InputError
-from footfall.trace import c_source
-from footfall.trace.c_emitter import identifier
 from footfall.trace.compiled import program
+from footfall.trace.targets import c_source
+from footfall.trace.targets.c_emitter import identifier
 
 COMPILER = shutil.which("gcc")
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
@@ -55,7 +55,7 @@ def test_c_reproduces_numpy(name, flags, tmp_path):
 
 
 def _runs_fma():
-    from footfall.trace import machine
+    from footfall.trace.runtime import machine
 
     return machine.host().has("fma")
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from footfall import trace
-from footfall.trace import cache as storage
-from footfall.trace import compiled, tracer
-from footfall.trace.cache import SUFFIX, Cache, default_folder, digest
+from footfall.trace import compiled
+from footfall.trace.face import tracer
+from footfall.trace.runtime import cache as storage
+from footfall.trace.runtime.cache import SUFFIX, Cache, default_folder, digest
 
 
 def wave(x):

@@ -12,8 +12,8 @@ from trace_examples import LEG, SWEEPS, TABLE, gauss_seidel, leg_step, own_terra
 
 from footfall import trace
 from footfall.errors import InputError
-from footfall.trace import machine
-from footfall.trace.callables import PlainPython
+from footfall.trace.runtime import machine
+from footfall.trace.runtime.callables import PlainPython
 
 Q, K = np.array([0.1, 0.2, 0.3]), np.array(2.0)
 TARGETS = ["native", "interpret"]

@@ -8,9 +8,10 @@ from trace_examples import EXAMPLES, LEG, SWEEPS, gauss_seidel, leg_step, nested
 from footfall import trace
 from footfall.errors import InputError
 from footfall.numeric import repeat
-from footfall.trace import cuda, machine
 from footfall.trace.compiled import program
-from footfall.trace.emit import first_is_state
+from footfall.trace.runtime import machine
+from footfall.trace.targets import cuda
+from footfall.trace.targets.emit import first_is_state
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 

@@ -13,11 +13,12 @@ from limb_programs import ANY, HEIGHTS, MIRRORED, STEPPING, four_legs
 from footfall import trace
 from footfall.errors import InputError
 from footfall.numeric import lookup, repeat
-from footfall.trace import cuda, slp
 from footfall.trace.compiled import program
-from footfall.trace.emit import first_is_state
-from footfall.trace.program import walk
-from footfall.trace.reductions import reassociated
+from footfall.trace.passes import slp
+from footfall.trace.passes.program import walk
+from footfall.trace.passes.reductions import reassociated
+from footfall.trace.targets import cuda
+from footfall.trace.targets.emit import first_is_state
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 

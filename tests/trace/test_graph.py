@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footfall.errors import TraceError
-from footfall.trace.graph import Graph
+from footfall.trace.graph.graph import Graph
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from trace_examples import EXAMPLES, TABLE, own_terrain, terrain
 
-from footfall.trace import interpret
 from footfall.trace.compiled import program
+from footfall.trace.targets import interpret
 
 
 def flat(arguments):

@@ -5,8 +5,8 @@ import pytest
 
 from footfall import trace
 from footfall.errors import InputError
-from footfall.trace import lanes, machine
-from footfall.trace.cache import Cache
+from footfall.trace.runtime import lanes, machine
+from footfall.trace.runtime.cache import Cache
 
 F64, F32 = np.dtype(np.float64), np.dtype(np.float32)
 

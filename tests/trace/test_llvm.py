@@ -7,9 +7,10 @@ import pytest
 from trace_examples import EXAMPLES, LEG, apply, leg_step, one_operation
 
 from footfall import trace
-from footfall.trace import llvm, machine
 from footfall.trace.compiled import program
-from footfall.trace.emit import Layout, first_is_state
+from footfall.trace.runtime import machine
+from footfall.trace.targets import llvm
+from footfall.trace.targets.emit import Layout, first_is_state
 
 DTYPES = [np.float64, np.float32]
 HOSTS = {

@@ -7,7 +7,8 @@ import pytest
 
 from footfall import numeric
 from footfall.errors import InputError, TraceError
-from footfall.trace import compile, nested
+from footfall.trace import compile
+from footfall.trace.graph import nested
 
 
 def curve(x, y):

@@ -7,8 +7,8 @@ import pytest
 
 from footfall import trace
 from footfall.numeric import opaque
-from footfall.trace import interpret
 from footfall.trace.compiled import program
+from footfall.trace.targets import interpret
 
 ALL = np.ones(3, dtype=bool)
 ZEROS_ANYWHERE = np.array([[0.0, 1.0, 0.4], [-1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.7, -1.0, 1.0]])

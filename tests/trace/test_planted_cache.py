@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from footfall import trace
-from footfall.trace import cache as storage
-from footfall.trace.cache import SUFFIX, Cache, CacheWarning
+from footfall.trace.runtime import cache as storage
+from footfall.trace.runtime.cache import SUFFIX, Cache, CacheWarning
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
 X = np.array([0.1, 0.2, 0.3])

@@ -5,10 +5,10 @@ import pytest
 from trace_examples import EXAMPLES, LEG, PAIR, leg_step, nested, swapped
 
 from footfall import numeric
-from footfall.trace import interpret
-from footfall.trace import program as ssa
 from footfall.trace.compiled import program
-from footfall.trace.graph import Graph
+from footfall.trace.graph.graph import Graph
+from footfall.trace.passes import program as ssa
+from footfall.trace.targets import interpret
 
 
 def test_listing_is_ssa_with_named_inputs():
@@ -32,7 +32,7 @@ def test_a_fused_operation_counts_as_two_live_ones():
 
 
 def test_fusing_changes_no_count_of_live_operations():
-    from footfall.trace.tracer import trace
+    from footfall.trace.face.tracer import trace
 
     traced = trace(leg_step, *LEG)
     fused = ssa.build(traced.graph, traced.outputs, traced.input_size)

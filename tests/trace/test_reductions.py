@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from limb_programs import ANY, MIRRORED, STEPPING, captured, four_legs, limb_steps, looped, numbers
 
 from footfall import trace
-from footfall.trace import interpret, slp
 from footfall.trace.compiled import program
-from footfall.trace.program import walk
-from footfall.trace.reductions import reassociated
+from footfall.trace.passes import slp
+from footfall.trace.passes.program import walk
+from footfall.trace.passes.reductions import reassociated
+from footfall.trace.targets import interpret
 
 
 def felt(x, rest):

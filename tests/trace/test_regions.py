@@ -8,7 +8,7 @@ from replaying import assert_traces_right, operations, replay
 
 from footfall.errors import TraceError
 from footfall.numeric import lookup, norm, repeat, select, smoothstep
-from footfall.trace.tracer import trace
+from footfall.trace.face.tracer import trace
 
 X = np.array([0.3, -0.4, 1.2])
 TABLE = np.random.default_rng(5).normal(size=(9, 7))
@@ -55,7 +55,7 @@ def test_a_loop_is_traced_once():
 
 
 def test_what_does_not_change_in_a_loop_is_outside_of_it():
-    from footfall.trace import program
+    from footfall.trace.passes import program
 
     traced = trace(lambda x: repeat(9, lambda i, c: c + np.sin(x), np.zeros(3)), X)
     code = program.build(traced.graph, traced.outputs, traced.input_size)

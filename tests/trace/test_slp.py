@@ -9,11 +9,13 @@ from trace_examples import EXAMPLES
 
 from footfall import trace
 from footfall.numeric import lookup, repeat
-from footfall.trace import interpret, llvm, machine, slp
 from footfall.trace.compiled import program
-from footfall.trace.emit import first_is_state
-from footfall.trace.memory import Blocks, Code
-from footfall.trace.program import walk
+from footfall.trace.passes import slp
+from footfall.trace.passes.program import walk
+from footfall.trace.runtime import machine
+from footfall.trace.runtime.memory import Blocks, Code
+from footfall.trace.targets import interpret, llvm
+from footfall.trace.targets.emit import first_is_state
 
 
 def compiled(code, dtype, host=None):

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footfall.errors import TraceError
-from footfall.trace import tree
-from footfall.trace.program import Operation
-from footfall.trace.tracer import trace
+from footfall.trace.face import tree
+from footfall.trace.face.tracer import trace
+from footfall.trace.passes.program import Operation
 
 
 class Gait(enum.Enum):
@@ -125,8 +125,8 @@ def test_what_could_not_be_found_again_is_not_described(nest):
     "spec",
     [
         {"dataclass": "os:system", "parts": []},
-        {"dataclass": "footfall.trace.tree:importlib", "parts": []},
-        {"dataclass": "footfall.trace.program:Operation", "parts": [["op", {"constant": "add"}]]},
+        {"dataclass": "footfall.trace.face.tree:importlib", "parts": []},
+        {"dataclass": "footfall.trace.passes.program:Operation", "parts": [["op", {"constant": "add"}]]},
         {"namedtuple": "footfall.errors:TraceError", "parts": []},
         {"dataclass": "footfall.nowhere:Thing", "parts": []},
         {"leaf": "x"},

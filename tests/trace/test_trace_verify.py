@@ -10,7 +10,7 @@ import pytest
 
 from footfall.errors import TraceError, TraceMismatch
 from footfall.numeric import repeat
-from footfall.trace.tracer import verify
+from footfall.trace.face.tracer import verify
 
 X = np.array([0.3, -0.4, 1.2])
 CALLS, GENERATOR, KEPT = [0], np.random.default_rng(0), {}
@@ -190,7 +190,7 @@ def test_what_is_refused_leaves_hidden_state_as_it_was():
 
 def test_a_compiled_counter_counts_as_in_python():
     from footfall.trace import compile
-    from footfall.trace.machine import FallbackWarning
+    from footfall.trace.runtime.machine import FallbackWarning
 
     CALLS[0] = 0
     with pytest.warns(FallbackWarning, match="CALLS"):

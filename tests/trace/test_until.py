@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from footfall import numeric, trace
-from footfall.trace import c_source  # noqa: F401  the target must import
 
 
 def root(a):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from trace_examples import apply, one_operation
 
-from footfall.trace import interpret, machine
+from footfall.trace.runtime import machine
+from footfall.trace.targets import interpret
 
 COUNT = 100_000
 DTYPES = [np.float64, np.float32]

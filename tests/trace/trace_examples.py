@@ -3,10 +3,11 @@
 import numpy as np
 
 from footfall import numeric
-from footfall.trace import llvm, machine
-from footfall.trace.emit import Layout
-from footfall.trace.memory import Blocks, Code
-from footfall.trace.program import Operation, Program
+from footfall.trace.passes.program import Operation, Program
+from footfall.trace.runtime import machine
+from footfall.trace.runtime.memory import Blocks, Code
+from footfall.trace.targets import llvm
+from footfall.trace.targets.emit import Layout
 
 LENGTHS = np.array([0.2, 0.25, 0.15])
 MASSES = np.array([1.0, 0.6, 0.3])

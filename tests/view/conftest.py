@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from footfall.report import server
-from footfall.report.server import Server
-from footfall.view import gamepad
+from footfall.view import gamepad, server
 from footfall.view.driver import Driver
 from footfall.view.live import LivePage
+from footfall.view.server import Server
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None

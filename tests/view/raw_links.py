@@ -9,7 +9,7 @@ import struct
 
 from waiting import PATIENCE
 
-from footfall.report.stage import viser
+from footfall.view.stage import viser
 
 
 def ask(server, path="/", upgrade=False, **headers):

@@ -14,15 +14,15 @@ from footfall.contact.terrain import named
 from footfall.control.interface import Command
 from footfall.control.posture import standing_joints
 from footfall.experiments.claims import Outcome, shape
-from footfall.report.server import Server
+from footfall.recording.recording import Recording
 from footfall.robot import library
-from footfall.robot.urdf_mjcf import load_model
-from footfall.simulate.recording import Recording
+from footfall.robot.files.urdf_mjcf import load_model
 from footfall.simulate.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
 from footfall.view.gamepad import PROTOCOL, Gamepad
 from footfall.view.playback import PlaybackPage
+from footfall.view.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("clock")]
 SIZE = {"width": 900, "height": 560}

@@ -9,11 +9,11 @@ import urllib.request
 import pytest
 from waiting import interrupt, until
 
-from footfall.report.replay import Replay, embedded, replay_page
+from footfall.draw.solids import look_of
+from footfall.recording.recording import Recording
 from footfall.robot import library
-from footfall.robot.solids import look_of
-from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
+from footfall.view.replay import Replay, embedded, replay_page
 
 
 def run(*arguments, timeout=300):
@@ -109,7 +109,7 @@ def test_a_recording_becomes_a_video(recording, tmp_path, capsys):
 
 
 def test_a_model_without_its_meshes_is_shown_and_said_once(tmp_path):
-    from footfall.robot.urdf_mjcf import load_model
+    from footfall.robot.files.urdf_mjcf import load_model
     from footfall.view.show import show
 
     solid = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'

@@ -9,8 +9,8 @@ from waiting import PATIENCE, finish, until
 
 from footfall.control.interface import Command
 from footfall.kinematics.forward import foot_positions
+from footfall.recording.recording import Recording
 from footfall.robot import library
-from footfall.simulate.recording import Recording
 from footfall.view.driver import Choice, Driver, clipped, fitting_controller, with_stand
 
 

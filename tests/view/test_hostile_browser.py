@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from waiting import until
 
-from footfall.report.server import Server
+from footfall.recording.recording import Recording
+from footfall.recording.recording_writer import Event
 from footfall.robot import library
-from footfall.simulate.recording import Recording
-from footfall.simulate.recording_writer import Event
 from footfall.view.driver import Choice, Driver
 from footfall.view.live import LivePage
 from footfall.view.playback import PlaybackPage
+from footfall.view.server import Server
 
 pytestmark = pytest.mark.browser
 SLOW = 180_000  # [ms]: software rendering on a busy machine

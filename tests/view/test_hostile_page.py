@@ -11,11 +11,11 @@ from raw_links import ask, frame, status
 from waiting import PATIENCE, until
 
 from footfall.control.interface import Command
-from footfall.report.admitted import MOST_A_SECOND, admitted
-from footfall.report.server import Server
-from footfall.report.stage import viser
 from footfall.robot import library
+from footfall.view.admitted import MOST_A_SECOND, admitted
 from footfall.view.driver import Choice, Driver
+from footfall.view.server import Server
+from footfall.view.stage import viser
 from footfall.view.words import as_text, file_stem
 
 
@@ -239,7 +239,7 @@ def test_the_policy_lets_no_inline_script_run_and_marks_change(live):
 
 def test_visers_page_still_makes_its_script_where_we_mark_it():
     """Else a new viser would show an empty page."""
-    from footfall.report.server import _MAKES_SCRIPT
+    from footfall.view.server import _MAKES_SCRIPT
 
     page = Path(viser().__file__).parent / "client" / "build" / "index.html"
     assert page.read_bytes().count(_MAKES_SCRIPT) == 1

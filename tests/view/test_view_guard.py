@@ -13,8 +13,8 @@ from waiting import PATIENCE, finish, until
 
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError
-from footfall.report.server import Server
 from footfall.view.gamepad import PROTOCOL
+from footfall.view.server import Server
 
 
 @pytest.fixture(scope="module")

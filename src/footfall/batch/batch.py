@@ -25,12 +25,12 @@ from footfall.batch.lean import Lean, lean_of, lean_tick, repeated
 from footfall.control.interface import Command
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
-from footfall.robot.description import Robot
+from footfall.recording.recording import Recording
+from footfall.robot.model.description import Robot
 from footfall.simulate.engine import check_controller, check_world
-from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
-from footfall.trace import tree
+from footfall.trace.face import tree
 
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
 _COPIES = 3  # of the state of every robot that are in memory at once, at most

@@ -19,13 +19,14 @@ from footfall import compiling
 from footfall.batch.lean import lean_of, lean_tick
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs
-from footfall.trace import cuda, emit, tree
-from footfall.trace.reductions import reassociated
-from footfall.trace.slp import vectorised
+from footfall.trace.face import tree
+from footfall.trace.passes.reductions import reassociated
+from footfall.trace.passes.slp import vectorised
+from footfall.trace.targets import cuda, emit
 
 KERNEL = "footfall_tick"
 FEW = 24576  # robots; below, one thread a robot leaves most of a large card idle

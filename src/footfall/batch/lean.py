@@ -11,7 +11,7 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall.simulate.tick import Body, Carried, Inputs, Rig, tick
-from footfall.trace import tree
+from footfall.trace.face import tree
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from footfall.bench import peers, step, subject
 from footfall.bench.report import Report
 from footfall.bench.timing import Row, interleaved, pinned
 from footfall.contact.compliant import Compliant
-from footfall.control.joint_pd import JointPD
+from footfall.control.joint.joint_pd import JointPD
 from footfall.cores import cores
 from footfall.simulate.actuators import JointModel
 

@@ -12,7 +12,7 @@ from footfall import compiling
 from footfall.bench.report import Report
 from footfall.bench.timing import Row, pinned
 from footfall.control.interface import Command
-from footfall.control.locomotion import Locomotion
+from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.posture import standing_state
 from footfall.robot import library
 from footfall.simulate.simulation import Simulation

@@ -14,7 +14,7 @@ from footfall.bench.starts import starts
 from footfall.bench.timing import Task, interleaved, looped, pinned
 from footfall.compare.states import States, random_states
 from footfall.dynamics import bias_terms, forward_dynamics, inverse_dynamics, mass_matrix
-from footfall.trace.memory import Blocks
+from footfall.trace.runtime.memory import Blocks
 
 METHOD = (
     "Least thread time of at least 20 interleaved rounds on one pinned core. Ours: 128 random states inside one"

@@ -18,7 +18,7 @@ from footfall.bench.report import Report, this_machine
 from footfall.bench.timing import Row
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
-from footfall.control.joint_pd import JointPD
+from footfall.control.joint.joint_pd import JointPD
 from footfall.errors import FootfallError
 from footfall.robot.library import load
 from footfall.simulate.actuators import JointModel

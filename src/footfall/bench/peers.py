@@ -14,9 +14,9 @@ from footfall.bench.timing import Task, looped
 from footfall.compare import mujoco, pinocchio
 from footfall.compare.layout import to_mujoco_v
 from footfall.compare.mujoco_run import mujoco_model
-from footfall.control.joint_pd import Hold
+from footfall.control.joint.joint_pd import Hold
 from footfall.errors import FootfallError
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.step import State

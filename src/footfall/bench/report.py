@@ -107,8 +107,8 @@ def this_machine() -> dict[str, Any]:
     """Processor, cores this process may use, and the lanes that batches take on it."""
     import numpy as np
 
-    from footfall.trace import lanes, machine
-    from footfall.trace.cache import Cache
+    from footfall.trace.runtime import lanes, machine
+    from footfall.trace.runtime.cache import Cache
 
     if machine.unavailable():
         return {"cpu": _processor(), "cores": cores(), "lanes": {"f64": 1, "f32": 1}, "vector_bits": 0}

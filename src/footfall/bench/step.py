@@ -15,7 +15,7 @@ from footfall.bench.starts import starts
 from footfall.bench.timing import Task, interleaved, pinned
 from footfall.control.interface import JointCommand
 from footfall.errors import FootfallError
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.step import State
 from footfall.simulate.tick import Rig, at_rest, physics
 from footfall.simulate.world import World

@@ -20,8 +20,8 @@ from footfall.control.posture import with_stand
 from footfall.dynamics.forward_dynamics import forward_dynamics
 from footfall.errors import InputError
 from footfall.robot import library
-from footfall.robot.description import Robot
-from footfall.robot.loading import load
+from footfall.robot.files.loading import load
+from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State

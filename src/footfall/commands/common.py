@@ -18,8 +18,8 @@ from footfall.errors import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from footfall.robot.description import Robot
-    from footfall.simulate.recording import Recording
+    from footfall.recording.recording import Recording
+    from footfall.robot.model.description import Robot
 
 RobotArgument = Annotated[
     str,
@@ -56,8 +56,8 @@ def load_robot(name: str) -> Robot:
 
 def load_recording(path: str, model: str | None = None) -> Recording:
     """A recording, with the meshes of a model file if one is given."""
-    from footfall.robot.solids import dressed
-    from footfall.simulate.recording import Recording
+    from footfall.draw.solids import dressed
+    from footfall.recording.recording import Recording
 
     rec = Recording.load(path)
     if model is not None:

@@ -31,7 +31,7 @@ from footfall.commands.run_options import (
 )
 
 if TYPE_CHECKING:
-    from footfall.simulate.recording import Recording
+    from footfall.recording.recording import Recording
 
 NAME = "compare"
 EXAMPLES = examples(

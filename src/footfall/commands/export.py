@@ -10,7 +10,7 @@ import typer
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, print_json, tell
 
 if TYPE_CHECKING:
-    from footfall.robot.description import Robot
+    from footfall.robot.model.description import Robot
 
 NAME = "export"
 EXAMPLES = examples(
@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Write a robot as a URDF or MJCF file, or one of its functions as C99 with a header and a test."""
     from footfall.errors import unknown
-    from footfall.robot.export import FORMATS, write
+    from footfall.robot.files.export import FORMATS, write
 
     functions = {name: part for part, names in FUNCTIONS.items() for name in names}
     if what not in FORMATS and what not in functions:
@@ -60,7 +60,7 @@ def _write_c(robot: Robot, part: str, name: str, folder: Path) -> list[Path]:
 
     from footfall.compare.states import random_states
     from footfall.compiling import compile
-    from footfall.trace.c_source import write_c
+    from footfall.trace.targets.c_source import write_c
 
     function = getattr(import_module(f"footfall.{part}"), name)
     traced = compile(function, robot, target="interpret", cache=False)

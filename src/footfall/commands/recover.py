@@ -19,7 +19,7 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Save what can be read of a truncated or damaged recording as a whole one."""
-    from footfall.simulate.recording_file import recover
+    from footfall.recording.recording_file import recover
 
     saved = recover(file, out)
     if as_json:

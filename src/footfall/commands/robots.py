@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from footfall.commands.common import JsonOption, console, examples, print_json
 
 if TYPE_CHECKING:
-    from footfall.robot.description import Robot
+    from footfall.robot.model.description import Robot
 
 NAME = "robots"
 EXAMPLES = examples(
@@ -41,7 +41,7 @@ def command(as_json: JsonOption = False) -> None:
 def summary(robot: Robot) -> dict[str, Any]:
     """One entry of the JSON list; ``provenance`` counts the parameters of each status."""
     from footfall.errors import InputError
-    from footfall.robot.description import PROVENANCE
+    from footfall.robot.model.description import PROVENANCE
 
     statuses: Counter[str] = Counter()
     for path in robot.parameter_names():

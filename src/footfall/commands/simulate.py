@@ -72,7 +72,7 @@ def command(
     run = planned(robot, given)
     with progress(f"simulating {run.simulation.robot.name}") as report_progress:
         rec = run.simulation.run(run.options.duration, run.options.out, report_progress)
-    from footfall.simulate.summary import summary
+    from footfall.analysis.run_summary import summary
 
     result = summary(run, rec)
     if as_json:
@@ -90,7 +90,7 @@ def command(
 def _print(result: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from footfall.simulate.summary import UNITS
+    from footfall.analysis.run_summary import UNITS
 
     table = Table(show_header=False)
     for key, value in result.items():

@@ -37,7 +37,7 @@ def command(
 
     Needs no browser and no graphics card; MP4 needs the extra ``video``.
     """
-    from footfall.simulate.video import save_video
+    from footfall.draw.video import save_video
 
     file = out if out is not None else Path(recording).with_suffix(".mp4")
     rec = load_recording(recording, model)

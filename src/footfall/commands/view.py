@@ -40,7 +40,7 @@ def command(
 
     The page is served on this machine alone. The first line of output is its address.
     """
-    from footfall.report.server import Server
+    from footfall.view.server import Server
 
     rec: Any = None
     robot: Any = None

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.robot.description import Robot
-from footfall.robot.parts import Joint
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Joint
 
 
 @dataclass(frozen=True)

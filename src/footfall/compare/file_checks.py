@@ -13,11 +13,11 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.compare.report import NOT_FINITE, Check
-from footfall.robot.description import Robot
-from footfall.robot.draft import tensor_about_com
-from footfall.robot.guard import parse_xml, read_bytes
-from footfall.robot.placement import body_poses, foot_centres
-from footfall.robot.urdf import UNLIMITED
+from footfall.robot.files.draft import tensor_about_com
+from footfall.robot.files.guard import parse_xml, read_bytes
+from footfall.robot.files.urdf import UNLIMITED
+from footfall.robot.model.description import Robot
+from footfall.robot.model.placement import body_poses, foot_centres
 
 TOLERANCE = 1e-9
 CHOSEN_FOOT = 0.005  # [m] by which a ball that stands for another shape may be off

@@ -18,7 +18,7 @@ from footfall import dynamics, kinematics
 from footfall.dynamics import coordinates, lagrange
 from footfall.dynamics.factor import factor_unsymmetric, solve_unsymmetric
 from footfall.gravity import weight_of
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import cross_force, cross_force_matrix, cross_motion, cross_motion_matrix, quaternion, rotation
 
 Sides = tuple[ndarray, ndarray] | None

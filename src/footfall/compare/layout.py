@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 _XYZW = np.array([0, 1, 2, 4, 5, 6, 3])
 _WXYZ = np.array([0, 1, 2, 6, 3, 4, 5])

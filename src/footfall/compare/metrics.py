@@ -11,7 +11,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
-from footfall.simulate.recording import Recording
+from footfall.recording.recording import Recording
 
 _TICKS = 1e7  # times are equal if they agree to 0.1 microseconds
 

@@ -21,7 +21,7 @@ from footfall.compare.assembly import Part, parts_of, spring_energy, welded
 from footfall.compare.layout import mujoco_map, mujoco_map_rate
 from footfall.errors import InputError, MissingExtraError
 from footfall.gravity import GRAVITY
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 _FLAT = 1e-12  # by how much, relatively, rounding may put a flat body beyond the triangle inequality
 LEAST_MASS = 1e-14  # [kg], and [kg m²]; MuJoCo's own bound is 1e-15

@@ -21,11 +21,11 @@ from footfall.compare.mujoco import library
 from footfall.compare.mujoco_ground import place_ground
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import InputError, TraceError
-from footfall.robot.description import Robot
-from footfall.robot.export import to_mjcf
+from footfall.recording.ground_form import ground_form
+from footfall.recording.recording import Recording
+from footfall.robot.files.export import to_mjcf
+from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
-from footfall.simulate.ground_form import ground_form
-from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 from footfall.spatial import quaternion
 

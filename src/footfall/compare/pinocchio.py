@@ -17,7 +17,7 @@ from footfall.compare.assembly import Part, parts_of, spring_energy
 from footfall.compare.layout import pinocchio_map, to_pinocchio_q
 from footfall.errors import MissingExtraError
 from footfall.gravity import GRAVITY
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 def library() -> ModuleType:

@@ -18,7 +18,7 @@ from footfall.compare.pinocchio import Pinocchio
 from footfall.compare.stance_sides import STANCE_QUANTITIES, PinocchioStance, excess, minimal, screw
 from footfall.dynamics import lagrange
 from footfall.errors import InputError
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import about_axis
 
 Side = Mapping[str, Callable[..., Any]]

@@ -16,7 +16,7 @@ from footfall.compare.states import holds
 from footfall.dynamics import constrained, contact_sets, reduced, screw_system
 from footfall.dynamics.modes import all_modes
 from footfall.kinematics import product_of_exponentials
-from footfall.robot.description import Foot, Robot
+from footfall.robot.model.description import Foot, Robot
 from footfall.spatial import screw
 from footfall.spatial.rotation import about_axis
 

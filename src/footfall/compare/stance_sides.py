@@ -17,7 +17,7 @@ from numpy import ndarray
 from footfall.compare.pinocchio import Pinocchio
 from footfall.dynamics import constrained, reduced, screw_system
 from footfall.kinematics import product_of_exponentials
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 Side = dict[str, Callable[..., Any]]
 

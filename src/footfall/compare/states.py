@@ -12,7 +12,7 @@ from footfall.dynamics.modes import all_modes
 from footfall.errors import InputError
 from footfall.gravity import weight_of
 from footfall.kinematics.jacobian import feet_jacobian
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 _APART = 1e-2  # least singular value of the contact rows beside the largest
 

@@ -18,7 +18,7 @@ from footfall.compare.stance_laws import STANCE_LAWS
 from footfall.compare.states import States, random_states, with_modes
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gravity import STANDARD
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 TOLERANCE = 1e-10
 BACKENDS = ("auto", "numpy", "batch")

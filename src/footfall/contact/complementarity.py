@@ -31,7 +31,7 @@ from footfall.contact.points import ContactPoint, Sphere
 from footfall.contact.solution_slope import newton_impulses
 from footfall.errors import InputError, unknown
 from footfall.numeric import select
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts

@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from footfall.contact.points import ContactPoint
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from numpy import ndarray
 
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.factor import factor, factor_unsymmetric, solve_factored, solve_unsymmetric
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 Modes = dict[str, Any]
 LATE = 4.0  # turns, after which modes are only tightened, so that the turns come to an end

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.errors import unknown
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 Memory = dict[str, ndarray]
 

@@ -15,8 +15,8 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground
 from footfall.errors import InputError
-from footfall.robot.description import Robot
-from footfall.robot.parts import Foot
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Foot
 from footfall.spatial import Transform, cross, skew
 
 

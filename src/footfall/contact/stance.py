@@ -36,7 +36,7 @@ from footfall.contact.model import Memory
 from footfall.contact.points import ContactPoint, Sphere, contact_points
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
 _EXCESS = 1e-6  # [N], of friction

@@ -31,7 +31,7 @@ from footfall.contact.force_law import LATE, ForceLaw, Linearised, Modes
 from footfall.contact.points import ContactPoint
 from footfall.errors import InputError, unknown
 from footfall.numeric import smoothstep
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 FRICTION = ("isotropic", "per_axis")
 _TINY_SPEED = 1e-8  # [m/s], so that the direction of no slip is not 0 / 0

@@ -1,20 +1,20 @@
 """Controllers, and the seam they fill."""
 
-from footfall.control.changing_pd import ChangingPD
-from footfall.control.estimated import Estimated
-from footfall.control.estimator import Estimator
-from footfall.control.foot_impedance import FootImpedance
+from footfall.control.estimation.estimated import Estimated
+from footfall.control.estimation.estimator import Estimator
 from footfall.control.interface import Command, Controller, FunctionController, JointCommand, Sensed, controller
-from footfall.control.joint_level import ComputedTorque, GravityCompensation
-from footfall.control.joint_pd import Hold, JointPD
-from footfall.control.locomotion import Locomotion
-from footfall.control.lqr import LqrStand, StandWeights, regulate
+from footfall.control.joint.changing_pd import ChangingPD
+from footfall.control.joint.foot_impedance import FootImpedance
+from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
+from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.joint.plan_follower import PlanFollower
+from footfall.control.joint.spine import Spine
+from footfall.control.learned.policy import Drive, Policy
+from footfall.control.locomotion.locomotion import Locomotion
+from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.named import on_command
-from footfall.control.plan_follower import PlanFollower
-from footfall.control.policy import Drive, Policy
+from footfall.control.optimal.lqr import LqrStand, StandWeights, regulate
 from footfall.control.posture import standing_joints, standing_state
-from footfall.control.reflexes import Reflexes
-from footfall.control.spine import Spine
 
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "Drive", "Estimated", "Estimator", "FootImpedance",

@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
 

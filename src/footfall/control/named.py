@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from footfall.control.foot_impedance import FootImpedance
-from footfall.control.joint_level import ComputedTorque, GravityCompensation
-from footfall.control.joint_pd import JointPD
-from footfall.control.locomotion import Locomotion
-from footfall.control.policy import Policy, shipped
+from footfall.control.joint.foot_impedance import FootImpedance
+from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
+from footfall.control.joint.joint_pd import JointPD
+from footfall.control.learned.policy import Policy, shipped
+from footfall.control.locomotion.locomotion import Locomotion
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
 

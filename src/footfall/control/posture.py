@@ -11,9 +11,9 @@ from footfall.gravity import weight_of
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height as hip_height_of
 from footfall.kinematics.leg_inverse import leg_inverse, within_limits
-from footfall.robot.description import Pose, Robot
-from footfall.robot.draft import stand_of
-from footfall.robot.placement import foot_centres, standing_pose
+from footfall.robot.files.draft import stand_of
+from footfall.robot.model.description import Pose, Robot
+from footfall.robot.model.placement import foot_centres, standing_pose
 from footfall.spatial import cross
 
 _UNEVEN = 0.2  # of the height: by which soles of a pose may differ in height that is still a stand

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from footfall.gravity import GRAVITY, STANDARD, strength
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 STIFFNESS, DAMPING = 0.5, 0.012  # of every joint, per newton of weight [m/rad, m s/rad]
 LEAST = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]

@@ -13,7 +13,7 @@ from footfall.dynamics.forward_dynamics import generalised
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import cross_force_matrix, cross_motion_matrix
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 def check_finite(robot: Robot, **arrays: Any) -> None:

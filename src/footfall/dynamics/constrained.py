@@ -25,7 +25,7 @@ from footfall.errors import InputError
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 

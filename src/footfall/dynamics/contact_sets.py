@@ -26,7 +26,7 @@ from footfall.dynamics.modes import mode_name, mode_of, standing_feet
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY
 from footfall.kinematics.jacobian import feet_bias_acceleration
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 RANK_TOLERANCE = 1e-9  # of the singular values of J in the metric of M, beside the largest
 _CONSISTENT = 1e-9  # feet of a redundant set agree to this [m/s²]

@@ -15,8 +15,8 @@ from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import base_pose
-from footfall.robot.description import Robot
-from footfall.robot.parts import Joint, Link
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Joint, Link
 from footfall.spatial import rotation
 from footfall.spatial.quaternion import conjugate, from_rotation, multiply, rate, rotated, rotation_vector, to_rotation
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import check_shape, joint_rates, joint_transforms, joint_twist
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import cross_motion_matrix, skew
 
 

@@ -6,7 +6,7 @@ from numpy import ndarray
 
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import body_velocities, center_of_mass, joint_positions, joint_rates
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:

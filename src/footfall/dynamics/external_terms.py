@@ -7,7 +7,7 @@ from numpy import ndarray
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 def external_terms(robot: Robot, q: Float[ndarray, "nq"], wrenches: Float[ndarray, "nb 6"]) -> Float[ndarray, "nv"]:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 def next_above(robot: Robot) -> list[int]:

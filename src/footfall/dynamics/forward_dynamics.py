@@ -11,7 +11,7 @@ from footfall.dynamics.propagate import joint_space_forces
 from footfall.dynamics.velocity_terms import velocity_wrenches
 from footfall.errors import InputError
 from footfall.kinematics.forward import base_twist, joint_transforms
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 
 

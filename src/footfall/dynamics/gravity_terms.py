@@ -10,7 +10,7 @@ from numpy import ndarray
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_transforms
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 
 

@@ -32,10 +32,12 @@ from footfall import numeric
 from footfall.dynamics import coordinates, link_jacobians
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.quaternion import to_rotation
-from footfall.trace import nested, notation, tracer
+from footfall.trace.face import tracer
+from footfall.trace.graph import nested
+from footfall.trace.targets import notation
 
 ORDERS = ("best", *rotation.EULER_ORDERS)
 _MOST_PROGRAMS = 64  # kept in memory

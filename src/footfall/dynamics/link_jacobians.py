@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.robot.description import Robot
-from footfall.robot.parts import Joint
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Joint
 from footfall.spatial import cross
 from footfall.spatial.rotation import about_axis, euler_rates_to_world, from_euler
 

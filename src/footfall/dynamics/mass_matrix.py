@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_transforms, joint_twist
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, skew
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 FLIGHT = "flight"
 

@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from footfall.dynamics.coriolis_matrix import body_jacobians
 from footfall.kinematics.forward import body_poses, body_velocities, center_of_mass
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 
 

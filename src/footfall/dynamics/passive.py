@@ -13,7 +13,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_positions, joint_rates
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 STICK_RATE = 1e-4  # [rad/s]
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 
 

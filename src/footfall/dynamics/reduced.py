@@ -25,7 +25,7 @@ from footfall.dynamics.forward_dynamics import bias_terms, generalised
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.gravity import GRAVITY
 from footfall.kinematics.jacobian import feet_bias_acceleration
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 _CONSISTENT = 1e-9  # feet of an over-constrained mode agree to this [m/s²]
 

@@ -23,7 +23,7 @@ from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, cross, cross_motion, skew
 
 BODY_PARAMETERS = ("m", "h_x", "h_y", "h_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")

@@ -21,7 +21,7 @@ from numpy import ndarray
 
 from footfall.kinematics.forward import base_pose, base_twist, check_shape, joint_rates
 from footfall.kinematics.product_of_exponentials import screw_poses
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross, cross_force, cross_force_matrix
 from footfall.spatial.screw import adjoint, coadjoint, constraint_screws, drive_screw, motion_screw, spherical_screws
 

@@ -34,7 +34,7 @@ from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import check_shape
 from footfall.kinematics.product_of_exponentials import screw_feet_jacobian
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import cross
 from footfall.spatial.screw import spherical_screws
 

@@ -9,12 +9,12 @@ from footfall.errors import unknown
 from footfall.experiments.claims import Claim, Outcome, Table
 
 _MODULES = {
-    "depaula2024": "footfall.experiments.depaula2024",
-    "adak2021": "footfall.experiments.adak2021",
-    "floating_base": "footfall.experiments.floating_base",
+    "depaula2024": "footfall.experiments.depaula2024.experiment",
+    "adak2021": "footfall.experiments.adak2021.experiment",
+    "floating_base": "footfall.experiments.floating_base.experiment",
     "contact_comparison": "footfall.experiments.contact_comparison",
-    "yan2021": "footfall.experiments.yan2021",
-    "dynakat": "footfall.experiments.dynakat",
+    "yan2021": "footfall.experiments.yan2021.experiment",
+    "dynakat": "footfall.experiments.dynakat.experiment",
 }
 
 

@@ -17,7 +17,7 @@ from footfall.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from footfall.simulate.recording import Recording
+    from footfall.recording.recording import Recording
 
 Verdict = Literal["reproduced", "refuted", "not_reproduced"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "refuted", "not_reproduced")

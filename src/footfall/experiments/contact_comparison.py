@@ -16,13 +16,13 @@ import numpy as np
 from footfall.compare import metrics
 from footfall.contact.ground import Plane
 from footfall.contact.model import named
-from footfall.control.joint_pd import Hold, JointPD
+from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.draw.style import new_figure
 from footfall.errors import MissingExtraError
 from footfall.experiments.claims import Claim, Outcome, Table, shape
-from footfall.gait.drawing import new_figure
 from footfall.gravity import weight_of
+from footfall.recording.recording import Recording
 from footfall.robot import library
-from footfall.simulate.recording import Recording
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 

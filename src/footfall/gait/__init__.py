@@ -1,8 +1,5 @@
 """Gaits: patterns, oscillators, foot paths, and constants known to work."""
 
-from footfall.gait import stability
-from footfall.gait.diagram import footfall_diagram, footfall_diagram_of
-from footfall.gait.economy import plot_economy, strides
 from footfall.gait.ellipse import Ellipse, Trapezoid, trapezoid
 from footfall.gait.foot_path import foot_offset, foot_rate, start_ramp
 from footfall.gait.oscillators import Hopf, Kuramoto, PolarHopf, touchdown_reset
@@ -27,12 +24,9 @@ from footfall.gait.pattern import (
 from footfall.gait.planner import Posture, PosturePlan, WalkPlan, plan_walk, standing_postures, yaw_swing
 from footfall.gait.rulkov import Rulkov
 from footfall.gait.stability import (
-    Stability,
     capture_point,
     center_of_pressure,
     energy_margin,
-    plot_stability,
-    plot_support,
     polygon_margin,
     static_margin,
     support_polygon,
@@ -56,7 +50,6 @@ __all__ = [
     "Posture",
     "PosturePlan",
     "Rulkov",
-    "Stability",
     "Transition",
     "Trapezoid",
     "Tuned",
@@ -72,25 +65,18 @@ __all__ = [
     "energy_margin",
     "foot_offset",
     "foot_rate",
-    "footfall_diagram",
-    "footfall_diagram_of",
     "for_robot",
     "named",
     "names",
     "pace",
     "plan_walk",
-    "plot_economy",
-    "plot_stability",
-    "plot_support",
     "polygon_margin",
     "pronk",
     "rotary_gallop",
     "scaled",
-    "stability",
     "standing_postures",
     "start_ramp",
     "static_margin",
-    "strides",
     "support_polygon",
     "touchdown_reset",
     "transverse_gallop",

@@ -33,7 +33,7 @@ from footfall.gait.pattern import LEGS, PATTERNS, Gait
 from footfall.gait.pattern import named as gait_named
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.numeric import lookup, select, smoothstep
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 LIMITS = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
 EVEN = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down

@@ -20,7 +20,7 @@ from footfall.gait.pattern import LEGS, Gait, named
 from footfall.gravity import STANDARD, weight_of
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 @dataclass(frozen=True)

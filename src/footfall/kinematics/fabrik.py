@@ -17,7 +17,7 @@ from footfall.errors import InputError
 from footfall.kinematics.fabrik_leg import ITERATIONS, TOLERANCE, Reached, distance, fabrik_leg, sweep, towards
 from footfall.kinematics.forward import check_shape, joint_transforms, poses_in_base
 from footfall.kinematics.leg_chain import LegChain, Screw, foot_position, leg_chain
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis

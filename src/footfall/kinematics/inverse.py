@@ -25,7 +25,7 @@ from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
 from footfall.kinematics.resolved_rate import resolved_rate_leg
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from footfall.errors import unknown
 from footfall.kinematics.forward import body_velocities, joint_rates, joint_transforms, joint_twist, poses_in_base
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross, cross_motion
 
 FRAMES = ("foot", "contact", "world")

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from footfall.errors import InputError
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
 
 Vector = tuple[float, float, float]

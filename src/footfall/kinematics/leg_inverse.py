@@ -22,7 +22,7 @@ from numpy import ndarray
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import Leg, Segment, leg_geometry
 from footfall.numeric import tracer
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 FRAMES = ("carrier", "hip")
 _SLACK = 1e-12  # relative: a target on the very edge counts as reached

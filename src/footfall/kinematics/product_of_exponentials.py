@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import base_pose, check_shape, joint_positions
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, skew
 from footfall.spatial.screw import adjoint, motion_screw, screw_motion
 

@@ -18,7 +18,7 @@ from footfall.errors import InputError
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
 from footfall.kinematics.inverse import posture_of, targets_of
 from footfall.kinematics.jacobian import feet_jacobian
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
 from footfall.spatial.rotation import is_rotation
 from footfall.spatial.vector import cross

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from footfall.control.policy import Drive, Policy
+from footfall.control.learned.policy import Drive, Policy
 
 ID = "footfall/Walk-v0"
 _NAMES = {

@@ -10,11 +10,11 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.control.interface import Command
-from footfall.control.policy import Policy
+from footfall.control.learned.policy import Policy
 from footfall.gait.pattern import LEGS
 from footfall.learn.lanes import COMMANDS, WalkLanes
 from footfall.learn.task import WalkTask
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 
 @dataclass(frozen=True)

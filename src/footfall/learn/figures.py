@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footfall.draw.style import COLORS, GREY, PALE, new_figure, style
 from footfall.errors import InputError
-from footfall.gait.drawing import COLORS, GREY, PALE, new_figure, style
 from footfall.gait.pattern import LEGS, Gait
 from footfall.kinematics.forward import body_poses, foot_positions
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from footfall.simulate.recording import Recording
+    from footfall.recording.recording import Recording
 
 
 def read_curve(path: str | Path) -> list[dict[str, float]]:

@@ -19,7 +19,7 @@ from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
 from footfall.learn.randomise import Randomisation, checked_range
 from footfall.learn.task import Driven, Judged, WalkTask, judge, lowest_foot
-from footfall.trace import tree
+from footfall.trace.face import tree
 
 COMMANDS = ("forward", "sideways", "turn")
 RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways": (-0.25, 0.25), "turn": (-0.6, 0.6)}

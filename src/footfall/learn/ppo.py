@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.policy import layers_of
+from footfall.control.learned.policy import layers_of
 from footfall.errors import InputError
 from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError, unknown
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 Range = tuple[float, float]
 

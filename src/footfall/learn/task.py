@@ -16,13 +16,13 @@ from numpy import ndarray
 
 from footfall.batch.lean import Lean
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.policy import Drive
+from footfall.control.learned.policy import Drive
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import clock_phase, stance, trot
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.spatial.quaternion import to_rotation
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from footfall.control.interface import Command
-from footfall.control.policy import Policy
+from footfall.control.learned.policy import Policy
 from footfall.errors import FootfallError, InputError
 from footfall.learn.evaluate import evaluate
 from footfall.learn.figures import curve_figure

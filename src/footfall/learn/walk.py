@@ -22,7 +22,7 @@ from footfall.errors import InputError, MissingExtraError
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.task import Judged, WalkTask
 from footfall.loading import load
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 try:
     import gymnasium
@@ -75,7 +75,7 @@ class WalkEnv(gymnasium.Env):
         **options: Any,
     ) -> None:
         if render_mode is not None:
-            raise InputError("footfall/Walk-v0 draws nothing: replay a policy with footfall.report.replay")
+            raise InputError("footfall/Walk-v0 draws nothing: replay a policy with footfall.view.replay")
         self.lanes = _lanes(robot, task, 1, {"threads": 1, **options})
         self.observation_space, self.action_space = _spaces(self.lanes.task)
 

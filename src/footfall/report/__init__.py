@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from footfall.experiments.claims import Outcome
-from footfall.simulate.whole_file import whole_file
+from footfall.whole_file import whole_file
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from footfall.report.style import CSS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from footfall.simulate.recording import Recording
+    from footfall.recording.recording import Recording
 
 _RULES = (
     "Reproduced: our error (MAE) is at most the printed one plus a quarter, our time at most the printed one, a shape"
@@ -153,7 +153,7 @@ def _figure(id: str, figure: Figure, caption: str) -> str:
 
 def _replay(caption: str, recordings: dict[str, Recording]) -> str:
     """A 3-D replay inside the page; where viser is not installed, a line that says so."""
-    from footfall.report.replay import Replay, embedded, replay_page
+    from footfall.view.replay import Replay, embedded, replay_page
 
     try:
         shown = embedded(replay_page(Replay(caption, recordings)), caption)

@@ -28,8 +28,8 @@ from footfall.contact.force_law import LATE
 from footfall.control.interface import JointCommand
 from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
 from footfall.errors import InputError
-from footfall.robot.description import Robot
-from footfall.robot.parts import Actuator
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Actuator
 
 Modes = dict[str, Any]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit

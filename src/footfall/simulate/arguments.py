@@ -13,7 +13,7 @@ from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import check_rate
 from footfall.errors import InputError
 from footfall.kinematics.forward import body_poses
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.world import World
 
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]

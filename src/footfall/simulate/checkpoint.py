@@ -13,7 +13,7 @@ from footfall.archive import NoArchive, read_archive
 from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.simulate.tick import Carried, Rig
-from footfall.trace import tree
+from footfall.trace.face import tree
 
 _FORMAT = 2
 _MOST_BYTES = 1 << 28

@@ -18,10 +18,10 @@ from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State
 from footfall.simulate.tick import Body, Carried, Inputs, Rig, physics, tick
-from footfall.trace.tree import is_leaf
+from footfall.trace.face.tree import is_leaf
 
 if TYPE_CHECKING:
-    from footfall.trace.surroundings import Surroundings
+    from footfall.trace.verification.surroundings import Surroundings
 
 _ASKED = (  # of a ground, and of a contact law
     "distance", "frame", "friction_at", "law", "normal", "modes", "linearised", "judged", "start", "respond",
@@ -131,7 +131,7 @@ def check_world(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrounding
     users = [part for part in (world.ground, world.contact) if not type(part).__module__.startswith("footfall.")]
     if not users:
         return ()
-    from footfall.trace.effects import effect_of
+    from footfall.trace.verification.effects import effect_of
 
     def step() -> ndarray:
         state, command = State(body.q, body.v, body.memory), JointCommand().spread(world.robot.nj)
@@ -157,7 +157,7 @@ def check_world(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrounding
 
 def _reached(part: Any) -> Surroundings:
     """What the methods of a ground or a contact law reach."""
-    from footfall.trace.surroundings import Surroundings
+    from footfall.trace.verification.surroundings import Surroundings
 
     return Surroundings([getattr(part, key) for key in _ASKED if hasattr(part, key)])
 
@@ -169,8 +169,8 @@ def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrou
     """
     if type(rig.controller).__module__.startswith("footfall.") and rig.digest is not None:
         return ()
-    from footfall.trace.surroundings import Surroundings
-    from footfall.trace.tracer import verify
+    from footfall.trace.face.tracer import verify
+    from footfall.trace.verification.surroundings import Surroundings
 
     robot, body = rig.world.robot, carried.body
 
@@ -220,7 +220,7 @@ def _form(nest: Any) -> Any:
 def _name(rig: Rig) -> str:
     """A user's function by its own name, whatever sensors and switches the simulation has put before it."""
     controller = rig.controller
-    while type(controller).__module__.startswith("footfall.simulate.") and hasattr(controller, "inner"):
+    while type(controller).__module__.startswith("footfall.hardware.") and hasattr(controller, "inner"):
         controller = controller.inner
     return getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
 

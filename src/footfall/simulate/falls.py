@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground
 from footfall.contact.terrain import distances
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 LEAN = np.radians(75.0)
 LOW = 0.3  # of the standing height: the base lies on the ground, or nearly

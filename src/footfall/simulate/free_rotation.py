@@ -21,7 +21,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_transforms
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, cross
 
 _THETA = 0.5 + 2e-4  # a little loss, more than what the passes leave of an error

@@ -19,8 +19,8 @@ from numpy import ndarray
 
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError, unknown
-from footfall.robot.description import Robot
-from footfall.simulate.parameters import replaced
+from footfall.parameters import replaced
+from footfall.robot.model.description import Robot
 from footfall.simulate.step import Acted, State, accelerate, step
 from footfall.simulate.world import World
 from footfall.spatial.quaternion import rate, to_rotation

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 _SLACK = 1e-6  # of a tick: rounding in a time that is meant to fall on one
 

@@ -15,13 +15,13 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError
-from footfall.robot.description import Robot
+from footfall.hardware.motors import overheating
+from footfall.recording.ground_form import contact_settings, ground_form
+from footfall.recording.recording import Recording, versions
+from footfall.recording.recording_writer import Event, RecordingWriter
+from footfall.recording.stored_columns import StoredColumns
+from footfall.robot.model.description import Robot
 from footfall.simulate.engine import Rows, Stop
-from footfall.simulate.ground_form import contact_settings, ground_form
-from footfall.simulate.motors import overheating
-from footfall.simulate.recording import Recording, versions
-from footfall.simulate.recording_writer import Event, RecordingWriter
-from footfall.simulate.stored_columns import StoredColumns
 from footfall.simulate.world import World
 
 if TYPE_CHECKING:

@@ -26,21 +26,21 @@ from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
-from footfall.control.estimated import Estimated
+from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller
-from footfall.control.joint_pd import Hold, JointPD
+from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
 from footfall.gait import tuned
 from footfall.gait.pattern import Gait
+from footfall.hardware.sensors import Sensors
 from footfall.robot import library
-from footfall.robot.description import Robot
-from footfall.simulate.lqr_stand import lqr_stand
-from footfall.simulate.sensors import Sensors
+from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
-from footfall.simulate.toml_file import parse_toml, read_toml_text
+from footfall.simulate.standing_lqr import lqr_stand
+from footfall.toml_file import parse_toml, read_toml_text
 
 CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], about which controllers are called

@@ -26,7 +26,7 @@ from footfall import compiling
 from footfall.errors import InputError, unknown
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms, poses_in_base
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 
 MODES = ("report", "stop")
 _THIN = 0.02  # radius of a link without a box and a foot [m]

@@ -27,13 +27,17 @@ from footfall.contact.model import named
 from footfall.contact.points import spheres_of
 from footfall.contact.terrain import named as ground_named
 from footfall.control.interface import Command, Controller, check_command
-from footfall.control.joint_pd import Hold
+from footfall.control.joint.joint_pd import Hold
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY, Gravity
-from footfall.robot.description import Robot
-from footfall.robot.parts import Foot
+from footfall.hardware.emergency_stop import EmergencyStop, Stoppable
+from footfall.hardware.sensors import Measured, Sensors
+from footfall.recording.recording import Recording
+from footfall.recording.recording_writer import Event
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Foot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.arguments import (
     check_clear,
@@ -52,13 +56,9 @@ from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
 from footfall.simulate.engine import CompiledEngine, Engine, Stop, make_engine
 from footfall.simulate.falls import Falls
 from footfall.simulate.integrators import check_integrator
-from footfall.simulate.motors import EmergencyStop, Stoppable
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
 from footfall.simulate.recorder import Energies, Recorder
-from footfall.simulate.recording import Recording
-from footfall.simulate.recording_writer import Event
 from footfall.simulate.self_collision import watcher
-from footfall.simulate.sensors import Measured, Sensors
 from footfall.simulate.standing import standing_start, told_posture
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World

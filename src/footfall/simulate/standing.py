@@ -8,11 +8,11 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
-from footfall.control.joint_level import Wrapped
+from footfall.control.joint.joint_level import Wrapped
 from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import body_poses
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
 
 

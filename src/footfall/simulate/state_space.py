@@ -12,7 +12,7 @@ from numpy import ndarray
 from footfall.dynamics.coordinates import from_euler_coordinates, to_euler_coordinates
 from footfall.dynamics.forward_dynamics import forward_dynamics
 from footfall.gravity import GRAVITY
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.spatial import cross, rotation
 
 

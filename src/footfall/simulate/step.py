@@ -20,7 +20,7 @@ from footfall.control.interface import JointCommand
 from footfall.dynamics.forward_dynamics import bias_forces
 from footfall.dynamics.mass_matrix import composite_mass_matrix
 from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.world import World

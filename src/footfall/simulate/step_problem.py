@@ -17,11 +17,11 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.interface import JointCommand
-from footfall.control.trajectory import Expansion
+from footfall.control.optimal.trajectory import Expansion
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
-from footfall.robot.description import Robot
-from footfall.simulate.linearize import LinearStep
+from footfall.robot.model.description import Robot
+from footfall.simulate.linear_step import LinearStep
 from footfall.simulate.world import World
 
 

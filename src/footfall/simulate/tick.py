@@ -19,8 +19,8 @@ from footfall import numeric
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_rates
+from footfall.parameters import look_up, replaced
 from footfall.simulate.integrators import as_taken, integrate_step
-from footfall.simulate.parameters import look_up, replaced
 from footfall.simulate.step import State
 from footfall.simulate.world import World
 

@@ -12,9 +12,9 @@ from footfall.contact.ground import Ground, Plane
 from footfall.contact.points import Sphere, spheres_of
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
-from footfall.robot.description import Robot
+from footfall.parameters import look_up, replaced
+from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
-from footfall.simulate.parameters import look_up, replaced
 
 _PARTS = ("ground", "contact", "joints")  # whose numbers have names, besides the robot's
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from footfall.analysis.run_summary import UNITS as RUN_UNITS
+from footfall.analysis.run_summary import summary
 from footfall.errors import FootfallError, InputError, unknown
-from footfall.simulate.summary import UNITS as RUN_UNITS
-from footfall.simulate.summary import summary
 from footfall.sweep.parameters import planned
 from footfall.sweep.shared import Numbers, share
 from footfall.sweep.study import OURS, SIMULATE, Study

@@ -19,7 +19,7 @@ import numpy as np
 from footfall.errors import InputError, unknown
 from footfall.loading import load
 from footfall.robot import library
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
 from footfall.simulate.runfile import KEYS, Planned, options_of, plan, resolved_ground
 from footfall.simulate.simulation import Simulation

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
+from footfall.draw.style import COLORS, new_figure
 from footfall.errors import unknown
-from footfall.gait.drawing import COLORS, new_figure
-from footfall.simulate.whole_file import whole_file
 from footfall.sweep.study import SAMPLE, SIMULATE, Study, dim_name
 from footfall.sweep.table import OWN, SECONDS, STATUS
+from footfall.whole_file import whole_file
 
 if TYPE_CHECKING:
     import xarray

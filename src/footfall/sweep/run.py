@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from footfall.cores import cores
 from footfall.errors import InputError
-from footfall.simulate.recording import versions
+from footfall.recording.recording import versions
 from footfall.sweep import plot as plots
 from footfall.sweep import table as tables
 from footfall.sweep.cluster import PATIENCE, Cluster

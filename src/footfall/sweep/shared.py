@@ -21,7 +21,7 @@ import numpy as np
 
 from footfall.errors import FootfallError
 from footfall.identity import digest_of
-from footfall.robot.description import Robot
+from footfall.robot.model.description import Robot
 from footfall.simulate.engine import CompiledEngine, PythonEngine
 from footfall.simulate.recorder import Energies
 from footfall.simulate.simulation import Simulation

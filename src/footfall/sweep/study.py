@@ -30,15 +30,16 @@ from pathlib import Path
 from typing import Any
 
 from footfall.errors import InputError, unknown
-from footfall.simulate.toml_file import parse_toml, read_toml_text
 from footfall.sweep.axes import SPAN, Axis, Samples, axis, flattened, names_of, plain_value, samples, whole
+from footfall.toml_file import parse_toml, read_toml_text
 
 KEYS = ("name", "function", "seed", "limit", "plot", "run", "grid", "samples")
 LIMIT = 20_000  # items, unless the study says otherwise ...
 MOST_ITEMS = 10_000_000  # ... and whatever it says: their list alone fills the memory
 SAMPLE = "sample"  # name of the dimension of samples
 SIMULATE = "simulate"
-OURS = ("footfall.experiments.spine_study:case",)  # functions of footfall's own that are no more than a simulation
+OURS = ("footfall.experiments.adak2021.spine_study:case",)  # functions of footfall's own: no more than a simulation
+RENAMED = {"footfall.experiments.spine_study:case": OURS[0]}  # what studies of older versions call
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ def parse_study(text: str, folder: str | Path, name: str = "study", where: str =
     axes = tuple(axis(key, value, "[grid]") for key, value in flat.items())
     drawn = samples(tables["samples"], "[samples]") if "samples" in found else None
     function = _text(found, "function", SIMULATE)
+    function = RENAMED.get(function, function)
     if function != SIMULATE and (function.count(":") != 1 or not all(function.split(":"))):
         raise InputError(f'function of {where} must name a module and a function, "module:name", got {function!r}')
     plot = found.get("plot", [])

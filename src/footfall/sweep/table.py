@@ -14,12 +14,12 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import SPOILED, FootfallError
-from footfall.simulate.recording import versions
-from footfall.simulate.tables import _needed, _netcdf
-from footfall.simulate.whole_file import whole_file
+from footfall.recording.recording import versions
+from footfall.recording.tables import _needed, _netcdf
 from footfall.sweep.item import result_units
 from footfall.sweep.parameters import unit_of
 from footfall.sweep.study import SAMPLE, SIMULATE, Item, Study, dim_name
+from footfall.whole_file import whole_file
 
 if TYPE_CHECKING:
     import xarray

@@ -17,16 +17,19 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall.errors import InputError, unknown
-
-from . import compiled, derivative, interpret, machine, signature, tracer, tree
-from . import lanes as lane_width
-from . import program as ssa
-from .cache import opened
-from .callables import Function, batch_axes
-from .emit import Layout
-from .memory import Blocks, Code
-from .program import Program
-from .signature import Signature
+from footfall.trace import compiled
+from footfall.trace.face import signature, tracer, tree
+from footfall.trace.face.signature import Signature
+from footfall.trace.graph import derivative
+from footfall.trace.passes import program as ssa
+from footfall.trace.passes.program import Program
+from footfall.trace.runtime import lanes as lane_width
+from footfall.trace.runtime import machine
+from footfall.trace.runtime.cache import opened
+from footfall.trace.runtime.callables import Function, batch_axes
+from footfall.trace.runtime.memory import Blocks, Code
+from footfall.trace.targets import interpret
+from footfall.trace.targets.emit import Layout
 
 
 def jacobian(

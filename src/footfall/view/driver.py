@@ -26,16 +26,16 @@ from footfall.contact.model import MODELS
 from footfall.contact.model import named as contact_named
 from footfall.control import posture
 from footfall.control.interface import Command
-from footfall.control.joint_pd import Hold
-from footfall.control.locomotion import LIMITS
+from footfall.control.joint.joint_pd import Hold
+from footfall.control.locomotion.locomotion import LIMITS
 from footfall.control.named import NAMES, ON_COMMAND
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
+from footfall.recording.recording_writer import Event
 from footfall.robot import library
-from footfall.robot.description import Pose, Robot
+from footfall.robot.model.description import Pose, Robot
 from footfall.simulate.pushes import Push
 from footfall.simulate.recorder import Recorder
-from footfall.simulate.recording_writer import Event
 from footfall.simulate.runfile import RunOptions, plan
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Carried

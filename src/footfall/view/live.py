@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from footfall.control.interface import Command
-from footfall.control.locomotion import LIMITS
+from footfall.control.locomotion.locomotion import LIMITS
 from footfall.control.named import FOLLOWING
+from footfall.draw.ground_surface import level_under
+from footfall.draw.solids import size_of
 from footfall.gravity import weight_of
-from footfall.report.replay import look_from
-from footfall.report.server import Server
-from footfall.report.stage import Stage, draw_ground, light
-from footfall.robot.solids import size_of
-from footfall.simulate.ground_surface import level_under
 from footfall.view.driver import CHOICES, Driver
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
 from footfall.view.plots import Plots
+from footfall.view.replay import look_from
+from footfall.view.server import Server
+from footfall.view.stage import Stage, draw_ground, light
 from footfall.view.words import as_text
 
 SPEEDS, POSTURE = ("forward", "sideways", "turn"), ("height", "roll", "pitch")

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from footfall.draw.ground_surface import level_under
+from footfall.draw.solids import size_of
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY
-from footfall.report.replay import look_from
-from footfall.report.server import Server
-from footfall.report.stage import Stage, draw_ground, light
-from footfall.robot.solids import size_of
-from footfall.simulate.ground_surface import level_under
-from footfall.simulate.recording import Recording
+from footfall.recording.recording import Recording
 from footfall.view.plots import AXES, COLORS
+from footfall.view.replay import look_from
+from footfall.view.server import Server
+from footfall.view.stage import Stage, draw_ground, light
 from footfall.view.words import as_text
 
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1, "2 ×": 2.0}

@@ -11,13 +11,13 @@ from typing import Any
 
 from footfall.errors import InputError
 from footfall.loading import load
-from footfall.report.server import Server
+from footfall.recording.recording import Recording
 from footfall.robot import library
-from footfall.robot.description import Robot
-from footfall.simulate.recording import Recording
+from footfall.robot.model.description import Robot
 from footfall.view.driver import Choice, Driver, fitting_controller
 from footfall.view.live import LivePage
 from footfall.view.playback import PlaybackPage
+from footfall.view.server import Server
 
 
 @dataclass

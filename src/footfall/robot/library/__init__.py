@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from footfall.errors import unknown
-from footfall.robot.description import Robot
 from footfall.robot.library.dynakat import dynakat
 from footfall.robot.library.mini_cheetah import mini_cheetah
 from footfall.robot.library.spined import spined
 from footfall.robot.library.xiling import xiling
+from footfall.robot.model.description import Robot
 
 _ROBOTS: dict[str, Callable[..., Robot]] = {
     "mini_cheetah": mini_cheetah,

@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 from footfall.errors import InputError
-from footfall.robot import dh
-from footfall.robot.description import Actuator, Link, Provenance, Robot
 from footfall.robot.library.legs import LEGS, leg_vector
-from footfall.robot.placement import standing_pose, two_link_angles
-from footfall.robot.shapes import box_inertia
+from footfall.robot.model import dh
+from footfall.robot.model.description import Actuator, Link, Provenance, Robot
+from footfall.robot.model.placement import standing_pose, two_link_angles
+from footfall.robot.model.shapes import box_inertia
 from footfall.spatial.transform import Transform
 
 LEG_LAYOUTS = ("mirrored", "identical")

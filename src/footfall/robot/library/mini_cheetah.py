@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from footfall.errors import InputError
-from footfall.robot.description import Actuator, Foot, Joint, Link, Provenance, Robot, Rotor
 from footfall.robot.library.legs import LEGS, leg_vector
-from footfall.robot.placement import standing_pose
-from footfall.robot.shapes import mirrored, tensor
+from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot, Rotor
+from footfall.robot.model.placement import standing_pose
+from footfall.robot.model.shapes import mirrored, tensor
 
 HIP_INERTIAS = ("realisable", "as_published")
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from footfall.robot import dh
-from footfall.robot.description import Actuator, Foot, Joint, Link, Provenance, Robot
 from footfall.robot.library.legs import LEGS, knee_bend, leg_vector, mirrored_limits
-from footfall.robot.placement import standing_pose, two_link_angles
-from footfall.robot.shapes import box_inertia
+from footfall.robot.model import dh
+from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
+from footfall.robot.model.placement import standing_pose, two_link_angles
+from footfall.robot.model.shapes import box_inertia
 
 # Chosen lengths [m]: of the main body, from a spine joint to the hips, width and height of the bodies, thigh, shank
 MAIN_LENGTH, FRONT_LENGTH, HIND_LENGTH, WIDTH, HEIGHT, THIGH, SHANK = 0.24, 0.24, 0.24, 0.24, 0.12, 0.25, 0.25

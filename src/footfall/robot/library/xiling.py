@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from footfall.robot.description import Actuator, Foot, Joint, Link, Provenance, Robot
 from footfall.robot.library.legs import LEGS, knee_bend, leg_vector, mirrored_limits
-from footfall.robot.placement import standing_pose
-from footfall.robot.shapes import box_inertia
+from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
+from footfall.robot.model.placement import standing_pose
+from footfall.robot.model.shapes import box_inertia
 
 # Chosen: masses [kg], boxes [m], centres of mass [m] and joint positions [m] of the left fore leg
 TRUNK = (30.0, (0.70, 0.30, 0.16))

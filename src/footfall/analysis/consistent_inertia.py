@@ -1,0 +1,112 @@
+"""Inertias of bodies that can exist, from equations for their base parameters.
+
+A body's pseudo-inertia [[J, h], [hᵀ, m]] is written L A Aᵀ Lᵀ, with L Lᵀ that of a prior and A lower triangular with
+a positive diagonal (Rucker & Wensing 2022): it is positive definite whatever the unknowns, the logarithms of A's
+diagonal and the numbers below it. They are drawn weakly to zero, which is the prior. Joint losses and armature are
+kept from being negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.dynamics.regressor import BaseParameters, parameters, pseudo_inertia
+from footfall.robot.model.description import Robot
+
+_LOWER = [(r, c) for r in range(4) for c in range(r + 1)]  # of a 4x4 lower triangle
+_TEN = [(3, 3), (0, 3), (1, 3), (2, 3), (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]  # in the pseudo-inertia
+
+
+def physical_parameters(
+    robot: Robot, base: BaseParameters, R: ndarray, z: ndarray, spread: float
+) -> Float[ndarray, "np"]:
+    """All parameters θ: of the bodies with the least |R β - z|², drawn to those of ``robot`` by 1 / spread²."""
+    bodies = len(robot.tree.bodies)
+    start = parameters(robot, base.joint_columns)
+    L = np.stack(
+        [
+            np.linalg.cholesky(nearest_pseudo_inertia(pseudo_inertia(ten)))
+            for ten in start[: 10 * bodies].reshape(-1, 10)
+        ]
+    )
+    G = R @ base.combinations
+    inertial = 10 * bodies
+
+    def bodies_at(x: ndarray) -> tuple[ndarray, ndarray]:
+        """(ten parameters of every body, their derivatives by its own ten unknowns)."""
+        A = np.zeros((bodies, 4, 4))
+        for k, (r, c) in enumerate(_LOWER):
+            A[:, r, c] = np.exp(x[:, k]) if r == c else x[:, k]
+        M = L @ A
+        P = M @ np.swapaxes(M, 1, 2)
+        slopes = np.zeros((bodies, 10, 10))
+        for k, (r, c) in enumerate(_LOWER):
+            step = L[:, :, r] * (A[:, r, r][:, None] if r == c else 1.0)
+            dP = step[:, :, None] * M[:, None, :, c]
+            dP = dP + np.swapaxes(dP, 1, 2)
+            slopes[:, :, k] = np.stack([dP[:, i, j] for i, j in _TEN], axis=1)
+        return np.stack([P[:, i, j] for i, j in _TEN], axis=1), slopes
+
+    def residuals(x: ndarray) -> ndarray:
+        tens, _ = bodies_at(x[:inertial].reshape(bodies, 10))
+        return np.concatenate(
+            [G[:, :inertial] @ tens.ravel() + G[:, inertial:] @ x[inertial:] - z, x[:inertial] / spread]
+        )
+
+    def slope(x: ndarray) -> ndarray:
+        _, slopes = bodies_at(x[:inertial].reshape(bodies, 10))
+        D = np.zeros((inertial, inertial))
+        for k in range(bodies):
+            D[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = slopes[k]
+        weak = np.concatenate([np.eye(inertial) / spread, np.zeros((inertial, len(x) - inertial))], axis=1)
+        return np.concatenate([np.concatenate([G[:, :inertial] @ D, G[:, inertial:]], axis=1), weak])
+
+    free_sign = np.arange(len(start)) < inertial
+    found = _least_squares(residuals, slope, np.concatenate([np.zeros(inertial), start[inertial:]]), free_sign)
+    tens, _ = bodies_at(found[:inertial].reshape(bodies, 10))
+    return np.concatenate([tens.ravel(), found[inertial:]])
+
+
+def _least_squares(
+    residuals: Callable[[ndarray], ndarray], slope: Callable[[ndarray], ndarray], x: ndarray, free_sign: ndarray
+) -> ndarray:
+    """Levenberg and Marquardt's steps; unknowns that are not of free sign stay at zero or above (projected).
+
+    SciPy's ``least_squares`` does the same by a singular value decomposition a step, many times slower.
+    """
+    r, damping = residuals(x), 1e-6
+    for _ in range(200):
+        J = slope(x)
+        H, g = J.T @ J, J.T @ r
+        held = ~free_sign & (x <= 0) & (g > 0)
+        H[held], H[:, held], g[held] = 0.0, 0.0, 0.0
+        H[held, held] = 1.0
+        while damping < 1e12:
+            step = np.linalg.solve(H + damping * np.diag(np.diag(H)), -g)
+            ahead = x + np.clip(step, -2.0, 2.0)
+            ahead = np.where(free_sign, ahead, np.maximum(ahead, 0.0))
+            r_ahead = residuals(ahead)
+            if r_ahead @ r_ahead <= r @ r:
+                break
+            damping *= 10.0
+        else:
+            return x
+        gained = r @ r - r_ahead @ r_ahead
+        x, r, damping = ahead, r_ahead, max(damping / 10.0, 1e-12)
+        if gained <= 1e-10 * (r @ r) + 1e-20:
+            break
+    return x
+
+
+def nearest_pseudo_inertia(P: Float[ndarray, "4 4"], least: float = 1e-6) -> Float[ndarray, "4 4"]:
+    """P with eigenvalues below ``least`` of the largest raised to it: a prior need not be a body that can exist."""
+    sizes, axes = np.linalg.eigh(P)
+    floor = max(least * float(sizes[-1]), 1e-9)
+    return P if sizes[0] >= floor else (axes * np.maximum(sizes, floor)) @ axes.T
+
+
+__all__ = ["nearest_pseudo_inertia", "physical_parameters"]

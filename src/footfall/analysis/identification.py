@@ -1,0 +1,399 @@
+"""What a robot weighs, from a recording; and its joint torques from IMU, encoders and foot forces.
+
+The future work of Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
+
+    Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is asked for)
+
+in the parameters θ of ``dynamics.regressor``. Their base parameters follow by weighted least squares: every degree
+of freedom is weighted by the noise that its own residual shows. All of θ, the part that no motion shows included,
+follows by a second fit in which every body is one that can exist (``simulate.consistent_inertia``).
+
+    found = identify(recording)
+    found.values, found.deviations, found.base.words()   # base parameters, one standard deviation, in words
+    found.joint("damping"), found.inertias               # N m s/rad a joint; (m, h, J) a body
+
+A run of ``Simulation`` recorded at every step gives its robot back to rounding. Recovered from noise
+(``tests/simulate/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four feet,
+accelerations from filtered rates, a prior 30 % too heavy and without joint losses. With noise (standard deviations)
+of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parameters come back within 0.03 kg (mass),
+4e-3 kg m (first moments) and 4e-3 kg m² (second moments), damping within 6e-3 N m s/rad, dry friction within
+0.02 N m, and every one of them within five of its standard deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.analysis.consistent_inertia import physical_parameters
+from footfall.dynamics.checks import check_finite
+from footfall.dynamics.inverse_dynamics import inverse_dynamics
+from footfall.dynamics.passive import STICK_RATE, damping_torques, friction_part, friction_torques, spring_torques
+from footfall.dynamics.regressor import (
+    JOINT_COLUMNS,
+    BaseParameters,
+    base_parameters,
+    inertia_of,
+    parameters,
+    pseudo_inertia,
+    regressor,
+)
+from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
+from footfall.kinematics.forward import joint_rates
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.recording.recording import Recording
+from footfall.robot.model.description import Robot
+from footfall.simulate.free_rotation import gyroscopic_change
+from footfall.spatial import Inertia, cross, quaternion
+
+ACCELERATIONS = ("recorded", "step", "smooth")
+WORST_CONDITION = 2000.0  # of the regressor with columns of length 1: errors grow at most this much
+_CHUNK = 512  # rows at a time
+_FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
+
+
+# -- joint torques from sensors --------------------------------------------------------------------------------------
+class SensedTorques(NamedTuple):
+    """Joint torques [N m], and the wrench (n, f) on the base [N m, N] that sensors and model leave unexplained."""
+
+    motor: Float[ndarray, "nj"]
+    unexplained: Float[ndarray, "6"]
+
+
+def joint_torques_from_sensors(
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    joint_acceleration: Float[ndarray, "nj"],
+    imu_acceleration: Float[ndarray, "3"],
+    imu_gyro_rate: Float[ndarray, "3"],
+    foot_forces: Float[ndarray, "nf 3"],
+    imu_position: Float[ndarray, "3"] | tuple[float, float, float] = (0.0, 0.0, 0.0),
+    imu_rotation: Float[ndarray, "3 3"] | None = None,
+    ground_axes: Float[ndarray, "3 3"] | None = None,
+    stick_rate: float = STICK_RATE,
+) -> SensedTorques:
+    """Motor torques from what a robot can measure of itself, through inverse dynamics. Plain NumPy, can be compiled.
+
+    q, v: joints from the encoders [rad, rad/s], attitude and angular velocity from the IMU; the position and the
+    linear velocity of the base are not used. ``joint_acceleration`` [rad/s²]. ``imu_acceleration``: the specific
+    force at the IMU in its axes [m/s²], g upwards at rest; since gravity is in it, none is given.
+    ``imu_gyro_rate``: angular acceleration in its axes [rad/s²]. ``foot_forces``: of the ground, world axes [N], at
+    the lowest point of each foot over a ground with ``ground_axes`` (normal last; level unless given).
+    ``imu_position`` [m] and ``imu_rotation`` on the base as in ``simulate.sensors``. ``stick_rate`` [rad/s] of dry
+    friction.
+    """
+    if not robot.floating:
+        raise InputError(f"robot '{robot.name}' has a fixed base: its torques need no IMU; use inverse_dynamics")
+    R_BI = np.eye(3) if imu_rotation is None else imu_rotation
+    omega, alpha, p = v[:3], R_BI @ imu_gyro_rate, np.asarray(imu_position)
+    at_origin = R_BI @ imu_acceleration - cross(alpha, p) - cross(omega, cross(omega, p))
+    still = np.concatenate([omega, np.zeros(3), v[6:]])  # seen from a frame that moves with the base's origin
+    a = np.concatenate([alpha, at_origin, joint_acceleration])
+    needed = inverse_dynamics(robot, q, still, a, (0.0, 0.0, 0.0)) - foot_terms(robot, q, foot_forces, ground_axes)
+    passive = spring_torques(robot, q) + damping_torques(robot, v) + friction_torques(robot, v, stick_rate)
+    return SensedTorques(needed[6:] - passive, needed[:6])
+
+
+def foot_terms(
+    robot: Robot, q: Float[ndarray, "nq"], forces: Float[ndarray, "nf 3"],
+    ground_axes: Float[ndarray, "3 3"] | None = None,
+) -> Float[ndarray, "nv"]:  # fmt: skip
+    """Jᵀ f: generalised forces [N m, N] of forces on the feet, world axes [N], where the spheres meet the ground."""
+    R_WC = np.eye(3) if ground_axes is None else ground_axes
+    J = feet_jacobian(robot, q, "contact", R_WC)
+    return sum((J[k, 3:].T @ (R_WC.T @ forces[k]) for k in range(robot.nf)), start=np.zeros(robot.nv))
+
+
+# -- rows of a recording ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Samples:
+    """Motions and loads that belong together, one row a moment."""
+
+    q: Float[ndarray, "n nq"]
+    v: Float[ndarray, "n nv"]
+    a: Float[ndarray, "n nv"]  # dv/dt; the base's is spatial
+    rates: Float[ndarray, "n nj"]  # of the joints, as their losses feel them [rad/s]
+    torque: Float[ndarray, "n nj"]
+    force: Float[ndarray, "n nf 3"]
+    turns: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def at(self, rows: ndarray) -> Samples:
+        """Some of the rows."""
+        return Samples(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+
+def samples(recording: Recording, acceleration: str | None = None, window: float = 0.055) -> Samples:
+    """Rows of a recording with accelerations.
+
+    acceleration: ``recorded`` takes the column ``a``. ``step`` takes what changed from a row to the next, the state
+    of the earlier and the loads of the later: exact for a Simulation recorded at every step of its default
+    integrator, and only there. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for measured
+    data. None: ``recorded`` where there is such a column, else ``smooth``.
+    """
+    robot = recording.robot
+    how = acceleration or ("recorded" if "a" in recording else "smooth")
+    if how not in ACCELERATIONS:
+        raise unknown("kind of acceleration", how, ACCELERATIONS)
+    if "torque" not in recording:
+        raise InputError(f"identification of robot '{robot.name}' needs the joint torques, the recording has none")
+    if len(recording) < 2:
+        raise InputError(f"identification needs at least two rows, the recording has {len(recording)}")
+    force = recording.force if "force" in recording else np.zeros((len(recording), robot.nf, 3))
+    q, v, torque = recording.q, recording.v, recording.torque
+    check_finite(robot, q=q, v=v, torque=torque, force=force)
+    if how == "recorded":
+        a = recording["a"]
+        if a.shape != v.shape:
+            raise InputError(f"column 'a' of {robot.name} must have shape {v.shape}, got {a.shape}")
+        check_finite(robot, a=a)
+        rates = v[:, robot.nv - robot.nj :]
+        return Samples(q, v, a, rates, torque, force, np.zeros(rates.shape, dtype=bool))
+    dt = np.diff(recording.time)
+    if dt.min() <= 0 or np.ptp(dt) > 1e-3 * dt.mean():
+        raise InputError("accelerations need rows at one constant time step: give them as the column 'a'")
+    if how == "step":
+        a = _step_accelerations(robot, q, v, float(dt.mean()))
+        rates = v[:, robot.nv - robot.nj :]
+        return Samples(q[:-1], v[:-1], a, rates[1:], torque[1:], force[1:], rates[:-1] * rates[1:] < 0.0)
+    return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
+
+
+def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Float[ndarray, "n nv"]:
+    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``simulate.step``, less what
+    turns a base without a force."""
+    a = np.diff(v, axis=0) / dt
+    if robot.floating:
+        R_WB = np.moveaxis(quaternion.to_rotation(q[:, 3:7].T), -1, 0)
+        v_W = np.einsum("nij,nj->ni", R_WB, v[:, 3:6])
+        classical = np.einsum("nji,nj->ni", R_WB[:-1], np.diff(v_W, axis=0) / dt)
+        free = compiling.compile(_free_change, robot, target="batch")
+        spun, carried = free(v[:-1, :3], np.full(len(v) - 1, dt))
+        a[:, :3] -= spun / dt
+        a[:, 3:6] = classical - carried / dt - np.cross(v[:-1, :3], v[:-1, 3:6])
+    return a
+
+
+def _free_change(robot: Robot, omega: Float[ndarray, "3"], dt: float) -> tuple[ndarray, ndarray]:
+    return gyroscopic_change(robot, omega, dt)[:2]
+
+
+def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, span: float) -> Samples:
+    """Rates and their derivatives of a cubic through each window; half a window at both ends is left out.
+
+    Loads stay as measured: a filter would smear dry friction where a joint turns back; least squares average them.
+    """
+    from scipy.ndimage import maximum_filter, minimum_filter
+    from scipy.signal import savgol_filter
+
+    half = max(2, round(0.5 * span / dt))
+    if len(q) < 4 * half + 2:
+        raise InputError(f"a window of {span:g} s needs more than {4 * half} rows, the recording has {len(q)}")
+    inner = slice(half, -half)
+
+    def fitted(x: ndarray, order: int = 0) -> ndarray:
+        return savgol_filter(x, 2 * half + 1, 3, deriv=order, delta=dt, axis=0)[inner]
+
+    rates, joints = fitted(v), slice(robot.nv - robot.nj, robot.nv)
+    low, high = (filtered(v[:, joints], (2 * half + 1, 1))[inner] for filtered in (minimum_filter, maximum_filter))
+    loads = torque[inner], force[inner]
+    return Samples(q[inner], rates, fitted(v, 1), rates[:, joints], *loads, low * high <= 0.0)
+
+
+# -- identification --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Identified:
+    """What a recording says of a robot."""
+
+    robot: Robot
+    base: BaseParameters
+    values: Float[ndarray, "count"]  # of the base parameters, by weighted least squares
+    deviations: Float[ndarray, "count"]  # one standard deviation of each, for noise on the loads alone
+    theta: Float[ndarray, "np"]  # all parameters, every body one that can exist
+    condition: float  # of the weighted regressor with columns of length 1
+    residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
+    rows: int
+
+    @property
+    def physical_values(self) -> Float[ndarray, "count"]:
+        """Base parameters of the physically consistent estimate."""
+        return self.base.of(self.theta)
+
+    @property
+    def inertias(self) -> tuple[Inertia, ...]:
+        """(m, h, J) of every body of the physically consistent estimate."""
+        return tuple(inertia_of(ten) for ten in _tens(self.robot, self.theta))
+
+    @property
+    def least_eigenvalue(self) -> float:
+        """The smallest eigenvalue of all bodies' pseudo-inertias: positive."""
+        return min(float(np.linalg.eigvalsh(pseudo_inertia(ten))[0]) for ten in _tens(self.robot, self.theta))
+
+    def joint(self, name: str) -> Float[ndarray, "nj"]:
+        """``damping`` [N m s/rad], ``dry_friction`` [N m] or ``armature`` [kg m²] of every joint."""
+        if name not in self.base.joint_columns:
+            raise unknown("joint column", name, self.base.joint_columns, "this identification has")
+        start = 10 * len(self.robot.tree.bodies) + self.base.joint_columns.index(name) * self.robot.nj
+        return self.theta[start : start + self.robot.nj]
+
+
+def identify(
+    recording: Recording,
+    *,
+    prior: Robot | None = None,
+    joint_columns: Sequence[str] = ("damping", "dry_friction"),
+    acceleration: str | None = None,
+    window: float = 0.055,
+    stick_rate: float | None = None,
+    ground_axes: Float[ndarray, "3 3"] | None = None,
+    external: Float[ndarray, "n nv"] | None = None,
+    spread: float = 0.5,
+    most_rows: int = 4000,
+    worst_condition: float = WORST_CONDITION,
+) -> Identified:
+    """Base parameters, joint losses and physically consistent inertias from a recording.
+
+    It needs the columns q, v and torque, and force if the feet touch anything (at their lowest points over a ground
+    with ``ground_axes``). Other forces that act, such as pushes, come as generalised forces in ``external`` [N m, N],
+    a row each. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot that the part no motion shows
+    is taken from, with its geometry, springs and (unless a joint column) armature; the recording's unless given.
+    ``spread``: how far log A may stray from it, as a standard deviation. ``stick_rate`` [rad/s]: of dry
+    friction, as the recording has it unless given.
+    At most ``most_rows`` evenly spaced rows count. A recording without excitation, whose regressor's condition
+    exceeds ``worst_condition``, is refused.
+    """
+    robot = prior or recording.robot
+    if (robot.nq, robot.nj, robot.nf) != (recording.robot.nq, recording.robot.nj, recording.robot.nf):
+        raise InputError(f"the prior '{robot.name}' does not move like the recorded robot '{recording.robot.name}'")
+    for name in joint_columns:
+        if name not in JOINT_COLUMNS:
+            raise unknown("joint column", name, JOINT_COLUMNS)
+    if not (np.isfinite(spread) and spread > 0):
+        raise InputError(f"the spread around a prior must be positive, got {spread}")
+    rows = samples(recording, acceleration, window)
+    g_x, g_y, g_z = map(float, recording.meta.get("gravity", GRAVITY))
+    gravity = (g_x, g_y, g_z)
+    base = base_parameters(robot, joint_columns, gravity)
+    extra = np.zeros((len(recording), robot.nv)) if external is None else np.asarray(external, dtype=float)
+    if extra.shape != (len(recording), robot.nv):
+        raise InputError(f"external forces must have shape {(len(recording), robot.nv)}, got {extra.shape}")
+    lost = len(recording) - len(rows)  # the first row of steps, both ends of smooth ones
+    extra = extra[lost - lost // 2 :][: len(rows)]
+    keep = np.unique(np.round(np.linspace(0, len(rows) - 1, min(len(rows), most_rows))).astype(int))
+    rows, extra = rows.at(keep), extra[keep]
+    width = float(recording.meta.get("stick_rate", STICK_RATE)) if stick_rate is None else stick_rate
+    Y, y = _equations(robot, base, rows, extra, gravity, width, ground_axes)
+
+    factors = _factors(Y, y)
+    _, condition = _solved(factors, np.ones(robot.nv))
+    if not condition <= worst_condition:
+        raise InputError(
+            f"the recording does not excite robot '{robot.name}' enough to identify it: the condition number of its"
+            f" regressor is {condition:.3g}, more than {worst_condition:g}; move every joint and the base more"
+        )
+    sigma, least = np.ones(robot.nv), _FINEST * float(np.sqrt(np.mean(y**2))) + 1e-12
+    for _ in range(3):  # weights from residuals settle at once
+        beta, condition = _solved(factors, sigma)
+        residual = np.linalg.norm(factors @ np.append(beta, -1.0), axis=1) / np.sqrt(len(rows))
+        sigma = np.maximum(residual, least)
+    R, z = _reduced(factors, sigma)
+    deviations = np.linalg.norm(np.linalg.inv(R), axis=1)
+    theta = physical_parameters(robot, base, R, z, spread)
+    return Identified(robot, base, beta, deviations, theta, condition, residual, len(rows))
+
+
+def _equations(
+    robot: Robot, base: BaseParameters, rows: Samples, extra: ndarray, gravity: tuple[float, float, float],
+    stick_rate: float, ground_axes: ndarray | None,
+) -> tuple[Float[ndarray, "n nv count"], Float[ndarray, "n nv"]]:  # fmt: skip
+    """(Y of the base parameters, what it must give) row by row."""
+    inertial = [k for k in base.independent if k < 10 * len(robot.tree.bodies)]
+    fast = compiling.compile(regressor, robot, target="batch", gravity=gravity)
+    axes = None if ground_axes is None else tuple(map(tuple, np.asarray(ground_axes, dtype=float)))
+    loads = compiling.compile(_loads, robot, target="batch", gravity=gravity, ground_axes=axes)
+    Y, y = [], []
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        q, v, a = rows.q[part], rows.v[part], rows.a[part]
+        Y.append(np.asarray(fast(q, v, a))[:, :, inertial])
+        y.append(np.asarray(loads(q, v, a, rows.torque[part], rows.force[part])))
+    goal = np.concatenate(y) + extra
+    behind = slice(robot.nv - robot.nj, robot.nv)
+    joint_a = rows.a[:, behind]
+    if "armature" in base.joint_columns:
+        goal[:, behind] += np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_a
+    blocks = [np.concatenate(Y)]
+    felt = {"damping": rows.rates, "dry_friction": friction_part(rows.rates, stick_rate), "armature": joint_a}
+    for name in base.joint_columns:
+        block = np.zeros((len(rows), robot.nv, robot.nj))
+        block[:, np.arange(robot.nv - robot.nj, robot.nv), np.arange(robot.nj)] = felt[name]
+        blocks.append(block)
+    all_columns = np.concatenate(blocks, axis=2)
+    if "dry_friction" in base.joint_columns:
+        row, joint = np.nonzero(rows.turns)
+        all_columns[row, robot.nv - robot.nj + joint] = goal[row, robot.nv - robot.nj + joint] = 0.0
+    count = 10 * len(robot.tree.bodies)
+    kept = [*range(len(inertial)), *(len(inertial) + k - count for k in base.independent if k >= count)]
+    return all_columns[:, :, kept], goal
+
+
+def _loads(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"],
+    torque: Float[ndarray, "nj"], force: Float[ndarray, "nf 3"], gravity: tuple[float, float, float],
+    ground_axes: tuple[tuple[float, ...], ...] | None = None,
+) -> Float[ndarray, "nv"]:  # fmt: skip
+    """What acts on the bodies: motors, springs and feet, less what armature and exact rotors take."""
+    axes = None if ground_axes is None else np.array(ground_axes)
+    joints = torque + spring_torques(robot, q)
+    if any(body.spins for body in robot.tree.bodies):
+        taken = inverse_dynamics(robot, q, v, a, gravity) - regressor(robot, q, v, a, gravity) @ parameters(robot)
+    else:
+        armature = np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_rates(robot, a)
+        taken = np.concatenate([np.zeros(robot.tree.base_dof), armature])
+    return np.concatenate([np.zeros(robot.tree.base_dof), joints]) + foot_terms(robot, q, force, axes) - taken
+
+
+def _factors(Y: Float[ndarray, "n nv count"], y: Float[ndarray, "n nv"]) -> Float[ndarray, "nv count+1 count+1"]:
+    """Triangular factors of (Y, y), one a degree of freedom: all that least squares with any weights need."""
+    size = Y.shape[2] + 1
+    factors = np.zeros((Y.shape[1], size, size))
+    for k in range(Y.shape[1]):
+        R = np.linalg.qr(np.concatenate([Y[:, k], y[:, k, None]], axis=1), mode="r")
+        factors[k, : len(R)] = R
+    return factors
+
+
+def _reduced(factors: ndarray, sigma: ndarray) -> tuple[Float[ndarray, "count count"], Float[ndarray, "count"]]:
+    """(R, z): |R β - z|² is the weighted sum of squares but for a constant."""
+    size = factors.shape[1]
+    R: ndarray = np.asarray(np.linalg.qr((factors / sigma[:, None, None]).reshape(-1, size), mode="r"))
+    return R[:-1, :-1], R[:-1, -1]
+
+
+def _solved(factors: ndarray, sigma: ndarray) -> tuple[Float[ndarray, "count"], float]:
+    """(weighted least squares solution, condition number of the regressor with columns of length 1)."""
+    R, z = _reduced(factors, sigma)
+    lengths = np.linalg.norm(R, axis=0)
+    if not lengths.all():
+        return np.zeros(len(z)), np.inf
+    U, s, Vt = np.linalg.svd(R / lengths)
+    if s[-1] <= 1e-14 * s[0]:
+        return np.zeros(len(z)), np.inf
+    return (Vt.T @ ((U.T @ z) / s)) / lengths, float(s[0] / s[-1])
+
+
+def _tens(robot: Robot, theta: ndarray) -> Float[ndarray, "nb 10"]:
+    return theta[: 10 * len(robot.tree.bodies)].reshape(-1, 10)
+
+
+__all__ = ["Identified", "Samples", "SensedTorques", "foot_terms", "identify", "joint_torques_from_sensors", "samples"]

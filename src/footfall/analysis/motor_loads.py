@@ -1,0 +1,44 @@
+"""What every motor gave over a run, beside its ratings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from footfall.errors import InputError
+from footfall.recording.recording import Recording
+
+
+@dataclass(frozen=True)
+class MotorLoad:
+    """What one motor gave over a run, at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
+
+    joint: str
+    rms: float
+    peak: float
+    top_speed: float
+    continuous_torque: float
+    torque_limit: float
+    speed_limit: float
+
+    @property
+    def overheats(self) -> bool:
+        """Whether the motor could not go on like this for ever."""
+        return self.rms > self.continuous_torque
+
+
+def motor_loads(recording: Recording) -> tuple[MotorLoad, ...]:
+    """The load of every actuator over a recording; a belt or gear is part of the ratings at the joint."""
+    robot = recording.robot
+    if not len(recording):
+        raise InputError("the recording has no rows: there is no load to speak of")
+    torque, rates = recording["torque"], recording.v[:, robot.nv - robot.nj :]
+    place = {name: k for k, name in enumerate(robot.joint_names)}
+    loads = []
+    for actuator in robot.actuators:
+        k = place[actuator.joint]
+        rms, peak = float(np.sqrt(np.mean(torque[:, k] ** 2))), float(np.abs(torque[:, k]).max())
+        ratings = (actuator.continuous_torque, actuator.torque_limit, actuator.speed_limit)
+        loads.append(MotorLoad(actuator.joint, rms, peak, float(np.abs(rates[:, k]).max()), *ratings))
+    return tuple(loads)

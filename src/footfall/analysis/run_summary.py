@@ -1,0 +1,65 @@
+"""What came of a run, in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from footfall.recording.recording import Recording
+    from footfall.simulate.runfile import Planned
+
+UNITS = {
+    "duration": "s", "wall_seconds": "s", "distance": "m", "commanded_speed": "m/s", "mean_speed": "m/s",
+    "estimate_velocity_rms": "m/s", "estimate_height_rms": "m", "estimate_height_drift": "m",
+    "estimate_horizontal_drift": "m",
+}  # fmt: skip
+
+
+def summary(run: Planned, rec: Recording) -> dict[str, Any]:
+    """The JSON object of a run. Means leave out the gait's start ramp; what cannot be said is null."""
+    after = _after(run.ramp, rec)
+    moving = len(rec) > 2 and rec.robot.floating
+    return {
+        "robot": rec.robot.name,
+        "gait": run.gait.name if run.gait else None,
+        "controller": run.options.controller,
+        "contact": run.options.contact,
+        "ground": run.options.ground,
+        "duration": float(rec.time[-1]) if len(rec) else 0.0,
+        "steps": round(float(rec.time[-1]) / run.options.dt) if len(rec) else 0,
+        "wall_seconds": rec.meta["wall_seconds"],
+        "distance": rec.distance if moving else 0.0,
+        "commanded_speed": run.commanded_speed,
+        "mean_speed": rec.mean_speed(after) if moving else None,
+        "mean_velocity": list(rec.mean_velocity(after)) if moving else None,
+        "fell": bool(rec.meta["fell"]),
+        "diverged": bool(rec.meta["diverged"]),
+        "cost_of_transport": _finite(rec.cost_of_transport(after)) if moving else None,
+        "energy_residual": _finite(rec.energy_residual()) if len(rec) else None,
+        "recording": run.options.out,
+        **(_estimated(run, rec) if run.options.estimate else {}),
+    }
+
+
+def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
+    """How far the estimate was from the truth (``simulate.estimation_error``); nothing of a run that had no time."""
+    from footfall.analysis.estimation_error import estimation_errors
+    from footfall.control.estimation.estimated import Estimated
+
+    controller = run.simulation.controller
+    if not isinstance(controller, Estimated) or len(rec) < 2 * controller.keep:
+        return {}
+    figures = estimation_errors(rec, controller.history()).figures()
+    return {f"estimate_{key}": value for key, value in figures.items()}
+
+
+def _after(ramp: float, rec: Recording) -> float:
+    """From when means are taken: the end of the start ramp, or half of a shorter run."""
+    if not len(rec):
+        return 0.0
+    return ramp if rec.time[-1] >= 2.0 * ramp else 0.5 * float(rec.time[0] + rec.time[-1])
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

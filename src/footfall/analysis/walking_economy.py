@@ -1,0 +1,142 @@
+"""What walking costs and how it is paced: cost of transport, strides, duty, Froude number of a recording.
+
+A stride begins with a foot's touchdown. The Froude number is v² / (g h) (Alexander 1984): animals of all sizes walk
+below 0.5 or so and trot above it. The cost of transport counts the positive mechanical work of the motors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.analysis.gait_diagram import GAP, stances_of_recording
+from footfall.draw.style import COLORS, GREY, new_figure, style
+from footfall.errors import InputError
+from footfall.gravity import GRAVITY, strength
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from footfall.recording.recording import Recording
+
+
+@dataclass(frozen=True)
+class Economy:
+    """Means over a recording."""
+
+    speed: float  # forward [m/s]
+    stride_length: float  # [m]
+    stride_frequency: float  # [Hz]
+    duty: dict[str, float]  # part of the time that each foot stands
+    froude: float
+    cost_of_transport: float
+    power: float  # positive mechanical power of the motors [W]
+    strides: int  # whole ones
+
+
+@dataclass(frozen=True)
+class Strides:
+    """Stride by stride of one foot: each from a touchdown to the next."""
+
+    foot: str
+    time: Float[ndarray, "n"]  # of the touchdown that begins it [s]
+    duration: Float[ndarray, "n"]  # [s]
+    length: Float[ndarray, "n"]  # forward way of the trunk [m]
+    duty: Float[ndarray, "n"]
+    cost_of_transport: Float[ndarray, "n"]
+    froude: Float[ndarray, "n"]
+
+    @property
+    def speed(self) -> Float[ndarray, "n"]:
+        """[m/s]"""
+        return self.length / self.duration
+
+
+def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None, gap: float = GAP) -> Economy:
+    """Means from the time ``after`` [s] on.
+
+    ``leg_length`` [m] of the Froude number: the mean height of the trunk's origin unless given.
+    """
+    part = rec.between(after, None)
+    if len(part) < 3:
+        raise InputError(f"means need three rows or more after {after} s, the recording has {len(part)}")
+    speed, h = part.mean_speed(part.time[0]), _leg_length(part, leg_length)
+    stances = stances_of_recording(part, gap)
+    landings = [np.array([start for start, _ in spans if start > part.time[0]]) for spans in stances.values()]
+    periods = [float(np.diff(times).mean()) for times in landings if len(times) > 1]
+    period = float(np.median(periods)) if periods else float("nan")
+    return Economy(
+        speed, speed * period, 1.0 / period,
+        {leg: sum(end - start for start, end in spans) / part.duration for leg, spans in stances.items()},
+        speed * speed / (_gravity(rec) * h), part.cost_of_transport(part.time[0]),
+        part.spent() / part.duration, max((len(t) - 1 for t in landings), default=0),
+    )  # fmt: skip
+
+
+def strides(rec: Recording, foot: str = "LF", leg_length: float | None = None, gap: float = GAP) -> Strides:
+    """Every whole stride of a foot."""
+    rec.robot.foot(foot)
+    spans = stances_of_recording(rec, gap)[foot]
+    begins = [(start, end) for start, end in spans if start > rec.time[0]]
+    h, gravity = _leg_length(rec, leg_length), _gravity(rec)
+    rows: list[tuple[float, ...]] = []
+    for (start, lift), (end, _) in pairwise(begins):
+        part = rec.between(start, end)
+        length = part.mean_speed(part.time[0]) * part.duration
+        rows.append(
+            (start, end - start, length, (lift - start) / (end - start), part.cost_of_transport(part.time[0]),
+             (length / (end - start)) ** 2 / (gravity * h))
+        )  # fmt: skip
+    columns = np.array(rows).reshape(-1, 6).T
+    return Strides(foot, *columns)
+
+
+def plot_economy(rec: Recording, foot: str = "LF", leg_length: float | None = None, gap: float = GAP) -> Figure:
+    """Stride by stride: length, duty, speed with its Froude number, cost of transport."""
+    found = strides(rec, foot, leg_length, gap)
+    if not len(found.time):
+        raise InputError(f"foot {foot} takes no whole stride in the recording")
+    h = _leg_length(rec, leg_length)
+    panels = (
+        ("stride length [m]", found.length, COLORS[0]),
+        ("duty [1]", found.duty, COLORS[2]),
+        ("speed [m/s]", found.speed, COLORS[0]),
+        ("cost of transport [1]", found.cost_of_transport, COLORS[1]),
+    )
+    with style():
+        figure = new_figure(9.0, 4.4)
+        axes = figure.subplots(2, 2, sharex=True).ravel()
+        for axis, (label, values, color) in zip(axes, panels):
+            axis.plot(found.time, values, color=color, marker="o", ms=3.5)
+            axis.set_ylabel(label)
+            finite = values[np.isfinite(values)]
+            top = float(np.percentile(finite, 95)) if len(finite) else 1.0
+            axis.set_ylim(min(0.0, 1.1 * float(finite.min(initial=0.0))), 1.35 * top if top > 0 else None)
+        axes[1].set_ylim(0.0, 1.0)
+        right = axes[2].secondary_yaxis(
+            "right", functions=(lambda v: np.sign(v) * v * v / (_gravity(rec) * h),
+                                lambda f: np.sign(f) * np.sqrt(np.abs(f) * _gravity(rec) * h)),
+        )  # fmt: skip
+        right.set_ylabel("Froude number [1]", color=GREY)
+        right.tick_params(colors=GREY)
+        for axis in axes[2:]:
+            axis.set_xlabel("touchdown [s]")
+        figure.suptitle(f"{rec.robot.name}: strides of {foot}", fontsize=11, x=0.01, ha="left")
+        return figure
+
+
+def _leg_length(rec: Recording, given: float | None) -> float:
+    if given is None:
+        return float(rec.trunk_position[:, 2].mean())
+    if not np.isfinite(given) or given <= 0:
+        raise InputError(f"leg_length of a Froude number must be positive, got {given!r}")
+    return float(given)
+
+
+def _gravity(rec: Recording) -> float:
+    return float(strength(rec.meta.get("gravity", GRAVITY)))

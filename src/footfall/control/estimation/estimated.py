@@ -1,0 +1,172 @@
+"""A controller that runs on an estimate: what the sensors say goes into the filter, and the filter's answer to it.
+
+    sensors = ff.hardware.Sensors.realistic(seed=1)
+    controller = ff.control.Estimated(ff.control.Locomotion())
+    sim = ff.Simulation(robot, controller, sensors=sensors, start=ff.control.standing_state(robot))
+
+The inner controller is handed a ``Sensed`` made of estimates alone: the true state, which a simulation passes along
+beside the readings, is not looked at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.estimation.estimator import (
+    Estimate,
+    EstimatedRobot,
+    Estimator,
+    EstimatorMemory,
+    estimate,
+    sensor_names,
+)
+from footfall.control.estimation.sensor_health import DISAGREES, FROZEN, GOOD, MISSING, OUT_OF_RANGE, Readings
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity
+from footfall.robot.model.description import Robot
+
+_STAND_IN = {
+    "gyro": "the legs show how the base turns",
+    "accelerometer": "the base is taken not to accelerate",
+    "encoder": "its rate is integrated",
+    "joint rate": "the position's change stands in",
+    "force sensor": "the momentum observer stands in",
+}
+_WORDS = {MISSING: "gives no reading", FROZEN: "is frozen", OUT_OF_RANGE: "is out of range",
+          DISAGREES: "contradicts the other sensors"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class History:
+    """What was estimated, time first in every array."""
+
+    time: Float[ndarray, "t"]
+    q: Float[ndarray, "t nq"]
+    v: Float[ndarray, "t nv"]
+    contact: Float[ndarray, "t nf"]
+    P: Float[ndarray, "t 9 9"]  # covariance of (turn, v, p), world axes
+    nis: Float[ndarray, "t nf"]
+    score: Float[ndarray, "t"]  # probability of the chosen contact mode
+
+
+@dataclass(eq=False)
+class Estimated:
+    """A controller behind an estimator. ``log`` lists what was found wrong with the sensors, and when.
+
+    keep: every so many ticks are kept for ``history``.
+    """
+
+    inner: Controller
+    estimator: Estimator = field(default_factory=Estimator)
+    keep: int = 5
+
+    needs_sensors = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.estimator, Estimator):
+            raise InputError(f"the estimator must be an Estimator, got {type(self.estimator).__name__}")
+        if not isinstance(self.inner, Controller):
+            raise InputError(f"what runs on an estimate must be a controller, got {type(self.inner).__name__}")
+        if isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1:
+            raise InputError(f"an estimate is kept every so many ticks, a whole number from 1 on, got {self.keep!r}")
+        self.log: list[tuple[float, str]] = []
+        if hasattr(self.inner, "posture"):  # the joints it stands with, for the start of a run
+            self.posture = self.inner.posture
+        self._kept: list[tuple[float, Estimate]] = []
+        self.model: EstimatedRobot
+        self._robot: Robot | None = None
+        self._compile: Callable[..., Any] | None = None
+
+    @property
+    def rate(self) -> float:
+        return self.inner.rate
+
+    def start(self, robot: Robot) -> dict[str, Any]:
+        self._set_up(robot, self.model.gravity if self._robot is robot else GRAVITY)
+        self._kept = []
+        self.log.clear()
+        return {"inner": self.inner.start(robot), "estimator": EstimatorMemory.at_start(self.model),
+                "conditions": np.zeros(len(self.names)), "tick": 0.0}  # fmt: skip
+
+    def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
+        """Whether anything had to be made anew."""
+        gravity = self.estimator.gravity or gravity
+        if self._robot is robot and self.model.gravity == gravity:
+            return False
+        self._robot, self.names = robot, sensor_names(robot)
+        self.model = EstimatedRobot(robot, self.estimator, self.rate, gravity)
+        self._estimate: Callable[..., Any] = lambda *arguments: estimate(self.model, *arguments)
+        return True
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        """Compile the estimator, and of the controller what it has to compile."""
+        self._set_up(robot, gravity)
+        if hasattr(self.inner, "prepare"):
+            self.inner.prepare(robot, compile, gravity)
+        self._compile = compile
+        self._compile_estimate(robot)
+
+    def _compile_estimate(self, robot: Robot) -> None:
+        assert self._compile is not None
+        readings = Readings(np.zeros(3), np.zeros(3), np.zeros(robot.nj), np.zeros(robot.nj), np.zeros((robot.nf, 3)))
+        self._estimate = self._compile(estimate, self.model, readings, EstimatorMemory.at_start(self.model))
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Any]
+    ) -> tuple[JointCommand, dict[str, Any]]:
+        if self._set_up(robot, sensed.gravity) and self._compile is not None:
+            self._compile_estimate(robot)
+        found, after = self._estimate(readings_of(robot, sensed), memory["estimator"])
+        self._tell(t, memory["conditions"], found.conditions)
+        if int(memory["tick"]) % self.keep == 0:
+            self._kept.append((t, found))
+        seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
+        asked, inner = self.inner(t, robot, seen, command, memory["inner"])
+        asked = asked.spread(robot.nj)
+        kept = dataclasses.replace(after, command=asked)
+        return asked, {
+            "inner": inner, "estimator": kept, "conditions": found.conditions, "tick": memory["tick"] + 1.0
+        }  # fmt: skip
+
+    def _tell(self, t: float, before: Float[ndarray, "_"], now: Float[ndarray, "_"]) -> None:
+        """A line of the log for every sensor whose condition has changed."""
+        for k in np.flatnonzero(before != now):
+            name = self.names[k]
+            if now[k] == GOOD:
+                self.log.append((t, f"{name} is good again"))
+            else:
+                kind = name.partition(" '")[0]
+                self.log.append((t, f"{name} {_WORDS[float(now[k])]}: {_instead(kind, float(now[k]))}"))
+
+    def history(self) -> History:
+        """The estimates kept since the start."""
+        if not self._kept:
+            raise InputError("nothing was estimated yet: run the simulation first")
+        rows = {key: np.array([getattr(found, key) for _, found in self._kept]) for key in (
+            "q", "v", "contact", "P", "nis", "score")}  # fmt: skip
+        return History(np.array([t for t, _ in self._kept]), **rows)
+
+
+def readings_of(robot: Robot, sensed: Sensed) -> Readings:
+    """What the sensors say, without anything that they cannot know."""
+    if sensed.imu is None or sensed.foot_force is None:
+        raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
+    return Readings(
+        sensed.imu.gyro, sensed.imu.acceleration, sensed.q[robot.nq - robot.nj :], sensed.v[robot.nv - robot.nj :],
+        sensed.foot_force,
+    )  # fmt: skip
+
+
+def _instead(kind: str, code: float) -> str:
+    return "its bias is learnt anew" if kind == "gyro" and code == DISAGREES else _STAND_IN[kind]
+
+
+__all__ = ["Estimated", "History", "readings_of"]

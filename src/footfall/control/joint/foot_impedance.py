@@ -1,0 +1,59 @@
+"""Foot-level control: springs and dampers at the feet through Jᵀ, and forces asked of them (seed 000, section 1).
+
+Each foot is drawn to the place that another controller's joint targets put it, in base axes: f = K (x_d - x) - D ẋ, and
+τ = Jᵀ f. The weight is fed forward through the feet that feel the ground.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint.joint_level import Wrapped, weight_torques
+from footfall.control.joint.joint_pd import check_gain
+from footfall.dynamics.gravity_terms import gravity_terms
+from footfall.gravity import weight_of
+from footfall.kinematics.forward import foot_positions
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.robot.model.description import Robot
+
+
+@dataclass(frozen=True)
+class FootImpedance(Wrapped):
+    """Stiffness and damping of every foot, per newton of weight; ``joint_kd`` damps what Jᵀ does not see."""
+
+    stiffness: float = 14.0  # [1/m]
+    damping: float = 0.5  # [s/m]
+    joint_kd: float = 0.02  # [N m s/rad] per kg
+
+    def __post_init__(self) -> None:
+        for key in ("stiffness", "damping", "joint_kd"):
+            check_gain(getattr(self, key), f"{key} of FootImpedance", ())
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        asked, after = self.inner(t, robot, sensed, command, memory)
+        asked, first = asked.spread(robot.nj), robot.nv - robot.nj
+        wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], asked.position])
+        J = feet_jacobian(robot, sensed.q)[:, 3:, first:]
+        away = foot_positions(robot, wanted_q) - foot_positions(robot, sensed.q)
+        weight = weight_of(robot.mass, sensed.gravity)
+        torque = gravity_terms(robot, sensed.q, sensed.gravity)[first:] + weight_torques(robot, sensed)
+        rates = sensed.v[first:]
+        for k in range(robot.nf):
+            force = weight * (self.stiffness * away[k] - self.damping * (J[k] @ rates))
+            torque = torque + J[k].T @ force
+        # joints that no foot's motion shows, such as a spine, keep their own feedback
+        seen = np.array(
+            [any(j in robot.tree.support[body] for body in robot.tree.feet) for j in range(1, robot.nj + 1)]
+        )
+        kp = np.where(seen, 0.0, asked.kp)
+        kd = np.where(seen, self.joint_kd * robot.mass, asked.kd)
+        return JointCommand(asked.position, asked.velocity, kp, kd, torque), after
+
+
+__all__ = ["FootImpedance"]

@@ -1,0 +1,91 @@
+"""Joint-level control above PD: gravity compensation and computed torque from the split terms of seed 000.
+
+Both follow another controller's joint targets. The weight is shared by the feet that feel the ground, and reaches the
+joints through Jᵀ: a floating robot's gravity terms alone would lift the legs and let the trunk fall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint.joint_pd import check_gain
+from footfall.dynamics.forward_dynamics import bias_terms
+from footfall.dynamics.gravity_terms import gravity_terms
+from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.gravity import strength, weight_of
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.robot.model.description import Robot
+
+
+def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
+    """Joint torques [N m] by which the feet on the ground carry the weight, in equal shares.
+
+    Equal, not as felt: torques that follow the load would give way to a leaning trunk.
+    """
+    load, least = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
+    down = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
+    share = down / np.maximum(np.sum(down), 2.0)
+    J = feet_jacobian(robot, sensed.q)[:, 5, robot.nv - robot.nj :]
+    return -(share * weight_of(robot.mass, sensed.gravity)) @ J
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A controller around another one, at its rate and with its memory."""
+
+    inner: Any
+
+    @property
+    def rate(self) -> float:
+        return self.inner.rate
+
+    def start(self, robot: Robot) -> Any:
+        return self.inner.start(robot)
+
+
+@dataclass(frozen=True)
+class GravityCompensation(Wrapped):
+    """Another controller's PD, with the torques that hold the robot up fed forward: τ = PD + g(q) - Jᵀf."""
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        asked, after = self.inner(t, robot, sensed, command, memory)
+        asked = asked.spread(robot.nj)
+        legs = gravity_terms(robot, sensed.q, sensed.gravity)[robot.nv - robot.nj :]
+        torque = asked.torque + legs + weight_torques(robot, sensed)
+        return JointCommand(asked.position, asked.velocity, asked.kp, asked.kd, torque), after
+
+
+@dataclass(frozen=True)
+class ComputedTorque(Wrapped):
+    """Joint targets by inverse dynamics of the legs: τ = H (ω² e - 2 ω q̇) + c + g - Jᵀf, with ``bandwidth`` ω [rad/s].
+
+    H is the joint block of the mass matrix: what the trunk does in the meantime is a disturbance.
+    """
+
+    bandwidth: float = 85.0
+
+    def __post_init__(self) -> None:
+        check_gain(self.bandwidth, "bandwidth of ComputedTorque", ())
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        asked, after = self.inner(t, robot, sensed, command, memory)
+        asked, first = asked.spread(robot.nj), robot.nv - robot.nj
+        H = mass_matrix(robot, sensed.q)[first:, first:]
+        q_J, rates = sensed.q[robot.nq - robot.nj :], sensed.v[first:]
+        wanted = self.bandwidth**2 * (asked.position - q_J) + 2.0 * self.bandwidth * (asked.velocity - rates)
+        bias = bias_terms(robot, sensed.q, sensed.v, sensed.gravity)[first:]
+        torque = H @ wanted + bias + weight_torques(robot, sensed)
+        # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
+        kp, kd = self.bandwidth**2 * np.diag(H), 2.0 * self.bandwidth * np.diag(H)
+        torque = torque - kp * (asked.position - q_J) - kd * (asked.velocity - rates)
+        return JointCommand(asked.position, asked.velocity, kp, kd, torque), after

@@ -1,0 +1,306 @@
+"""Joint PD on a gait: section 6.2 and eq. (44) of de Paula et al. 2024.
+
+Oscillators give phases, phases give places of the feet, inverse kinematics gives joint angles, gains give torques.
+
+Erratum of eq. (44): τ = kp (q - q_d) + kd q̇ as printed is positive feedback; it is τ = kp (q_d - q) - kd q̇. There is no
+desired velocity in it, and none here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.errors import InputError, unknown
+from footfall.gait.foot_path import foot_offset, start_ramp
+from footfall.gait.oscillators import Kuramoto
+from footfall.gait.pattern import LEGS, Gait, clock_phase
+from footfall.gait.tuned import for_robot
+from footfall.kinematics.fabrik_leg import bent, fabrik_leg
+from footfall.kinematics.leg_chain import leg_chain
+from footfall.kinematics.leg_geometry import Leg, leg_geometry
+from footfall.kinematics.leg_inverse import hip_height, knee_direction, planar_inverse
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+Gain = float | Float[ndarray, "nj"]
+INVERSES = ("closed", "fabrik")
+_FURTHEST = 1.37  # half strides that a swing reaches from under the hip
+REACHES = 30  # FABRIK's iterations in a tick, at most
+SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
+
+
+@dataclass(frozen=True)
+class JointPD:
+    """Feet on the paths of a gait by inverse kinematics, joints after them by PD; roll joints stay at zero.
+
+    Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
+    their own. Phases come from oscillators in the controller's memory, or with ``clock`` from the time alone.
+
+    ``inverse``: ``closed`` or ``fabrik``, which goes on from the joints it found a tick before (with ``clock``, from
+    the standing pose) and so needs an iteration or two.
+
+    ``pace`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's own speed
+    lacks, as a part of the gait's nominal speed, is added at this rate. Open loop, slip and sinking make most gaits
+    slower than their nominal speed, some faster.
+    """
+
+    gait: Gait
+    kp: float = 40.0
+    kd: float = 1.0
+    rate: float = 1000.0  # [Hz]
+    clock: bool = False
+    coupling: float = 4.0  # of the oscillators [1/s]
+    spine_kp: float = SPINE_GAINS[0]
+    spine_kd: float = SPINE_GAINS[1]
+    inverse: str = "closed"
+    pace: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.gait, Gait):
+            raise InputError(f"JointPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
+        check_rate(self.rate)
+        if self.inverse not in INVERSES:
+            raise unknown("inverse kinematics of JointPD", self.inverse, INVERSES)
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace"):
+            check_gain(getattr(self, key), f"{key} of JointPD", ())
+        if self.pace and (self.clock or not self.gait.stride):
+            why = "has no memory" if self.clock else "of a gait that steps in place cannot change"
+            raise InputError(f"JointPD with pace {self.pace:g} follows a speed by its stride, which {why}")
+
+    @staticmethod
+    def tuned(robot: Robot | str, gait: str = "trot", choice: str = "A", **options: Any) -> JointPD:
+        """The controller with a library robot's known-good constants, or ones that scale with any other that can stand;
+        ``options`` are JointPD's."""
+        known = for_robot(robot, gait, choice)
+        return JointPD(known.gait, **{"kp": known.kp, "kd": known.kd, **options})
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """The memory before the first tick: the phases [cycles], and FABRIK's joints (none with ``clock``)."""
+        check_gait(robot, self.gait)  # says now what it cannot do
+        if self.clock:
+            return {}
+        memory = {"phase": self._oscillators.start()}
+        if self.inverse == "fabrik":
+            memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
+        if self.pace:
+            memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
+        return memory
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Joints to start from [rad]: those of the first tick, which may bend the other way than the robot's stand."""
+        check_gait(robot, self.gait)
+        phase = clock_phase(self.gait, 0.0) if self.clock else self._oscillators.start()
+        return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        if self.clock:
+            phase, after = clock_phase(self.gait, t), {}
+        else:
+            phase = memory["phase"]
+            gait = self.gait
+            after = {"phase": self._oscillators.advance(phase, 1.0 / self.rate, gait.delays, gait.frequency)}
+        kp, kd = self._gains(robot)
+        ramp, stride = start_ramp(self.gait, t), 1.0
+        if self.pace:
+            stride, after["stride"] = self._stride(robot, sensed, command, memory["stride"], ramp)
+        if self.inverse == "closed":
+            position = joint_targets(robot, self.gait, phase, ramp, stride)
+        else:
+            last = joint_targets(robot, self.gait, np.zeros(4), 0.0) if self.clock else memory["joints"]
+            position = reached_targets(robot, self.gait, phase, last, ramp, stride)
+            after = after if self.clock else {**after, "joints": position}
+        return JointCommand(position=position, kp=kp, kd=kd), after
+
+    @property
+    def _oscillators(self) -> Kuramoto:
+        return Kuramoto(self.gait.delays, 1.0, self.coupling)  # at the gait's frequency, which may be free
+
+    def _stride(
+        self, robot: Robot, sensed: Sensed, command: Command, memory: Float[ndarray, "2"], ramp: Any
+    ) -> tuple[Any, Float[ndarray, "2"]]:
+        """(strides to take, in strides of the gait; memory): the command's, and an integral of what the speed lacks."""
+        gait, dt = self.gait, 1.0 / self.rate
+        R = to_rotation(sensed.q[3:7])
+        velocity = R @ sensed.v[3:6]
+        ahead = (R[0, 0] * velocity[0] + R[1, 0] * velocity[1]) / np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
+        mean = memory[0] + dt / gait.period * (ahead - memory[0])
+        most = longest_stride(robot, gait)
+        wanted = command.forward / gait.speed
+        lack = memory[1] + dt * self.pace * ramp * (ramp * command.forward - mean) / gait.speed
+        lack = np.clip(wanted + lack, -most, most) - wanted  # an integral that the legs cannot follow stays
+        return np.clip(wanted + memory[1], -most, most), np.stack([mean, lack])
+
+    def _gains(self, robot: Robot) -> tuple[ndarray, ndarray]:
+        return gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
+
+
+def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
+    """A gain a joint: one for all joints of legs, one for the others."""
+    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
+    return np.array([legs if j in of_legs else spine for j in range(robot.nj)])
+
+
+def joint_targets(
+    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: float = 1.0, stride: Any = 1.0
+) -> Float[ndarray, "nj"]:
+    """Joint angles [rad] that put the feet on a gait's paths, at phases in [0, 1) of LF, RF, LH, RH.
+
+    A foot's centre is at (A x, -(H - r) + A z) from its hip, with A the start ramp. Roll and spine joints are zero.
+    ``stride`` stretches the steps.
+    """
+    x, z = foot_offset(gait, phase)
+    return planar_targets(robot, gait, ramp * stride * x, ramp * z)
+
+
+def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"]) -> Float[ndarray, "nj"]:
+    """Joint angles [rad] that put the feet at offsets (x, z) [m] from their places under the hips, roll at zero."""
+    targets = _elsewhere(robot)
+    for k, stance in enumerate(_stances(robot, gait)):
+        depth = stance.hip_height - stance.leg.radius
+        joints, _ = planar_inverse(stance.leg, x[k], z[k] - depth, stance.knee, gait.foot_pitch)
+        for j, angle in zip(stance.leg.joints, joints):
+            targets[j] = angle
+    return np.array(targets)
+
+
+def reached_targets(
+    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Any = 1.0,
+    stride: Any = 1.0,
+) -> Float[ndarray, "nj"]:  # fmt: skip
+    """``joint_targets`` by FABRIK, from the joints ``last``: within the limits, feet to 1e-6 m where they can be."""
+    x, z = foot_offset(gait, phase)
+    x = stride * x
+    targets = _elsewhere(robot)
+    for k, stance in enumerate(_stances(robot, gait)):
+        leg = stance.leg
+        chain = bent(leg_chain(robot, leg.name), stance.knee)
+        depth = stance.hip_height - leg.radius
+        away = [leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k]]
+        place = np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, away)) for i in range(3)])
+        pitch = gait.foot_pitch if leg.foot is not None else None
+        found = fabrik_leg(chain, place, [last[j] for j in leg.joints], pitch, REACHES, 1e-6)
+        for j, angle in zip(leg.joints, found.joints):
+            targets[j] = angle
+    return np.stack(targets)
+
+
+def _elsewhere(robot: Robot) -> list[Any]:
+    """Where joints that are no leg's stay: arms and spines as in the stand, zero without one."""
+    stand = robot.poses.get("stand")
+    return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """PD about one posture: a named pose of the robot, or joint angles [rad]."""
+
+    pose: str | Float[ndarray, "nj"] = "stand"
+    kp: Gain = 40.0  # [N m/rad]
+    kd: Gain = 1.0  # [N m s/rad]
+    rate: float = 1000.0  # [Hz]
+    torque: Gain = field(default=0.0)  # fed forward [N m], such as gravity's
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """No memory; checks the posture and the gains against the robot."""
+        joints = self._joints(robot)
+        if not np.isfinite(joints).all():
+            raise InputError(f"the posture to hold is not finite: {joints.tolist()}")
+        for key in ("kp", "kd"):
+            check_gain(getattr(self, key), f"{key} of Hold", ((robot.nj,),))
+        return {}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        return JointCommand(position=self._joints(robot), kp=self.kp, kd=self.kd, torque=self.torque), memory
+
+    def _joints(self, robot: Robot) -> Float[ndarray, "nj"]:
+        return robot.state(self.pose)[0][robot.nq - robot.nj :]
+
+
+# -- what a robot makes of a gait --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Stance:
+    leg: Leg
+    knee: int
+    hip_height: float
+
+
+def _stances(robot: Robot, gait: Gait) -> tuple[_Stance, ...]:
+    """The legs, and how they stand in a gait; the gait's numbers may be traced."""
+    knees = gait.knees if isinstance(gait.knees, tuple) else (gait.knees,) * len(LEGS)
+    found = []
+    for name, asked in zip(LEGS, knees):
+        leg, knee, height = _standing(robot, name)
+        if (knee is None and asked is None) or (height is None and gait.hip_height is None):
+            raise InputError(f"robot '{robot.name}' has no pose 'stand': give the gait hip_height and knees")
+        bend, raised = asked if asked is not None else knee, gait.hip_height if gait.hip_height is not None else height
+        assert bend is not None
+        assert raised is not None
+        found.append(_Stance(leg, bend, raised))
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _standing(robot: Robot, name: str) -> tuple[Leg, int | None, float | None]:
+    """(a leg, the way its knee bends and the height of its hip in the robot's stand, if it has one)."""
+    missing = [leg for leg in LEGS if leg not in robot.foot_names]
+    if missing:
+        has = ", ".join(robot.foot_names) or "none"
+        raise InputError(f"a gait needs the feet {', '.join(LEGS)}: robot '{robot.name}' has {has}")
+    leg, stand = leg_geometry(robot, name, nearly=True), robot.poses.get("stand")
+    if stand is None:
+        return leg, None, None
+    joints = [stand.joints[j] for j in leg.joints]
+    return leg, knee_direction(leg, stand.joints[list(leg.joints)]), hip_height(leg, joints)
+
+
+def check_gait(robot: Robot, gait: Gait) -> None:
+    """Refuse a gait whose stand a leg cannot reach, or only past its joints' limits."""
+    for name, stance in zip(LEGS, _stances(robot, gait)):
+        leg, knee, height = stance.leg, stance.knee, stance.hip_height
+        joints, reachable = planar_inverse(leg, 0.0, leg.radius - height, knee, gait.foot_pitch)
+        if not reachable:
+            raise InputError(
+                f"hip_height {height:g} m of gait '{gait.name}' is out of reach of {name} of '{robot.name}'"
+            )
+        for j, angle, (lower, upper) in zip(leg.joints, joints, leg.limits):
+            if not lower <= angle <= upper:
+                where = "behind the hip" if knee > 0 else "in front of the hip"
+                raise InputError(
+                    f"gait '{gait.name}' needs {robot.joint_names[j]} of '{robot.name}' at {float(angle):.3f} rad (knee"
+                    f" {where}), outside its limits {lower:g} to {upper:g}"
+                )
+
+
+def longest_stride(robot: Robot, gait: Gait) -> Any:
+    """How often a gait's stride fits into the reach of its legs: to 0.95 of it, swings included, at most threefold."""
+    reaches = [
+        (stance.leg.stretch + (stance.leg.foot.length if stance.leg.foot else 0.0)) ** 2
+        - (stance.hip_height - stance.leg.radius) ** 2
+        for stance in _stances(robot, gait)
+    ]
+    least = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
+    return np.minimum(3.0, 0.95 * least / (_FURTHEST * np.abs(gait.half_stride)))
+
+
+def check_gain(value: Any, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(math.nan)
+    if array.shape not in ((), *shapes) or not np.isfinite(array).all() or (array < 0).any():
+        raise InputError(f"{what} must be 0 or more, got {' '.join(repr(value).split())}")

@@ -1,0 +1,159 @@
+"""A plan of body and feet, followed by inverse kinematics and joint PD: the controller of Yan et al. 2021, eq. (25).
+
+Where the feet should be from the body gives joint angles, their change gives joint rates. Torques are fed forward for
+the weight: gravity of the links, and forces at the standing feet that carry the robot, shared so that they act under
+its centre of mass. Nothing is sensed but the joints: the plan's world may drift from the true one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_rate
+from footfall.dynamics.gravity_terms import gravity_terms
+from footfall.errors import InputError
+from footfall.gait.pattern import LEGS
+from footfall.gait.planner import Placed, Plan
+from footfall.gravity import GRAVITY, Gravity, weight_of
+from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
+from footfall.robot.model.description import Robot
+from footfall.spatial import quaternion
+from footfall.spatial.rotation import from_euler
+
+_AHEAD = 1e-3  # [s] over which joint rates are taken
+_SOFT = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
+
+
+@dataclass(frozen=True, eq=False)
+class PlanFollower:
+    """Joints after a plan, by PD with joint rates and the weight fed forward. Gains in N m/rad and N m s/rad.
+
+    ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none.
+    """
+
+    plan: Plan
+    kp: float = 40.0
+    kd: float = 1.0
+    rate: float = 1000.0  # [Hz]
+    feed_forward: float = 1.0
+    foot_pitch: float = 0.0  # of a leg with an ankle [rad]
+    spine_kp: float = SPINE_GAINS[0]
+    spine_kd: float = SPINE_GAINS[1]
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "feed_forward"):
+            check_gain(getattr(self, key), f"{key} of PlanFollower", ())
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """No memory; says now if a foot is out of reach at the start."""
+        placed = self.plan.at(0.0)
+        for leg, (_, reachable) in zip(LEGS, _legs(robot, placed, self.foot_pitch)):
+            if not reachable:
+                raise InputError(f"the plan puts foot {leg} of '{robot.name}' out of reach at its start")
+        return {}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        placed = self.plan.at(t)
+        joints = planned_joints(robot, placed, self.foot_pitch)
+        ahead = planned_joints(robot, self.plan.at(t + _AHEAD), self.foot_pitch)
+        torque = self.feed_forward * weight_torques(robot, placed, joints, sensed.gravity) if self.feed_forward else 0.0
+        legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
+        kp = np.array([self.kp if j in legs else self.spine_kp for j in range(robot.nj)])
+        kd = np.array([self.kd if j in legs else self.spine_kd for j in range(robot.nj)])
+        return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
+
+
+def planned_joints(robot: Robot, placed: Placed, foot_pitch: float = 0.0) -> Float[ndarray, "nj"]:
+    """Joint angles [rad] that put the feet where a plan wants them: knees as in the robot's stand, a spine straight."""
+    targets: list[Any] = [0.0] * robot.nj
+    for leg, (joints, _) in zip(LEGS, _legs(robot, placed, foot_pitch)):
+        for j, angle in zip(leg_geometry(robot, leg).joints, joints):
+            targets[j] = angle
+    return np.array(targets)
+
+
+def planned_state(robot: Robot, placed: Placed, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
+    """q of a plan: the body where it should be."""
+    yaw, pitch, roll = (0.5 * placed.euler[k] for k in range(3))
+    quat = np.stack([np.cos(yaw), 0.0 * yaw, 0.0 * yaw, np.sin(yaw)])
+    quat = quaternion.multiply(quat, np.stack([np.cos(pitch), 0.0 * yaw, np.sin(pitch), 0.0 * yaw]))
+    quat = quaternion.multiply(quat, np.stack([np.cos(roll), np.sin(roll), 0.0 * yaw, 0.0 * yaw]))
+    return np.concatenate([placed.position, quat, joints])
+
+
+def weight_torques(
+    robot: Robot, placed: Placed, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
+) -> Float[ndarray, "nj"]:
+    """Joint torques [N m] that carry the robot at rest on the feet that a plan loads."""
+    q = planned_state(robot, placed, joints)
+    order = [robot.foot_index(leg) for leg in LEGS]
+    feet = foot_positions(robot, q)
+    shares = load_shares(np.stack([feet[k][:2] for k in order]), placed.load, center_of_mass(robot, q)[:2])
+    J = feet_jacobian(robot, q)
+    weight = weight_of(robot.mass, gravity)
+    torques = gravity_terms(robot, q, gravity)[6:]
+    for k, share in zip(order, (shares[i] for i in range(len(order)))):
+        torques = torques - weight * share * J[k, 5, 6:]
+    return torques
+
+
+def load_shares(
+    feet: Float[ndarray, "4 2"], load: Float[ndarray, "4"], center: Float[ndarray, "2"]
+) -> Float[ndarray, "4"]:
+    """Parts of the weight at each foot, zero where the load is zero: the least that act under ``center`` [m].
+
+    Weighted least squares: w = S Aᵀ (A S Aᵀ)⁻¹ b with A the rows 1, x, y and S the loads. With two feet in line only
+    the part along them can be had; a soft diagonal lets the rest go.
+    """
+    A = np.stack([np.ones(4), feet[:, 0] - center[0], feet[:, 1] - center[1]])
+    G = A @ (load[:, None] * A.T) + _SOFT * np.eye(3)
+    # the first column of G⁻¹, by cofactors: b = (1, 0, 0)
+    first = np.stack(
+        [
+            G[1, 1] * G[2, 2] - G[1, 2] * G[1, 2],
+            G[0, 2] * G[1, 2] - G[0, 1] * G[2, 2],
+            G[0, 1] * G[1, 2] - G[0, 2] * G[1, 1],
+        ]
+    )
+    determinant = G[0, 0] * first[0] + G[0, 1] * first[1] + G[0, 2] * first[2]
+    return load * (A.T @ first) / determinant
+
+
+def _legs(robot: Robot, placed: Placed, foot_pitch: float) -> list[tuple[ndarray, Any]]:
+    """Joint angles of the four legs and whether the feet are in reach."""
+    R_WB = from_euler(placed.euler)
+    poses = []
+    for k, leg in enumerate(LEGS):
+        p_BF = R_WB.T @ (placed.feet[k] - placed.position)
+        rotation, origin, knee = _carried(robot, leg)
+        p_CF = [sum(rotation[i][j] * (p_BF[i] - origin[i]) for i in range(3)) for j in range(3)]
+        poses.append(tuple(leg_inverse(robot, leg, np.stack(p_CF), knee, foot_pitch=foot_pitch)))
+    return poses
+
+
+Vector = tuple[float, ...]
+
+
+@lru_cache(maxsize=64)
+def _carried(robot: Robot, leg: str) -> tuple[tuple[Vector, ...], Vector, int]:
+    """Pose in the base of the body that carries a leg, its spine straight, and the knee's direction: plain numbers."""
+    geometry = leg_geometry(robot, leg)
+    stand = robot.poses.get("stand")
+    if stand is None:
+        raise InputError(f"robot '{robot.name}' has no pose 'stand' to plan from")
+    X = body_poses(robot, robot.state()[0])[geometry.carrier]
+    knee = knee_direction(geometry, stand.joints[list(geometry.joints)])
+    return tuple(tuple(float(x) for x in row) for row in X.R), tuple(float(x) for x in X.p), knee

@@ -1,0 +1,1 @@
+"""Walking by a learned policy."""

@@ -1,0 +1,206 @@
+"""Walking by a learned policy: a small network from what the robot feels to joint offsets around standing.
+
+``Drive`` is the seam that learning and walking share: what is observed, and what an action means. ``Policy`` is a
+network behind it: plain NumPy, traced and compiled with the physics as any other controller.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.archive import NoArchive, read_archive
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint.joint_pd import check_gain, check_rate, gains_of
+from footfall.errors import SPOILED, InputError, unknown
+from footfall.gait.pattern import Gait, trot
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+SHIPPED = Path(__file__).parent / "policies"
+_MOST_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
+_MOST_LAYERS = 32
+_SPINE = 10.0  # how much stiffer joints are held that are no leg's
+# Most of each part of an observation, so that spaces are bounded: what is beyond is cut off.
+GYRO, COMMAND, OFFSET, RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """What a policy sees and does. An action of 1 turns a joint by ``reach`` [rad] from standing, held by PD.
+
+    Gains in N m/rad and N m s/rad. The gait is the clock that the policy hears, and when each foot should be down.
+    """
+
+    gait: Gait = field(default_factory=lambda: trot(period=0.4, duty=0.55))
+    kp: float = 40.0
+    kd: float = 1.0
+    reach: float = 0.5
+    rate: float = 50.0  # [Hz]
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        for key in ("kp", "kd", "reach"):
+            check_gain(getattr(self, key), f"{key} of a Drive", ())
+
+    def command(
+        self, robot: Robot, action: Float[ndarray, "nj"], gains: Float[ndarray, "2"] | tuple[float, float] = (1.0, 1.0)
+    ) -> JointCommand:
+        """The joint command of an action; ``gains`` multiply stiffness and damping."""
+        position = _stand(robot) + self.reach * np.clip(action, -1.0, 1.0)
+        kp, kd = gains_of(robot, self.kp, _SPINE * self.kp), gains_of(robot, self.kd, _SPINE * self.kd)
+        return JointCommand(position=position, kp=gains[0] * kp, kd=gains[1] * kd)
+
+    def observe(
+        self, robot: Robot, t: float, sensed: Sensed, command: Command, action: Float[ndarray, "nj"]
+    ) -> Float[ndarray, "no"]:
+        """What a policy is told, in the order of ``parts``; ``action`` is the last one."""
+        down = -to_rotation(sensed.q[3:7])[2]
+        joints, rates = sensed.q[robot.nq - robot.nj :] - _stand(robot), sensed.v[robot.nv - robot.nj :]
+        cycles = t / self.gait.period
+        angle = 2.0 * np.pi * (cycles - np.floor(cycles))
+        asked = np.stack([command.forward, command.sideways, command.turn])
+        told = [sensed.gyro, down, asked, joints, rates, action, np.stack([np.sin(angle), np.cos(angle)])]
+        return np.concatenate([np.clip(x, -most, most) for x, (_, most) in zip(told, self.parts(robot).values())])
+
+    def parts(self, robot: Robot) -> dict[str, tuple[int, float]]:
+        """The parts of an observation in order: name, how many numbers, and the most that each can be."""
+        return {
+            "angular_velocity": (3, GYRO),  # of the base, in its own axes [rad/s]
+            "down": (3, 1.0),  # direction of gravity in base axes
+            "command": (3, COMMAND),  # forward, sideways [m/s], turn [rad/s]
+            "joints": (robot.nj, OFFSET),  # from standing [rad]
+            "rates": (robot.nj, RATE),  # [rad/s]
+            "action": (robot.nj, 1.0),  # the last one
+            "clock": (2, 1.0),  # sine and cosine of the gait's phase
+        }
+
+    def bounds(self, robot: Robot) -> Float[ndarray, "no"]:
+        """The most of each number of an observation."""
+        return np.concatenate([np.full(count, most) for count, most in self.parts(robot).values()])
+
+
+def layers_of(weights: Any, x: Any) -> list[Any]:
+    """What each layer of a network gives, the input first: tanh between layers, the last one as it is.
+
+    ``weights`` are pairs (W, b); x is one input, or rows of them.
+    """
+    given = [x]
+    for k, (W, b) in enumerate(weights):
+        linear = given[-1] @ W + b
+        given.append(np.tanh(linear) if k < len(weights) - 1 else linear)
+    return given
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A network that drives one kind of robot: action = network((observation - mean) / spread), cut to [-1, 1]."""
+
+    robot: str  # name of the robot it was learned on
+    drive: Drive
+    mean: Float[ndarray, "no"]
+    spread: Float[ndarray, "no"]
+    weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
+
+    @property
+    def rate(self) -> float:
+        return self.drive.rate
+
+    @property
+    def gait(self) -> Gait:
+        """The clock that it hears."""
+        return self.drive.gait
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Joints to start from [rad]."""
+        return _stand(robot)
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """The memory before the first tick: the last action."""
+        size, seen = len(self.weights[-1][1]), len(self.drive.bounds(robot))
+        if size != robot.nj or seen != len(self.mean):
+            raise InputError(f"this policy drives '{self.robot}' with {size} joints, not '{robot.name}' ({robot.nj})")
+        return {"action": np.zeros(robot.nj)}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        action = self.action(self.drive.observe(robot, t, sensed, command, memory["action"]))
+        return self.drive.command(robot, action), {"action": action}
+
+    def action(self, observation: Any) -> Any:
+        """The action for an observation, or for rows of them."""
+        return np.clip(layers_of(self.weights, (observation - self.mean) / self.spread)[-1], -1.0, 1.0)
+
+    # -- files -------------------------------------------------------------------------------------------------------
+    def save(self, path: str | Path) -> None:
+        """Write an .npz of plain arrays in single precision."""
+        arrays = {f"{name}{k}": x for k, layer in enumerate(self.weights) for name, x in zip("Wb", layer)}
+        words = json.dumps({"robot": self.robot, "drive": asdict(self.drive)})
+        numbers = {"mean": self.mean, "spread": self.spread, **arrays}
+        single: dict[str, Any] = {key: np.asarray(x, np.float32) for key, x in numbers.items()}
+        np.savez_compressed(path, words=np.frombuffer(words.encode(), np.uint8), **single)
+
+    @staticmethod
+    def load(path: str | Path = "mini_cheetah") -> Policy:
+        """A policy from an .npz, or one that comes with footfall, by its robot's name."""
+        file = Path(path)
+        if not file.suffix:
+            known = shipped()
+            if str(path) not in known:
+                raise unknown("policy", path, known, "footfall comes with")
+            file = SHIPPED / f"{path}.npz"
+        try:
+            policy = _made(read_archive(file, _MOST_BYTES))
+        except OSError as error:
+            raise InputError(f"cannot read the policy {file}: {error.strerror or error}") from None
+        except (NoArchive, InputError) as error:
+            raise InputError(f"{file} is not a policy of footfall's: {error}") from None
+        except SPOILED:
+            raise InputError(f"{file} is not a policy of footfall's") from None
+        policy._check(file)
+        return policy
+
+    def _check(self, file: Path) -> None:
+        """Refuse layers that do not fit together, or numbers that are not finite."""
+        numbers = [self.mean, self.spread, *(x for layer in self.weights for x in layer)]
+        flat = all(x.ndim == 1 for x in (self.mean, self.spread, *(b for _, b in self.weights)))
+        sizes = [self.mean.size, *(b.size for _, b in self.weights)]
+        fits = [W.shape == (a, b) for (W, _), a, b in zip(self.weights, sizes, sizes[1:])]
+        same = self.spread.shape == self.mean.shape
+        if not (flat and same and self.weights and all(fits)) or not (self.spread > 0).all():
+            raise InputError(f"the layers of the policy {file} do not fit together")
+        if not all(np.isfinite(x).all() for x in numbers):
+            raise InputError(f"the policy {file} holds numbers that are not finite")
+
+
+def _made(arrays: dict[str, ndarray]) -> Policy:
+    """The policy of an archive; whatever is wrong with it raises something."""
+    words = json.loads(arrays["words"].tobytes())
+    count = sum(key.startswith("W") for key in arrays)
+    if count > _MOST_LAYERS or not isinstance(words["robot"], str):
+        raise ValueError
+    weights = tuple((arrays[f"W{k}"].astype(float), arrays[f"b{k}"].astype(float)) for k in range(count))
+    drive = {**words["drive"], "gait": Gait(**_tuples(words["drive"]["gait"]))}
+    return Policy(words["robot"], Drive(**drive), arrays["mean"].astype(float), arrays["spread"].astype(float), weights)
+
+
+def shipped() -> tuple[str, ...]:
+    """The robots that footfall has a learned policy for."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.npz")))
+
+
+def _tuples(words: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in words.items()}
+
+
+def _stand(robot: Robot) -> Float[ndarray, "nj"]:
+    if "stand" not in robot.poses:
+        raise InputError(f"a policy turns joints around the pose 'stand', which robot '{robot.name}' has not")
+    return robot.poses["stand"].joints

@@ -1,0 +1,273 @@
+"""Locomotion under a velocity command: a gait's schedule, footsteps, contact forces in two stages, joint torques.
+
+Stage one finds forces for the rows that no torque reaches (convex MPC on the single rigid body, or a balance program on
+the present moment); stage two finds joint torques (the whole-body program, or Jᵀf with impedance for swinging feet).
+Solvers are called here, so it runs in Python at its own rate; all that is not a solver is in ``legged_plan``, and is
+compiled when a simulation hands over the compiler (``prepare``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, JointCommand, Sensed, check_command
+from footfall.control.locomotion.balance import balance_forces
+from footfall.control.locomotion.legged_plan import LIMITS, Memory, Plan, Walker, plan
+from footfall.control.locomotion.qp import solve_bounded
+from footfall.control.locomotion.reflexes import Reflexes
+from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.reflexes.responses import GEARS
+from footfall.control.locomotion.reflexes.safe_stop import crouch, fold
+from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
+from footfall.control.locomotion.whole_body import Gains, torque_bounds
+from footfall.control.posture import own_joints, standing_joints
+from footfall.errors import InputError, unknown
+from footfall.gait.pattern import LEGS, Gait, trot
+from footfall.gravity import GRAVITY, Gravity
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.rotation import about_z
+
+STAGES = ("balance", "mpc", "whole_body")
+MPC_STEP = 0.04  # [s]
+_FINE = 8
+_SWITCH = 0.5  # cycles a second, by which delays move from one gait to the next
+
+
+@dataclass(eq=False)
+class Locomotion:
+    """A quadruped that follows a velocity command.
+
+    stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
+    ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
+    solution. Each is said when it begins, and a recording has it as an event.
+    """
+
+    gait: Gait = field(default_factory=lambda: trot(duty=0.6))
+    stage: str = "whole_body"
+    rate: float = 1000.0  # [Hz]
+    mpc_rate: float = 40.0  # [Hz]
+    friction: float = 0.5
+    clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
+    hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
+    gains: Gains = field(default_factory=Gains)
+    reflexes: Any = True  # Reflexes, True for the usual ones, False for none, or names
+    joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
+
+    def __post_init__(self) -> None:
+        if self.stage not in STAGES:
+            raise unknown("stage", self.stage, STAGES)
+        if not 1.0 <= self.mpc_rate <= self.rate < np.inf:
+            raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
+        for key in ("rate", "friction", "clearance", "joint_kd", "hip_height"):
+            value = getattr(self, key)
+            if value is not None and not (np.isfinite(value) and value >= 0 and (value > 0 or key == "joint_kd")):
+                raise InputError(f"{key} of the locomotion must be a positive number, got {value!r}")
+        self.reflexes = Reflexes.of(self.reflexes)
+        self.log: list[tuple[float, str]] = []
+        self._wrong: set[str] = set()  # what is wrong now, and was said
+        self.walker: Walker
+        self.body: SingleBody
+        self._robot: Robot | None = None
+        self._compile: Callable[..., Any] | None = None
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """The joints it stands with, for the start of a run."""
+        return standing_joints(robot, self.hip_height)
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+    def start(self, robot: Robot) -> Memory:
+        missing = [leg for leg in LEGS if leg not in robot.foot_names]
+        if missing or not robot.floating:
+            raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
+        self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
+        self.log.clear()
+        self._wrong.clear()
+        self._told: dict[tuple[str, str], float] = {}
+        return Memory.at_start(self.walker, self.reflexes)
+
+    def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
+        """Whether anything had to be made anew."""
+        if self._robot is not None and self.body.gravity == gravity and _same(self._robot, robot):
+            return False
+        if not gravity[2] < 0.0:
+            raise InputError(f"locomotion needs a gravity that pulls the robot down, got {gravity}")
+        self._robot = robot
+        self.walker = Walker.of(
+            robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height, gravity
+        )
+        self.body = self.walker.body
+        if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
+            self.body = SingleBody.on_its_feet(robot, self.walker.stand, gravity)
+        self.limits = torque_bounds(robot)
+        self.legs = [own_joints(robot, k) for k in range(4)]
+        self.crouch = crouch(robot, self.hip_height)
+        self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
+        return True
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        """Compile what can be; called by the simulation, which has the compiler."""
+        self._set_up(robot, gravity)
+        self._compile = compile
+        self._compile_plan(robot)
+
+    def _compile_plan(self, robot: Robot) -> None:
+        assert self._compile is not None
+        q, v = robot.state(standing_joints(robot, self.hip_height))
+        sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
+        self._plan = self._compile(plan, self.walker, sensed, Command(), Memory.at_start(self.walker))
+
+    # -- a tick ------------------------------------------------------------------------------------------------------
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
+    ) -> tuple[JointCommand, Memory]:
+        self._check(t, sensed, command)
+        if self._set_up(robot, sensed.gravity) and self._compile is not None:
+            self._compile_plan(robot)
+        sensed = Sensed(sensed.q, sensed.v, sensed.forces)  # it has no use for more, and its plan is compiled without
+        found, after = self._plan(sensed, command, self._towards_gait(memory))
+        self.log += begun(t, memory.reflex, after.reflex, self._told)
+        if after.reflex.folded > 0.5:
+            return fold(self.crouch, sensed.q[7:], self.limits, self.body.weight), after
+        forces = self._forces(t, sensed, command, found, memory, after)
+        after = dataclasses.replace(after, forces=forces)
+        torque = self._torque(t, sensed, found, after)
+        rates = sensed.v[6:]
+        return JointCommand(velocity=rates, kd=self.joint_kd * robot.mass, torque=torque), after
+
+    def _check(self, t: float, sensed: Sensed, command: Command) -> None:
+        """Refuse what is not finite; say when a command begins to be clipped."""
+        check_command(command)
+        for key in ("q", "v", "forces"):
+            if not np.isfinite(getattr(sensed, key)).all():
+                raise InputError(f"{key} of what is sensed is not finite")
+        for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
+            asked, most = getattr(command, key), getattr(LIMITS, key)
+            clipped = f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else ""
+            self._tell(t, key, clipped)
+
+    def _tell(self, t: float, key: str, wrong: str) -> None:
+        """Log what is wrong when it begins, not every tick."""
+        if wrong and key not in self._wrong:
+            self.log.append((t, wrong))
+        (self._wrong.add if wrong else self._wrong.discard)(key)
+
+    def switch(self, gait: Gait) -> None:
+        """Change to another gait while walking: delays, duty and period move over within about a second."""
+        self.gait = gait
+
+    def _towards_gait(self, memory: Memory) -> Memory:
+        gait = GEARS[round(float(memory.reflex.gear))] if self.reflexes.speed_gait else self.gait
+        wanted = np.array([gait.duty, gait.period])
+        if (memory.delays == gait.delays).all() and (memory.beat == wanted).all():
+            return memory
+        step = _SWITCH / self.rate
+        turn = np.remainder(np.array(gait.delays) - memory.delays + 0.5, 1.0) - 0.5
+        near = np.abs(turn) <= step
+        delays = np.where(near, gait.delays, memory.delays + np.clip(turn, -step, step))
+        beat = memory.beat + np.clip(wanted - memory.beat, -step, step)
+        return dataclasses.replace(memory, delays=delays, beat=beat)
+
+    def _forces(
+        self, t: float, sensed: Sensed, command: Command, found: Plan, before: Memory, after: Memory
+    ) -> Float[ndarray, "4 3"]:
+        """Stage one: at its own rate, and whenever a foot has come or gone."""
+        if self.stage == "balance":
+            forces, status = balance_forces(self.body, sensed, found, after.down, float(found.friction))
+            self._tell(t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared")
+            return self._shared(after) if forces is None else forces
+        every = max(1, round(self.rate / self.mpc_rate))
+        if int(before.tick) % every and (after.down == before.down).all():
+            return before.forces
+        forces, status = self._mpc(sensed, command, found, after)
+        self._tell(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")
+        return self._shared(after) if forces is None else forces
+
+    def _shared(self, after: Memory) -> Float[ndarray, "4 3"]:
+        """Without a solution: the weight in equal parts on the feet that are down."""
+        return np.outer(after.down, np.array([0.0, 0.0, self.body.weight / max(1.0, float(after.down.sum()))]))
+
+    def _mpc(
+        self, sensed: Sensed, command: Command, found: Plan, after: Memory
+    ) -> tuple[Float[ndarray, "4 3"] | None, str]:
+        mpc = ConvexMpc(self.body, friction=float(found.friction))
+        walking = after.walking > 0.5
+        dt = MPC_STEP
+        R, yaw = to_rotation(sensed.q[3:7]), float(found.euler[2])
+        com = sensed.q[:3] + R @ self.body.com
+        x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
+        times = dt * np.arange(1, mpc.steps + 1)
+        turn = float(after.velocity[2])
+        place = np.array([after.wanted[0], after.wanted[1]]) + np.outer(times, found.travel[:2])
+        offset = about_z(yaw) @ self.body.com
+        reference = np.zeros((mpc.steps, 12))
+        reference[:, :2] = found.level
+        reference[:, 2] = yaw + np.remainder(after.wanted[2] - yaw + np.pi, 2 * np.pi) - np.pi + turn * times
+        reference[:, 3:5] = place + offset[:2]
+        reference[:, 5] = place @ found.slope[:2] + found.slope[2] + found.lift + offset[2]
+        reference[:, 8], reference[:, 9:12] = turn, found.travel
+        share, ahead = np.ones((mpc.steps, 4)), np.zeros((mpc.steps, 4))
+        if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives
+            fine = (np.arange(mpc.steps * _FINE) + 0.5) * dt / _FINE
+            duty, period = found.beat
+            phases = np.remainder((after.phase + fine / period)[:, None] - after.delays, 1.0)
+            share = (phases < duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
+            own = np.remainder(after.phase - after.delays, 1.0)  # and a foot that comes again comes further on
+            ahead = period * np.maximum(0.0, np.floor(own + (times - 0.5 * dt)[:, None] / period) - (own >= duty))
+        share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)
+        stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
+        stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.walker.robot.feet[:4]])
+        # arms from where the body will be, not from where it is wanted: centimetres make newton metres
+        feet = stand - (com + np.outer(times - 0.5 * dt, found.travel))[:, None]
+        feet += ahead[:, :, None] * (found.travel + np.cross([0.0, 0.0, turn], stand - com))
+        forces, solution = mpc.solve(x, reference, share, feet, found.normal, dt)
+        return forces, solution.status
+
+    def _torque(self, t: float, sensed: Sensed, found: Plan, after: Memory) -> Float[ndarray, "nj"]:
+        """Stage two."""
+        if self.stage != "whole_body":
+            return self._transposed(sensed, found, after)
+        program, nv = found.program, len(found.bias)
+        f = program.f + program.F @ after.forces.ravel()
+        solution = solve_bounded(program.H, f, program.A, program.low, program.high)
+        if solution.x is None:
+            wrong = f"whole-body program: {solution.status}; the feet that are down hold the weight"
+            self._tell(t, "whole_body", wrong)
+            return self._transposed(sensed, found, after)
+        self._tell(t, "whole_body", "")
+        torque = program.A[6:nv] @ solution.x + found.bias[6:]
+        return np.clip(torque, -self.limits, self.limits)
+
+    def _transposed(self, sensed: Sensed, found: Plan, after: Memory) -> Float[ndarray, "nj"]:
+        """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
+        keeps the posture of the joints that are free."""
+        nv = len(found.bias)
+        M = found.program.A[:nv, :nv]
+        torque = found.bias[6:] + M[6:, 6:] @ found.posture
+        for k in range(4):
+            J = found.J[k][:, 6:]
+            if after.down[k] > 0.5:
+                torque -= J.T @ after.forces[k]
+                continue
+            leg = self.legs[k]
+            bend = np.linalg.lstsq(J[:, leg], found.swing[k], rcond=1e-3)[0]
+            torque[leg] += M[6:, 6:][np.ix_(leg, leg)] @ bend
+        return np.clip(torque, -self.limits, self.limits)
+
+
+def _same(one: Robot, other: Robot) -> bool:
+    """Poses are no part of a robot's digest."""
+    if one is other or one.digest != other.digest:
+        return one is other
+    a, b = (robot.poses["stand"].joints if "stand" in robot.poses else None for robot in (one, other))
+    return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
+
+
+__all__ = ["LIMITS", "STAGES", "Locomotion"]

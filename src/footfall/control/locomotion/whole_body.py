@@ -1,0 +1,119 @@
+"""The whole-body program: accelerations and contact forces that follow every task at once (seed 002, stage two).
+
+min ½ xᵀHx + (f + F u)ᵀx with low <= (x, A x) <= high, where x = (accelerations, forces at the four feet) and u are the
+forces that stage one asks for. Rows of A: M a - Jᵀf = -bias on the base (no torque reaches it), torque limits on the
+joints, friction pyramids. Tasks, by weight: feet that are down do not accelerate, feet that are up follow their swing,
+the trunk moves as stage one's forces would move it (and a little by its own feedback), joints that feet and trunk leave
+free keep their posture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.locomotion.qp import friction_pyramid
+from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity, weight_of
+from footfall.robot.model.description import Robot
+
+
+@dataclass(frozen=True)
+class Gains:
+    """How hard the tasks pull, and what they weigh in the whole-body program."""
+
+    base_turn: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
+    base_move: tuple[float, float] = (60.0, 12.0)
+    base_feedback: float = 0.3  # part of these on top of what the forces of stage one do to the trunk
+    swing: tuple[float, float] = (1500.0, 75.0)
+    posture: tuple[float, float] = (300.0, 30.0)
+    base_weight: float = 1.0
+    swing_weight: float = 0.5
+    still_weight: float = 20.0  # feet that are down do not accelerate
+    posture_weight: float = 0.1  # of the joints' free motions
+    base_parts: tuple[float, ...] = (0.1, 0.1, 0.1, 0.3, 0.3, 1.0)  # of rotation, and of x, y, z in base axes
+    force_weight: float = 90.0  # of forces in robot weights
+    least: float = 1e-6
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value, usual = np.asarray(getattr(self, f.name), dtype=float), np.asarray(f.default)
+            if value.shape != usual.shape or not np.isfinite(value).all() or (value < 0).any():
+                given, like = getattr(self, f.name), f"{usual.size} finite numbers of at least 0, like {f.default}"
+                raise InputError(f"{f.name} of the gains must be {like}, got {given!r}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """min ½ xᵀHx + (f + F u)ᵀx, low <= (x, A x) <= high."""
+
+    H: Float[ndarray, "n n"]
+    f: Float[ndarray, "n"]
+    F: Float[ndarray, "n 12"]  # by the forces u of stage one
+    A: Float[ndarray, "m n"]
+    low: Float[ndarray, "n_m"]
+    high: Float[ndarray, "n_m"]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What the program should do, each in its own axes."""
+
+    base: Float[ndarray, "6"]  # wanted acceleration of the base, spatial, base axes, without stage one's forces
+    base_by_force: Float[ndarray, "6 12"]  # and by them
+    swing: Float[ndarray, "4 3"]  # wanted accelerations of the feet, world axes [m/s²]
+    joints: Float[ndarray, "nj"]  # wanted accelerations of the joints, of the free motions only [rad/s²]
+    free: Float[ndarray, "nj nj"]  # what these are: ``posture.free_motions``
+    down: Float[ndarray, "4"]
+    normal: Float[ndarray, "3"]
+
+
+def whole_body_program(
+    robot: Robot, gains: Gains, friction: float, M: ndarray, bias: ndarray, J: ndarray, rate_J: ndarray, tasks: Tasks,
+    gravity: Gravity = GRAVITY,
+) -> Program:  # fmt: skip
+    """The program of one tick; feet that are up have no force, feet that are down do not accelerate."""
+    nv, down = robot.nv, tasks.down
+    n = nv + 12
+    scale = gains.base_weight * np.array(gains.base_parts)
+    H, f, F = np.zeros((n, n)), np.zeros(n), np.zeros((n, 12))
+    H[:nv, :nv] = gains.least * np.eye(nv)
+    for k in range(6):
+        H[k, k] = H[k, k] + scale[k]
+        f[k] = f[k] - scale[k] * tasks.base[k]
+        F[k] = -scale[k] * tasks.base_by_force[k]
+    H[6:nv, 6:nv] = H[6:nv, 6:nv] + gains.posture_weight * tasks.free  # a projection: PᵀP = P
+    f[6:nv] = f[6:nv] - gains.posture_weight * tasks.joints
+    for k in range(4):
+        weight = np.where(down[k] > 0.5, gains.still_weight, gains.swing_weight)
+        goal = np.where(down[k] > 0.5, 0.0, tasks.swing[k]) - rate_J[k]
+        H[:nv, :nv] = H[:nv, :nv] + J[k].T @ (weight * J[k])
+        f[:nv] = f[:nv] - J[k].T @ (weight * goal)
+    per_newton = gains.force_weight / weight_of(robot.mass, gravity) ** 2
+    for k in range(nv, n):
+        H[k, k] = per_newton
+        F[k, k - nv] = -per_newton
+    pyramid = friction_pyramid(friction, tasks.normal)
+    A = np.zeros((nv + 20, n))
+    A[:nv, :nv] = M
+    for k in range(4):
+        A[:nv, nv + 3 * k : nv + 3 * k + 3] = -J[k].T
+        A[nv + 5 * k : nv + 5 * k + 5, nv + 3 * k : nv + 3 * k + 3] = pyramid
+    limits = torque_bounds(robot)
+    unbounded = np.full(nv, 1e30)
+    held = np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
+    low = np.concatenate([-unbounded, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
+    high = np.concatenate([unbounded, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
+    return Program(H, f, F, A, low, high)
+
+
+def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
+    """Of every joint [N m]; files that leave them out, or say 1000, are held to twenty times the robot's mass."""
+    by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
+    return np.array([min(by_joint.get(joint, np.inf), 20.0 * robot.mass) for joint in robot.joint_names])
+
+
+__all__ = ["Gains", "Program", "Tasks", "torque_bounds", "whole_body_program"]

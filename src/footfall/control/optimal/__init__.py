@@ -1,0 +1,1 @@
+"""Optimal control of the linearised step: LQR and trajectories."""

@@ -1,0 +1,62 @@
+"""Follow an optimised trajectory: its torques, and its gains on what the robot deviates from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.optimal.trajectory import Trajectory
+from footfall.dynamics.coordinates import difference
+from footfall.errors import InputError
+from footfall.robot.model.description import Robot
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Knot k at k / rate seconds: u_k + K_k (deviation from x_k) within the limits; without gains open loop.
+
+    After the last knot its torques and gains stay.
+    """
+
+    x: Float[ndarray, "N+1 nx"]
+    u: Float[ndarray, "N nj"]
+    gains: Float[ndarray, "N flat"]  # each matrix row by row
+    limits: Float[ndarray, "nj"]  # of the torques [N m]
+    damping: float  # of joints, as the trajectory was made with [N m s/rad]
+    rate: float  # knots a second
+
+    @staticmethod
+    def of(trajectory: Trajectory, limits: ndarray, damping: float, rate: float, feedback: bool = True) -> Follow:
+        gains = trajectory.gains if feedback else np.zeros_like(trajectory.gains)
+        return Follow(
+            np.array(trajectory.x), np.array(trajectory.u), gains.reshape(len(gains), -1), limits, damping, rate
+        )
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        if self.x.shape[1] != robot.nq + robot.nv or self.u.shape[1] != robot.nj:
+            raise InputError(f"this trajectory was made for another robot than '{robot.name}'")
+        return {}
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        return self.x[0, robot.nq - robot.nj : robot.nq]
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        knot = t * self.rate + 0.5  # half a knot ahead of rounding
+        x, u = _row(self.x, knot), _row(self.u, knot)
+        if not self.gains.any():
+            torque = u
+        else:
+            away = np.concatenate([difference(robot, x[: robot.nq], sensed.q), sensed.v - x[robot.nq :]])
+            torque = u + _row(self.gains, knot).reshape(robot.nj, 2 * robot.nv) @ away
+        return JointCommand(kd=self.damping, torque=np.clip(torque, -self.limits, self.limits)), memory
+
+
+def _row(table: ndarray, at: float) -> ndarray:
+    return np.stack([numeric.lookup(table, at, float(j)) for j in range(table.shape[1])])

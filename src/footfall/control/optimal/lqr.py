@@ -1,0 +1,184 @@
+"""Linear-quadratic regulation of the linearised step: the Riccati recursion, and a controller that stands by it.
+
+The recursion P <- Q + Aᵀ P A - Aᵀ P B (R + BᵀPB)⁻¹ BᵀPA is taken 2^k steps at a time by doubling (Chu, Fan, Lin and
+Wang 2004): feet that creep on viscous friction have time constants of minutes, millions of steps of the plain one.
+
+A and B are handed in (``simulate.linearize`` makes them, ``simulate.lqr_stand`` makes the controller).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.stand_gains import stand_gains
+from footfall.dynamics.coordinates import difference
+from footfall.errors import FootfallError, InputError
+from footfall.gravity import GRAVITY, Gravity
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import conjugate, multiply, to_rotation
+
+_DOUBLINGS = 60
+_CONVERGED = 1e-12  # change of P in a doubling, relative to P
+_SOLVED = 1e-8  # residual of the Riccati equation, relative to P
+
+
+@dataclass(frozen=True)
+class Regulator:
+    """u = -K x keeps x' = A x + B u at zero at the least cost Σ xᵀQx + uᵀRu, which from x on is xᵀPx."""
+
+    K: Float[ndarray, "nu nx"]
+    P: Float[ndarray, "nx nx"]
+    doublings: int  # 2^doublings steps of the recursion were taken
+    residual: float  # of the Riccati equation, relative to P
+
+
+def regulate(
+    A: Float[ndarray, "nx nx"], B: Float[ndarray, "nx nu"], Q: Float[ndarray, "nx nx"], R: Float[ndarray, "nu nu"]
+) -> Regulator:
+    """The regulator of infinite horizon; what no input can bring back is refused."""
+    A, B, Q, R = (np.asarray(x, dtype=float) for x in (A, B, Q, R))
+    _check(A, B, Q, R)
+    one = np.eye(len(A))
+    G, H, step = B @ np.linalg.solve(R, B.T), Q, A
+    doublings, change = 0, np.inf
+    while doublings < _DOUBLINGS and not change < _CONVERGED:
+        doublings += 1
+        with np.errstate(all="ignore"):
+            W = one + G @ H
+            if not np.isfinite(W).all():
+                break
+            ahead = np.linalg.solve(W, step)
+            G, H, before = G + step @ np.linalg.solve(W, G) @ step.T, H + ahead.T @ H @ step, H
+            step = step @ ahead
+        G, H = 0.5 * (G + G.T), 0.5 * (H + H.T)
+        change = np.abs(H - before).max() / max(np.abs(H).max(), 1e-300)
+    if not change < _CONVERGED:
+        raise FootfallError(
+            "the Riccati recursion does not converge: some direction that the cost weighs cannot be brought to rest by"
+            " any input; give it no weight, or leave it out"
+        )
+    K = np.linalg.solve(R + B.T @ H @ B, B.T @ H @ A)
+    residual = float(np.abs(Q + A.T @ H @ (A - B @ K) - H).max() / max(np.abs(H).max(), 1e-300))
+    if residual > _SOLVED:
+        raise FootfallError(
+            f"the Riccati equation is left with a residual of {residual:.1e}: it is too ill conditioned"
+        )
+    return Regulator(K, H, doublings, residual)
+
+
+def _check(A: ndarray, B: ndarray, Q: ndarray, R: ndarray) -> None:
+    for name, matrix in (("A", A), ("B", B), ("Q", Q), ("R", R)):
+        if not np.isfinite(matrix).all():
+            raise InputError(f"{name} of a regulator has a value that is not finite")
+    n, m = A.shape[0], B.shape[-1]
+    wanted = {"A": (A, (n, n)), "B": (B, (n, m)), "Q": (Q, (n, n)), "R": (R, (m, m))}
+    for name, (matrix, shape) in wanted.items():
+        if matrix.shape != shape:
+            raise InputError(f"{name} of a regulator must have shape {shape}, got {matrix.shape}")
+    for name, matrix, least in (("Q", Q, 0.0), ("R", R, np.finfo(float).tiny)):
+        low = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min()
+        if low < least - 1e-12 * np.abs(matrix).max() or not np.allclose(matrix, matrix.T):
+            raise InputError(f"{name} of a regulator must be symmetric and positive, its least eigenvalue is {low:.3g}")
+
+
+# -- standing ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class StandWeights:
+    """What a unit of error costs; ``stiffness`` sets the price of torque: about what LQR gives a joint [N m/rad]."""
+
+    tilt: float = 50.0  # roll and pitch
+    height: float = 100.0
+    joints: float = 20.0
+    turning: float = 1.0  # angular velocity of the trunk
+    moving: float = 5.0  # its linear velocity
+    joint_rates: float = 0.05
+    stiffness: float | None = None  # half the weight unless given
+
+    def __post_init__(self) -> None:
+        for key, value in vars(self).items():
+            if value is not None and not (np.isfinite(value) and value >= 0.0):
+                raise InputError(f"{key} of the weights of a stand must not be negative, got {value}")
+        if not self.joints > 0 or self.stiffness == 0.0:
+            raise InputError("joints and stiffness of the weights of a stand must be positive")
+
+
+def felt_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "2nv m"]:
+    """An orthonormal basis of the deviations that level ground can tell apart: all but two shifts and a turn.
+
+    To move robot and feet along the ground, or to turn them about the vertical, changes no force: A e = e for these
+    three. And no torque can undo it: friction moves feet by internal forces, whose sum is zero. So they are left out.
+    """
+    up = to_rotation(q[3:7]).T
+    unfelt = np.zeros((2 * robot.nv, 3))
+    unfelt[:3, 0], unfelt[3:6, 1:] = up[:, 2], up[:, :2]
+    basis, _ = np.linalg.qr(np.concatenate([unfelt, np.eye(2 * robot.nv)], axis=1))
+    return basis[:, 3:]
+
+
+@dataclass(frozen=True)
+class LqrStand:
+    """Stands at q with the torques that hold it there, less K times the deviation: all joints act on all errors.
+
+    Below it every joint has feedback of its own (part of A), which keeps legs in shape whose feet have left the ground.
+
+    Where on the ground it stands and which way it looks do not matter: deviations are from the same stand there.
+    """
+
+    q: Float[ndarray, "nq"]
+    torque: Float[ndarray, "nj"]  # that holds it there [N m]
+    gain: Float[ndarray, "nj 2nv"]
+    kp: Float[ndarray, "nj"] | float  # of the joints' own feedback, which the step contains [N m/rad]
+    kd: Float[ndarray, "nj"] | float  # [N m s/rad]
+    rate: float = 1000.0  # [Hz]
+
+    @staticmethod
+    def designed(
+        robot: Robot, A: Float[ndarray, "2nv 2nv"], B: Float[ndarray, "2nv nj"], q: Float[ndarray, "nq"],
+        command: JointCommand, rate: float = 1000.0, weights: StandWeights | None = None,
+        gravity: Gravity = GRAVITY,
+    ) -> LqrStand:  # fmt: skip
+        """From the step under ``command``, linearised by torque where the robot stands at rest, over one period."""
+        N, found = felt_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
+        return LqrStand(np.array(q), np.array(command.torque), found.K @ N.T, command.kp, command.kd, rate)
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        if np.shape(self.gain) != (robot.nj, 2 * robot.nv) or np.shape(self.q) != (robot.nq,):
+            raise InputError(f"this LqrStand was made for another robot than '{robot.name}'")
+        return {}
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        return self.q[robot.nq - robot.nj :]
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        away = np.concatenate([difference(robot, self.q, _as_seen_from(self.q, sensed.q)), sensed.v])
+        torque = self.torque - self.gain @ away
+        return JointCommand(self.posture(robot), 0.0, self.kp, self.kd, torque), memory
+
+
+def stand_regulator(
+    robot: Robot, A: Float[ndarray, "2nv 2nv"], B: Float[ndarray, "2nv nj"], q: Float[ndarray, "nq"],
+    weights: StandWeights | None = None, gravity: Gravity = GRAVITY,
+) -> Regulator:  # fmt: skip
+    """The regulator in the coordinates of ``felt_directions``."""
+    weights = weights or StandWeights()
+    N, nv = felt_directions(robot, q), robot.nv
+    cost = np.zeros(2 * nv)
+    cost[:3], cost[3:6], cost[6:nv] = weights.tilt, weights.height, weights.joints
+    cost[nv : nv + 3], cost[nv + 3 : nv + 6], cost[nv + 6 :] = weights.turning, weights.moving, weights.joint_rates
+    stiffness = weights.stiffness or stand_gains(robot, gravity)[0]
+    effort = weights.joints / stiffness**2 * np.eye(robot.nj)
+    return regulate(N.T @ A @ N, N.T @ B, N.T @ (cost[:, None] * N), effort)
+
+
+def _as_seen_from(q_ref: Float[ndarray, "nq"], q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
+    """q moved along the ground and turned about the vertical to where q_ref is: only tilt, height and joints differ."""
+    turn = multiply(q[3:7], conjugate(q_ref[3:7]))
+    heading = np.stack([turn[0], 0.0 * turn[1], 0.0 * turn[2], turn[3]]) / np.sqrt(turn[0] ** 2 + turn[3] ** 2 + 1e-30)
+    return np.concatenate([q_ref[:2], q[2:3], multiply(conjugate(heading), q[3:7]), q[7:]])

@@ -1,0 +1,1 @@
+"""Adak, Bahceci, Erbatur 2021."""

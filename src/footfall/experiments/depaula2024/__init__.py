@@ -1,0 +1,1 @@
+"""De Paula, Godoy, Becerra-Vargas 2024."""

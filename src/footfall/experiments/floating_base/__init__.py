@@ -1,0 +1,1 @@
+"""The lecture slides on floating-base systems."""

@@ -1,0 +1,1 @@
+"""Yan, Pan, Che, Yu, Han 2021."""

@@ -1,0 +1,21 @@
+"""What lies between controller and physics: sensors, their faults, motors and the emergency stop."""
+
+from typing import TYPE_CHECKING
+
+from footfall.rooms import room
+
+if TYPE_CHECKING:
+    from footfall.hardware.emergency_stop import EmergencyStop
+    from footfall.hardware.motors import overheating
+    from footfall.hardware.sensor_faults import Fault
+    from footfall.hardware.sensors import Reading, Sensors
+
+__all__, __getattr__, __dir__ = room(
+    "footfall.hardware",
+    {
+        "emergency_stop": "EmergencyStop",
+        "motors": "overheating",
+        "sensor_faults": "Fault",
+        "sensors": "Reading Sensors",
+    },
+)

@@ -1,0 +1,19 @@
+"""Recordings: columns of a run, in memory, in MCAP files and as tables."""
+
+from typing import TYPE_CHECKING
+
+from footfall.rooms import room
+
+if TYPE_CHECKING:
+    from footfall.recording.recording import Recording
+    from footfall.recording.recording_file import recover
+    from footfall.recording.recording_writer import Event, RecordingError
+
+__all__, __getattr__, __dir__ = room(
+    "footfall.recording",
+    {
+        "recording": "Recording",
+        "recording_file": "recover",
+        "recording_writer": "Event RecordingError",
+    },
+)

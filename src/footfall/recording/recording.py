@@ -1,0 +1,324 @@
+"""A run, column by column: states, commands, torques, contact forces and modes, energies, events.
+
+``rec["q"]`` or ``rec.q`` is an array with time as its first axis; ``simulate.columns`` says what the standard columns
+hold and in which unit. Any further column, such as a controller's telemetry, is kept as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import os
+import platform
+from collections.abc import Iterable, Mapping, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from footfall.contact.ground import Ground
+from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY, weight_of
+from footfall.recording import recording_file
+from footfall.recording.columns import checked
+from footfall.recording.ground_form import ground_of
+from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
+from footfall.recording.stored_columns import LazyColumns
+from footfall.robot.model.description import Robot
+from footfall.spatial import quaternion
+from footfall.spatial.rotation import EULER_ORDERS, to_euler
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+
+class Recording:
+    """The columns of one run, its events, and ``meta``: the run in words (robot, dt, controller, seed, ...)."""
+
+    def __init__(
+        self, robot: Robot, columns: Mapping[str, Any], events: Iterable[Event] = (),
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.robot = robot
+        self.columns: MutableMapping[str, ndarray] = (
+            columns if isinstance(columns, LazyColumns) else checked(columns, robot)
+        )
+        self.events = list(events)
+        self.meta: dict[str, Any] = dict(meta or {})
+        self.meta.setdefault("robot", robot.name)
+        self.meta.setdefault("digest", robot.digest)
+        self.meta.setdefault("versions", dict(versions()))
+
+    # -- columns -------------------------------------------------------------------------------------------------------
+    def __getitem__(self, name: str) -> ndarray:
+        if not isinstance(name, str):
+            raise InputError(
+                f"a recording is asked for a column by its name, got {name!r}: between() takes a part of it"
+            )
+        if name not in self.columns:
+            raise unknown("column", name, self.columns, "this recording has")
+        return self.columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __len__(self) -> int:
+        return len(self.columns["time"])
+
+    @property
+    def time(self) -> Float[ndarray, "T"]:
+        """[s]"""
+        return self["time"]
+
+    @property
+    def q(self) -> Float[ndarray, "T nq"]:
+        """Base position [m], base quaternion (w, x, y, z), joint positions [rad]."""
+        return self["q"]
+
+    @property
+    def v(self) -> Float[ndarray, "T nv"]:
+        """Angular [rad/s] and linear [m/s] velocity of the base in its own axes, joint rates [rad/s]."""
+        return self["v"]
+
+    @property
+    def torque(self) -> Float[ndarray, "T nj"]:
+        """Applied joint torque [N m]."""
+        return self["torque"]
+
+    @property
+    def force(self) -> Float[ndarray, "T nf 3"]:
+        """Force of the ground on each foot, world axes [N]."""
+        return self["force"]
+
+    @property
+    def contact(self) -> Bool[ndarray, "T nf"]:
+        """Whether each foot touches the ground."""
+        return self["contact"]
+
+    @property
+    def joint_position(self) -> Float[ndarray, "T nj"]:
+        """[rad]"""
+        return self.q[:, self.robot.nq - self.robot.nj :]
+
+    @property
+    def joint_velocity(self) -> Float[ndarray, "T nj"]:
+        """[rad/s]"""
+        return self.v[:, self.robot.nv - self.robot.nj :]
+
+    @property
+    def ground(self) -> Ground | None:
+        """The ground of the run; None where it is not known: recordings of long ago, grounds of a user's own class."""
+        form = self.meta.get("ground_form")
+        try:
+            return None if form is None else ground_of(form)
+        except InputError as error:
+            raise RecordingError(f"the recording is damaged: {error}") from None
+
+    # -- the trunk -----------------------------------------------------------------------------------------------------
+    @property
+    def trunk_position(self) -> Float[ndarray, "T 3"]:
+        """Of the base's origin in the world [m]."""
+        self._floating()
+        return self.q[:, :3]
+
+    def trunk_euler(self, order: str = "zyx") -> Float[ndarray, "T 3"]:
+        """Body-fixed Euler angles [rad] in the order of the rotations: yaw, pitch, roll for ``zyx``."""
+        self._floating()
+        if order not in EULER_ORDERS:
+            raise unknown("order of Euler angles", order, EULER_ORDERS)
+        return to_euler(quaternion.to_rotation(self.q[:, 3:7].T), order).T
+
+    @property
+    def duration(self) -> float:
+        """From the first to the last row [s]."""
+        return float(self.time[-1] - self.time[0]) if len(self) else 0.0
+
+    @property
+    def distance(self) -> float:
+        """Horizontal distance between the first and the last position of the trunk [m]."""
+        return float(np.hypot(*(self.trunk_position[-1] - self.trunk_position[0])[:2])) if len(self) else 0.0
+
+    def mean_speed(self, after: float = 0.0) -> float:
+        """Forward displacement over time [m/s] from the time ``after`` [s] on; forward is the heading at that time."""
+        self._floating()
+        part = self.between(after, None)
+        yaw = part.trunk_euler()[0, 0]
+        ahead = part.trunk_position[-1, :2] - part.trunk_position[0, :2]
+        return float(ahead @ (np.cos(yaw), np.sin(yaw))) / part._positive_duration()
+
+    def mean_velocity(self, after: float = 0.0) -> tuple[float, float, float]:
+        """Mean forward and sideways velocity [m/s] in axes that turn with the heading, and mean turn rate [rad/s]."""
+        part = self.between(after, None)
+        yaw = np.unwrap(part.trunk_euler()[:, 0])
+        x, y = np.diff(part.trunk_position[:, :2], axis=0).T
+        middle = (yaw[1:] + yaw[:-1]) / 2
+        forward, left = np.cos(middle) * x + np.sin(middle) * y, np.cos(middle) * y - np.sin(middle) * x
+        duration = part._positive_duration()
+        return float(forward.sum()) / duration, float(left.sum()) / duration, float(yaw[-1] - yaw[0]) / duration
+
+    # -- energy --------------------------------------------------------------------------------------------------------
+    @property
+    def energy(self) -> Float[ndarray, "T"]:
+        """Kinetic and potential energy [J]."""
+        return self["kinetic"] + self["potential"]
+
+    def energy_balance(self) -> Float[ndarray, "T"]:
+        """Energy gained minus all work done on the robot since the start [J]: zero but for the integrator's error.
+
+        Work is ``work`` and every column that ends in ``_work``; what dissipates is negative.
+        """
+        return (self.energy - self.energy[0]) - sum(self[k] - self[k][0] for k in self._works())
+
+    def energy_residual(self) -> float:
+        """Largest energy balance relative to the energy moved: the largest sum of the works' and the change's size, or
+        what went from kinetic to potential energy or back if that is more, as in a fall without any work."""
+        moved = np.abs(self.energy - self.energy[0]) + sum(np.abs(self[k] - self[k][0]) for k in self._works())
+        changed = (np.abs(self[k] - self[k][0]) for k in ("kinetic", "potential"))
+        scale = float(np.max([moved, *changed]))
+        return float(np.abs(self.energy_balance()).max()) / scale if scale > 0 else 0.0
+
+    def cost_of_transport(self, after: float = 0.0) -> float:
+        """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back."""
+        part = self.between(after, None)
+        effort = weight_of(self.robot.mass, self.meta.get("gravity", GRAVITY)) * part.distance
+        return part.spent() / effort if effort > 0 else float("inf")
+
+    def spent(self) -> float:
+        """Positive mechanical work of the motors [J] from the first to the last row.
+
+        As the simulation counted it in every step; from the torques and rates of the rows where nobody counted.
+        """
+        if "spent" in self.columns:
+            return float(self["spent"][-1] - self["spent"][0])
+        power = np.maximum(self.torque * self.joint_velocity, 0.0).sum(axis=1)
+        return float(np.trapezoid(power, self.time))
+
+    def _works(self) -> list[str]:
+        works = [name for name in self.columns if name == "work" or name.endswith("_work")]
+        if "work" not in works:
+            raise unknown("column", "work", self.columns, "this recording has")
+        return works
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+    def between(self, start: float | None = None, end: float | None = None) -> Recording:
+        """The rows and events with start <= time <= end [s]; None leaves an end open."""
+        low = -np.inf if start is None else start
+        high = np.inf if end is None else end
+        rows = slice(*np.searchsorted(self.time, [low, np.nextafter(high, np.inf)]))
+        if rows.start >= rows.stop:
+            span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self) else "no time at all"
+            asked = " and ".join(
+                f"{word} {time:g} s" for word, time in (("from", start), ("until", end)) if time is not None
+            )
+            raise InputError(f"nothing was recorded {asked or 'at all'}: the recording covers {span}")
+        events = [event for event in self.events if low <= event.time <= high]
+        if isinstance(self.columns, LazyColumns):
+            return Recording(self.robot, self.columns.part(rows), events, self.meta)
+        return Recording(self.robot, {k: a[rows] for k, a in self.columns.items()}, events, self.meta)
+
+    # -- files and tables ----------------------------------------------------------------------------------------------
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Recording:
+        """The recording of an ``.mcap`` file; a broken one is refused, and told apart from a foreign one."""
+        found = recording_file.read(path)
+        if not found.whole:
+            raise RecordingError(
+                f"{path} was not closed or is damaged ({found.messages} messages can be read, {found.lost_bytes} bytes"
+                f" cannot): 'footfall recover {path}' makes a whole recording of it"
+            )
+        return cls(found.robot, found.columns or _no_rows(found.robot), found.events, found.meta)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write an ``.mcap`` file: all of it, or nothing."""
+        recording_file.write(Path(path), self.robot, self.columns, self.events, self.meta)
+        return Path(path)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """An xarray Dataset with named dimensions (time, joint, foot, axis, ...) and units."""
+        from footfall.recording.tables import to_xarray
+
+        return to_xarray(self)
+
+    def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
+        """Write ``to_xarray`` as NetCDF 4."""
+        from footfall.recording.tables import to_netcdf
+
+        return to_netcdf(self, Path(path))
+
+    @classmethod
+    def from_netcdf(cls, path: str | os.PathLike[str]) -> Recording:
+        """The recording of a file that ``to_netcdf`` wrote."""
+        from footfall.recording.tables import from_netcdf
+
+        return cls(*from_netcdf(Path(path)))
+
+    def plot(self, kind: str = "trunk", **options: Any) -> Figure:
+        """A matplotlib figure: ``trunk``, ``contact``, ``torque``, ``joints`` or ``energy``."""
+        from footfall.analysis.plots import plot
+
+        return plot(self, kind, **options)
+
+    def picture(self, time: float | None = None, width: int = 640, height: int = 360) -> Image:
+        """The robot at a time [s], by default the middle, as a Pillow image; needs no browser and no GPU."""
+        from footfall.draw.video import picture
+
+        return picture(self, time, width, height)
+
+    def save_video(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write a ``.gif`` or an ``.mp4`` (extra ``video``).
+
+        Options: ``fps``, ``width``, ``height`` [pixels], ``start`` and ``end`` [s], ``pace`` (below 1: slow motion).
+        """
+        from footfall.draw.video import save_video
+
+        return save_video(self, Path(path), **options)
+
+    # -- in words ------------------------------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        return f"Recording('{self.robot.name}': {len(self)} rows, {self.duration:g} s, {len(self.columns)} columns)"
+
+    def _repr_html_(self) -> str:
+        rows = [("robot", self.robot.name), ("duration", f"{self.duration:g} s, {len(self)} rows")]
+        if self.robot.floating and len(self) > 1:
+            rows.append(("distance", f"{self.distance:.3f} m, {self.mean_speed(self.time[0]):.3f} m/s forward"))
+        plain = ("controller", "contact", "dt", "seed", "stop", "fell", "diverged", "interrupted")
+        for key in (key for key in plain if key in self.meta):
+            value = self.meta[key]
+            said = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)
+            rows.append(("time step" if key == "dt" else key, said))
+        rows.append(("columns", ", ".join(f"{k} {a.shape[1:] or ''}".strip() for k, a in self.columns.items())))
+        rows += [(f"{event.time:.3f} s", f"{event.kind}: {event.message}") for event in self.events[:10]]
+        left = 'style="text-align:left;vertical-align:top"'  # whatever the notebook's own style
+        cells = "".join(f"<tr><th {left}>{html.escape(k)}</th><td {left}>{html.escape(v)}</td></tr>" for k, v in rows)
+        return f"<table>{cells}</table>"
+
+    def _floating(self) -> None:
+        if not self.robot.floating:
+            raise InputError(f"robot '{self.robot.name}' stands on a fixed base: its trunk does not move")
+
+    def _positive_duration(self) -> float:
+        if self.duration <= 0:
+            raise InputError("a mean over time needs at least two rows at different times")
+        return self.duration
+
+
+def _no_rows(robot: Robot) -> dict[str, ndarray]:
+    return {"time": np.zeros(0), "q": np.zeros((0, robot.nq)), "v": np.zeros((0, robot.nv))}
+
+
+@functools.cache
+def versions() -> tuple[tuple[str, str], ...]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        own = version("footfall")
+    except PackageNotFoundError:
+        own = "unknown"
+    return ("footfall", own), ("numpy", np.__version__), ("python", platform.python_version())
+
+
+__all__ = ["Event", "Recording", "RecordingError", "RecordingWriter"]

@@ -1,0 +1,102 @@
+"""A robot as a model file states it, before its feet are found and its legs put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import ModelError
+from footfall.robot.files.guard import MOST_DEPTH, MOST_LINKS
+from footfall.robot.model.parts import Actuator, Joint, Link
+from footfall.spatial.transform import Transform
+
+STANDS = ("stand", "standing", "home", "nominal", "default", "ready")  # what files call the pose they stand in
+
+
+def stand_of(poses: Mapping[str, Any]) -> str | None:
+    """The name of the pose that is the stand, if there is one."""
+    by_name = {name.lower(): name for name in reversed(list(poses))}
+    return next((by_name[word] for word in STANDS if word in by_name), None)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A collision (or, failing that, visual) shape on a link; ``size`` as the file gives it, ``mesh`` for meshes."""
+
+    kind: str  # sphere, capsule, cylinder, box, ellipsoid, mesh, other
+    X_LS: Transform
+    size: ndarray  # sphere (r), capsule and cylinder (r, half length), box and ellipsoid half lengths; mesh: scale
+    name: str = ""
+    mesh: Path | None = None
+    visual: bool = False
+    color: tuple[int, int, int] | None = None  # of a visual shape, where the file gives one
+    called: tuple[str, ...] = ()  # what else the file calls it: its mesh, its default class
+
+
+@dataclass
+class Draft:
+    """Links, joints and shapes in the order of the file."""
+
+    name: str
+    links: list[Link]
+    joints: list[Joint]
+    shapes: dict[str, list[Shape]] = field(default_factory=dict)
+    sites: dict[str, list[tuple[str, ndarray]]] = field(default_factory=dict)  # link -> named places on it [m]
+    actuators: list[Actuator] = field(default_factory=list)
+    poses: dict[str, tuple[dict[str, float], float]] = field(default_factory=dict)  # joint -> position; height
+    floating: bool = True
+    frictions: dict[str, list[float]] = field(default_factory=dict)  # link -> coefficients of shapes that collide
+    remarks: list[str] = field(default_factory=list)  # for a warning
+
+    def check(self, where: str) -> None:
+        """Refuse all that is not one tree of bearable size. Robot would find some of it only by deep recursion."""
+        if len(self.links) > MOST_LINKS or len(self.joints) > MOST_LINKS:
+            raise ModelError(f"{where}: more than {MOST_LINKS} links")
+        parent: dict[str, str] = {}
+        for joint in self.joints:
+            if joint.child in parent:
+                raise ModelError(f"{where}: link '{joint.child}' is the child of two joints, '{joint.name}' the second")
+            parent[joint.child] = joint.parent
+        for link in parent:
+            length, at = 0, link
+            while at in parent and length <= MOST_DEPTH:
+                at, length = parent[at], length + 1
+            if length > MOST_DEPTH:
+                raise ModelError(f"{where}: link '{link}' is part of a loop or of a chain of over {MOST_DEPTH} joints")
+        roots = [link.name for link in self.links if link.name not in parent]
+        if len(roots) > 1:
+            first = ", ".join(roots[:8])
+            raise ModelError(f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree")
+
+    def root(self) -> str:
+        moved = {joint.child for joint in self.joints}
+        return next(link.name for link in self.links if link.name not in moved)
+
+    def children(self) -> dict[str, list[Joint]]:
+        children: dict[str, list[Joint]] = {link.name: [] for link in self.links}
+        for joint in self.joints:
+            children[joint.parent].append(joint)
+        return children
+
+    def placements(self, at: dict[str, float] | None = None) -> dict[str, Transform]:
+        """Every link's pose in the root link's frame, with the joints at given positions, or all at zero."""
+        children, root = self.children(), self.root()
+        placed = {root: Transform.identity()}
+        waiting = [root]
+        for link in waiting:  # grows as it goes
+            for joint in children[link]:
+                moved = joint.displacement((at or {}).get(joint.name, 0.0))
+                placed[joint.child] = placed[link] @ Transform(joint.rotation, joint.origin) @ moved
+                waiting.append(joint.child)
+        return placed
+
+
+def tensor_about_com(m: float, h: ndarray, second: ndarray) -> ndarray:
+    """The tensor about the centre of mass from (m, h, I) about the frame's origin."""
+    com = h / m
+    return second - m * ((com @ com) * np.eye(3) - np.outer(com, com))

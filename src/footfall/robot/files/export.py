@@ -1,0 +1,315 @@
+"""Robots as URDF and MJCF text, every number with all its digits.
+
+URDF keeps the links as they are; the mass of a rotor that counts is added to the link that carries it. MJCF gives
+every moving body one inertial, of all that is welded to it, since MuJoCo refuses odd tensors even of links that do not
+move by themselves; fixed links stay as frames.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+from footfall.gravity import GRAVITY
+from footfall.robot.files.draft import tensor_about_com
+from footfall.robot.files.foot_shapes import POINT
+from footfall.robot.files.urdf import UNLIMITED
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Foot, Joint, Link
+from footfall.robot.model.tree import Body
+from footfall.spatial.inertia import Inertia
+from footfall.spatial.quaternion import from_rotation
+from footfall.spatial.transform import Transform
+
+FORMATS = {"urdf": ".urdf", "mjcf": ".xml"}
+_FLAT = 1e-12  # how far rounding may put a flat body beyond the triangle inequality, relative
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_urdf(robot: Robot) -> str:
+    """The robot as URDF. What URDF cannot say (armature, springs, poses, a fixed base) is noted in a comment."""
+    root = ET.Element("robot", name=robot.name)
+    _comment(root, _lost_in_urdf(robot))
+    for link in robot.links:
+        element = ET.SubElement(root, "link", name=link.name)
+        _urdf_inertial(element, robot, link)
+        for foot in (foot for foot in robot.feet if foot.link == link.name):
+            collision = ET.SubElement(element, "collision", name=foot.name)
+            ET.SubElement(collision, "origin", xyz=_row(foot.position), rpy="0 0 0")
+            solid = ET.SubElement(collision, "geometry")
+            ET.SubElement(solid, "sphere", radius=_text(max(foot.radius, POINT)))
+        if link.box is not None:
+            visual = ET.SubElement(element, "visual")
+            ET.SubElement(visual, "origin", xyz=_row(link.com), rpy="0 0 0")
+            ET.SubElement(ET.SubElement(visual, "geometry"), "box", size=_row(link.box))
+    for joint in robot.joints:
+        _urdf_joint(root, robot, joint)
+    return _document(root)
+
+
+def _urdf_inertial(element: ET.Element, robot: Robot, link: Link) -> None:
+    mass, com, tensor = link.mass, link.com, link.inertia
+    rotors = [joint for joint in robot.joints if joint.parent == link.name and joint.rotor is not None]
+    if rotors and robot.rotors != "none":
+        total = Inertia.about_com(mass, com, tensor)
+        for joint in rotors:
+            total = total + _rotor_inertia(joint)
+        mass, com = total.m, total.h / total.m if total.m else total.h
+        tensor = tensor_about_com(total.m, total.h, total.I) if total.m else total.I
+    if mass == 0:
+        return
+    inertial = ET.SubElement(element, "inertial")
+    ET.SubElement(inertial, "origin", xyz=_row(com), rpy="0 0 0")
+    ET.SubElement(inertial, "mass", value=_text(mass))
+    places = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+    ET.SubElement(inertial, "inertia", {key: _text(tensor[place]) for key, place in places.items()})
+
+
+def _rotor_inertia(joint: Joint) -> Inertia:
+    """A rotor in the frame of the link that carries it."""
+    rotor = joint.rotor
+    assert rotor is not None
+    axis = joint.rotation @ joint.axis
+    along = np.outer(axis, axis)
+    tensor = rotor.spin_inertia * along + rotor.transverse_inertia * (np.eye(3) - along)
+    return Inertia.about_com(rotor.mass, rotor.position, tensor)
+
+
+def _urdf_joint(root: ET.Element, robot: Robot, joint: Joint) -> None:
+    element = ET.SubElement(root, "joint", name=joint.name, type=joint.kind)
+    ET.SubElement(element, "parent", link=joint.parent)
+    ET.SubElement(element, "child", link=joint.child)
+    ET.SubElement(element, "origin", xyz=_row(joint.origin), rpy=_row(roll_pitch_yaw(joint.rotation)))
+    if joint.kind == "fixed":
+        return
+    ET.SubElement(element, "axis", xyz=_row(joint.axis))
+    actuator = next((a for a in robot.actuators if a.joint == joint.name), None)
+    effort, speed = (actuator.torque_limit, actuator.speed_limit) if actuator else (math.inf, math.inf)
+    bounds = {"lower": joint.lower, "upper": joint.upper, "effort": effort, "velocity": speed}
+    limits = {key: _text(min(max(value, -UNLIMITED), UNLIMITED)) for key, value in bounds.items()}
+    ET.SubElement(element, "limit", limits)
+    if joint.damping or joint.dry_friction:
+        ET.SubElement(element, "dynamics", damping=_text(joint.damping), friction=_text(joint.dry_friction))
+
+
+def _lost_in_urdf(robot: Robot) -> str:
+    lines = [f"{robot.name}, written by footfall; limits of {UNLIMITED:g} stand for none."]
+    if not robot.floating:
+        lines.append("The base is fixed: load it with floating=False.")
+    for body in robot.tree.bodies[1:]:
+        joint = body.joint
+        assert joint is not None
+        said = {"armature": body.armature, "stiffness": joint.stiffness, "rest": joint.rest}
+        kept = [f"{key} {_text(value)}" for key, value in said.items() if value]
+        if kept:
+            lines.append(f"URDF cannot say of joint {joint.name}: {', '.join(kept)}")
+    if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
+        lines.append("URDF cannot say that rotors spin: their gyroscopic coupling is lost.")
+    return "\n  ".join(lines)
+
+
+def roll_pitch_yaw(R: ndarray) -> ndarray:
+    """(roll, pitch, yaw) with R = Rz Ry Rx, to rounding also at pitch ±90°: the roll is what the yaw leaves over."""
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return np.array([roll, pitch, yaw])
+
+
+def to_mjcf(
+    robot: Robot,
+    ground: bool = False,
+    options: Mapping[str, Any] | None = None,
+    contact: Mapping[str, Any] | None = None,
+) -> str:
+    """The robot as MJCF: free joint, joints with all their terms, a motor per actuator, feet as spheres and sites.
+
+    ``options`` are attributes of ``<option>`` (``timestep``, ``integrator``, ``cone``, ...), ``contact`` those of the
+    feet and the ground (``friction``, ``solref``, ``condim``, ...); numbers or sequences. Feet touch ``ground`` alone.
+    """
+    if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
+        raise InputError("MJCF cannot say that rotors spin (rotors='exact'): export robot.replace(rotors='armature')")
+    root = ET.Element("mujoco", model=robot.name)
+    _comment(root, f"{robot.name}, written by footfall")
+    ET.SubElement(root, "compiler", angle="radian", autolimits="true", fusestatic="false", inertiafromgeom="false")
+    ET.SubElement(root, "option", _attributes({"gravity": GRAVITY, **(options or {})}))
+    default = ET.SubElement(root, "default")
+    touch = ET.SubElement(ET.SubElement(default, "default", {"class": "touch"}), "geom", _attributes(contact or {}))
+    touch.set("mass", "0")
+    world = ET.SubElement(root, "worldbody")
+    if ground:
+        ET.SubElement(world, "geom", {"name": "ground", "type": "plane", "size": "0 0 1", "class": "touch",
+                                      "contype": "0", "conaffinity": "1"})  # fmt: skip
+    _MjcfBodies(robot).write(world)
+    _mjcf_motors(root, robot)
+    if robot.poses:
+        keys = ET.SubElement(root, "keyframe")
+        for name in robot.poses:
+            ET.SubElement(keys, "key", name=name, qpos=_row(robot.state(name)[0]))
+    return _document(root)
+
+
+class _MjcfBodies:
+    """Writes the tree of bodies.
+
+    MuJoCo wants mass in every moving body: a massless one with one child becomes a further joint of that child.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot, self.tree = robot, robot.tree
+        self.feet: dict[str, list[Foot]] = {}
+        for foot in robot.feet:
+            self.feet.setdefault(foot.link, []).append(foot)
+        self.fixed: dict[str, list[Joint]] = {}
+        for joint in robot.joints:
+            if joint.kind == "fixed":
+                self.fixed.setdefault(joint.parent, []).append(joint)
+
+    def write(self, world: ET.Element) -> None:
+        base = self.tree.bodies[0]
+        if base.name == "world" and not self.robot.floating:  # MuJoCo's own name of what does not move
+            self._links(world, "world")
+            element = world
+        else:
+            element = ET.SubElement(world, "body", name=base.name)
+            if self.robot.floating:
+                ET.SubElement(element, "freejoint", name="floating_base")
+            self._fill(element, base)
+        for child in self.tree.children[0]:
+            self._body(element, child, [], Transform.identity())
+
+    def _body(self, above: ET.Element, i: int, before: list[tuple[Body, Transform]], X_AP: Transform) -> None:
+        """Body i under the element of a body A. ``before`` holds massless bodies between, with their poses in P."""
+        body = self.tree.bodies[i]
+        back = body.X_PJ.inverse()
+        joints = [*((b, back @ X_PB) for b, X_PB in before), (body, Transform.identity())]
+        X_AB = X_AP @ body.X_PJ
+        if body.inertia.m == 0:
+            (child, *more) = self.tree.children[i]
+            if more or any(f.link in self.feet and self.tree.frames[f.link][0] == i for f in self.robot.feet):
+                raise InputError(f"MJCF cannot say that the moving link '{body.name}' has no mass: give it some")
+            self._body(above, child, joints, X_AB)
+            return
+        element = ET.SubElement(above, "body", {"name": body.name, **_pose(X_AB)})
+        for b, X_BJ in joints:
+            self._joint(element, b, X_BJ)
+        self._fill(element, body)
+        for child in self.tree.children[i]:
+            self._body(element, child, [], Transform.identity())
+
+    def _joint(self, element: ET.Element, body: Body, X_BJ: Transform) -> None:
+        joint = body.joint
+        assert joint is not None
+        attributes = {"name": joint.name, "type": "hinge" if joint.kind == "revolute" else "slide",
+                      "pos": _row(X_BJ.p), "axis": _row(X_BJ.R @ joint.axis)}  # fmt: skip
+        if math.isinf(joint.lower) and math.isinf(joint.upper):
+            attributes["limited"] = "false"
+        else:
+            lower, upper = max(joint.lower, -UNLIMITED), min(joint.upper, UNLIMITED)
+            upper = upper if upper > lower else math.nextafter(lower, math.inf)  # MuJoCo wants a range
+            attributes |= {"limited": "true", "range": _row([lower, upper])}
+        terms = {"armature": body.armature, "damping": joint.damping, "frictionloss": joint.dry_friction,
+                 "stiffness": joint.stiffness, "springref": joint.rest}  # fmt: skip
+        attributes |= {key: _text(value) for key, value in terms.items() if value}
+        ET.SubElement(element, "joint", attributes)
+
+    def _fill(self, element: ET.Element, body: Body) -> None:
+        inertia = body.inertia
+        if inertia.m > 0:
+            moments, R = _principal(body)
+            ET.SubElement(element, "inertial", pos=_row(inertia.h / inertia.m), quat=_row(from_rotation(R)),
+                          mass=_text(inertia.m), diaginertia=_row(moments))  # fmt: skip
+        self._links(element, body.name)
+
+    def _links(self, element: ET.Element, name: str) -> None:
+        """The feet and the box of a link, and the links fixed to it, as frames."""
+        for foot in self.feet.get(name, ()):
+            size = _text(max(foot.radius, POINT))
+            place = {"name": foot.name, "pos": _row(foot.position)}
+            sphere = {"type": "sphere", "size": size, "class": "touch", "contype": "1", "conaffinity": "0"}
+            ET.SubElement(element, "geom", {**place, **sphere})
+            ET.SubElement(element, "site", {**place, "size": "0.001"})
+        link = self.robot.link(name)
+        if link.box is not None:
+            ET.SubElement(element, "geom", type="box", pos=_row(link.com), size=_row(np.array(link.box) / 2), mass="0",
+                          contype="0", conaffinity="0", group="2")  # fmt: skip
+        for joint in self.fixed.get(name, ()):
+            X_LC = Transform(joint.rotation, joint.origin)
+            frame = ET.SubElement(element, "body", {"name": joint.child, **_pose(X_LC)})
+            self._links(frame, joint.child)
+
+
+def _principal(body: Body) -> tuple[ndarray, ndarray]:
+    """Principal moments of a body and their axes; refuses what MuJoCo would."""
+    inertia = body.inertia
+    (a, b, c), R = np.linalg.eigh(tensor_about_com(inertia.m, inertia.h, inertia.I))
+    if a <= 0 or a + b < c * (1 - _FLAT):
+        raise InputError(
+            f"MuJoCo refuses body '{body.name}': principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² are not realisable"
+        )
+    return np.array([a, b, min(c, a + b)]), R if np.linalg.det(R) > 0 else -R
+
+
+def _mjcf_motors(root: ET.Element, robot: Robot) -> None:
+    if not robot.actuators:
+        return
+    motors = ET.SubElement(root, "actuator")
+    for actuator in robot.actuators:
+        motor = ET.SubElement(motors, "motor", name=actuator.joint, joint=actuator.joint)
+        if math.isfinite(actuator.torque_limit) and actuator.torque_limit > 0:
+            motor.set("ctrlrange", _row([-actuator.torque_limit, actuator.torque_limit]))
+
+
+def write(robot: Robot, format: str, folder: str | Path, **settings: Any) -> Path:
+    """Write ``<folder>/<robot's name>.urdf`` or ``.xml``; returns the path. ``settings`` are those of ``to_mjcf``."""
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
+    text = to_urdf(robot) if format == "urdf" else to_mjcf(robot, **settings)
+    path = Path(folder) / (re.sub(r"[^\w.-]+", "_", robot.name).lstrip(".") + FORMATS[format])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _pose(X: Transform) -> dict[str, str]:
+    said = {}
+    if X.p.any():
+        said["pos"] = _row(X.p)
+    if (np.eye(3) != X.R).any():
+        said["quat"] = _row(from_rotation(X.R))
+    return said
+
+
+def _attributes(values: Mapping[str, Any]) -> dict[str, str]:
+    return {key: value if isinstance(value, str) else _row(np.atleast_1d(value)) for key, value in values.items()}
+
+
+def _text(value: float) -> str:
+    """A number with all its digits; whole ones without a point, -0 as 0."""
+    value = float(value) + 0.0
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _row(values: Any) -> str:
+    return " ".join(_text(value) for value in values)
+
+
+def _comment(element: ET.Element, text: str) -> None:
+    element.append(ET.Comment(f" {re.sub('-(?=-|$)', '- ', text)} "))
+
+
+def _document(root: ET.Element) -> str:
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode")
+    if found := _NOT_XML.search(text):
+        raise InputError(f"a name holds the character {found[0]!r}, which XML cannot hold")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

@@ -1,0 +1,365 @@
+"""The feet of an imported robot: found by name or geometry, or given; each a sphere named LF, RF, LH or RH."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+from footfall.robot.files.draft import Draft, Shape, stand_of
+from footfall.robot.files.foot_shapes import AT_PLACE, Axis, Ball, extent, radius_of, reach, stated, wheel
+from footfall.robot.model.parts import Foot, Joint
+
+LEGS = ("LF", "RF", "LH", "RH")
+_CODES = {"lf": "LF", "fl": "LF", "rf": "RF", "fr": "RF", "lh": "LH", "hl": "LH", "rl": "LH", "lr": "LH", "bl": "LH",
+          "lb": "LH", "rh": "RH", "hr": "RH", "rr": "RH", "br": "RH", "rb": "RH"}  # fmt: skip
+_ENDS = {"front": "F", "fore": "F", "hind": "H", "rear": "H", "back": "H"}
+_SIDES = {"left": "L", "right": "R"}
+_FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
+_MIRRORED = 0.003  # [m] by which feet of left and right may differ
+
+FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
+
+
+def leg_of(name: str) -> str | None:
+    """LF, RF, LH or RH of a name that says so: FL_foot, LF_FOOT, toeRL, front_left_foot, hind-right, ..."""
+    for word in ("foot", "toe", "paw"):
+        name = re.sub(f"(?<=[A-Za-z]){word}|{word}(?=[A-Za-z])", f" {word} ", name, flags=re.IGNORECASE)
+    tokens = [t.lower() for t in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+    for token in tokens:
+        if token in _CODES:
+            return _CODES[token]
+    text = " ".join(tokens)
+    ends = {code for word, code in _ENDS.items() if word in text}
+    sides = {code for word, code in _SIDES.items() if word in text}
+    return f"{sides.pop()}{ends.pop()}" if len(ends) == len(sides) == 1 else None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a foot is: on a link, perhaps with the one shape that is the foot."""
+
+    link: str
+    shape: Shape | None = None
+    said: str = ""  # the name that the file gives it
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        called = self.shape.called if self.shape else ()
+        return tuple(n for n in (self.said, self.shape.name if self.shape else "", *called, self.link) if n)
+
+
+class FootFinder:
+    """Finds feet on a draft; what it assumes is collected in ``remarks``."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.remarks: list[str] = []
+        self.assumed: dict[str, str] = {}  # foot -> what its sphere rests on, when it is not in the file
+        self.wheels: list[str] = []  # joints that turn a wheel on which the robot stands
+        self.X_RL = draft.placements()
+        stand = stand_of(draft.poses)
+        self.X_stand = self.X_RL if stand is None else draft.placements(draft.poses[stand][0])
+        self.joint_to = {joint.child: joint for joint in draft.joints}
+        self.leaves = self._moving_leaves()
+
+    # -- the three ways ----------------------------------------------------------------------------------------------
+    def given(self, feet: Sequence[str | Foot] | Mapping[str, str]) -> list[Foot]:
+        """Feet that the user names: links or collision shapes, as a list or as {foot: link}; or whole Foot objects."""
+        if isinstance(feet, (str, bytes)) or not isinstance(feet, (Sequence, Mapping)):
+            raise InputError(f"feet must be a list of links, a dictionary or Foot objects, got {feet!r}")
+        if isinstance(feet, Mapping):
+            return [self._foot(str(name), self._place(link)) for name, link in feet.items()]
+        whole = [foot for foot in feet if isinstance(foot, Foot)]
+        if whole:
+            if len(whole) < len(feet):
+                raise InputError("feet must be all names or all Foot objects, not a mixture")
+            for foot in whole:
+                self._place(foot.link)
+            return whole
+        return self._named([self._place(link) for link in feet])
+
+    def found(self) -> list[Foot]:
+        """Feet by their names, else by geometry; none, with a remark, when neither tells."""
+        called = self._called_feet()
+        places = called if len(called) > len(LEGS) else self._by_name() or self._by_geometry() or called
+        if not places:
+            self.remarks.append("no feet were found: name them with feet=[...]")
+            return []
+        return self._named(places)
+
+    def _place(self, name: object) -> _Place:
+        for link, shapes in self.draft.shapes.items():
+            for shape in shapes:
+                if shape.name and shape.name == name and link != name:
+                    return _Place(link, shape)
+        if name in self.X_RL:
+            return _Place(str(name))
+        raise unknown("foot link", name, self._candidates(), "candidates are")
+
+    def _candidates(self) -> list[str]:
+        named = [link for link in self.X_RL if _is_foot_name(link)]
+        return named or [link for links in self.leaves for link in links] or list(self.X_RL)
+
+    def _by_name(self) -> list[_Place]:
+        """One place per leg whose link or collision shape has a foot's name, or whose mesh or class has; spheres named
+        just FL, ... count too. What ends a limb comes before what does not: a wheel before its motor."""
+        best: dict[str, tuple[tuple[bool, bool, bool, float], _Place]] = {}
+        ends = {link for links in self.leaves for link in links}
+        options = [_Place(link) for link in self.X_RL if _is_foot_name(link)]
+        for link, shapes in self.draft.shapes.items():
+            for shape in shapes:
+                bare = shape.kind == "sphere" and leg_of(shape.name) is not None
+                named = any(_is_foot_name(name) for name in (shape.name, *shape.called) if name)
+                if not shape.visual and (named or bare):
+                    options.append(_Place(link, shape))
+        for place in options:
+            leg = next((leg for leg in map(leg_of, self._lineage(place)) if leg), None)
+            if leg is None:
+                continue
+            sphere = self._sphere_of(place)
+            solid = sphere or place.shape
+            height = self.X_stand[place.link].p[2] if solid is None else self._height(place.link, solid)
+            rank = (place.link in ends, sphere is not None, place.shape is None, -float(height))
+            if leg not in best or rank > best[leg][0]:
+                best[leg] = (rank, place)
+        legs = [best[leg][1] for leg in LEGS if leg in best]
+        return legs if len(legs) == len(LEGS) else []
+
+    def _called_feet(self) -> list[_Place]:
+        """Of every limb the link that is called a foot: bipeds, hexapods, names that say no leg."""
+        limbs = [[link for link in links if _is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
+        return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
+
+    def _by_geometry(self) -> list[_Place]:
+        """The furthest sphere, else the furthest shape, from the joint of each of the four last moving bodies."""
+        limbs = [links for links in self.leaves if any(self._solids(link) for link in links)]
+        for limbs_tried in (limbs, self.leaves):
+            if len(limbs_tried) == len(LEGS):
+                return [self._furthest(links) for links in limbs_tried]
+        return []
+
+    def _furthest(self, links: list[str]) -> _Place:
+        for kinds in (("sphere",), ("capsule", "mesh", "cylinder", "box", "ellipsoid")):
+            options = [
+                (-self._reach(k, s), i, k, s) for i, k in enumerate(links) for s in self._solids(k) if s.kind in kinds
+            ]
+            if options:
+                _, _, link, shape = min(options, key=lambda option: option[:2])
+                return _Place(link, shape)
+        return _Place(min(links, key=lambda link: self.X_RL[link].p[2]))
+
+    # -- names -------------------------------------------------------------------------------------------------------
+    def _named(self, places: list[_Place]) -> list[Foot]:
+        """Name by what the file calls them, else by where the hips are; in the order of the legs."""
+        names = [next((leg for leg in map(leg_of, self._lineage(place)) if leg), None) for place in places]
+        if None in names or len(set(names)) < len(names):
+            names = self._by_position(places) if len(places) == len(LEGS) else [place.names[0] for place in places]
+        feet = [self._foot(str(name), place) for name, place in zip(names, places)]
+        return sorted(feet, key=lambda foot: LEGS.index(foot.name) if foot.name in LEGS else len(LEGS))
+
+    def _lineage(self, place: _Place) -> Iterable[str]:
+        yield from place.names
+        link = place.link
+        while link in self.joint_to:
+            yield self.joint_to[link].name
+            link = self.joint_to[link].parent
+            yield link
+
+    def _by_position(self, places: list[_Place]) -> list[str | None]:
+        hips = np.array([self.X_RL[self._hip(place.link)].p for place in places])
+        if np.ptp(hips[:, 0]) < 1e-9:  # one hip for all: the feet must tell
+            hips = np.array([self.X_RL[place.link].p for place in places])
+        x, y = (hips - (hips.min(axis=0) + hips.max(axis=0)) / 2)[:, :2].T
+        names = [("L" if b > 0 else "R") + ("F" if a > 0 else "H") for a, b in zip(x, y)]
+        if len(set(names)) == len(LEGS):
+            return list(names)
+        self.remarks.append("the feet are not at the corners of a rectangle and keep the names of their links")
+        return [place.names[0] for place in places]
+
+    def _hip(self, link: str) -> str:
+        """The first link of the limb: the last one, from the foot up, that leads to no other limb."""
+        shared = [set(self._ancestors(leaf[0])) for leaf in self.leaves]
+        hip = link
+        for above in self._ancestors(link):
+            if sum(above in ancestors for ancestors in shared) > 1:
+                break
+            hip = above
+        return hip
+
+    def _ancestors(self, link: str) -> list[str]:
+        chain = [link]
+        while chain[-1] in self.joint_to:
+            chain.append(self.joint_to[chain[-1]].parent)
+        return chain
+
+    # -- spheres -----------------------------------------------------------------------------------------------------
+    def _foot(self, name: str, place: _Place) -> Foot:
+        shape = self._sphere_of(place)
+        solids = [place.shape] if place.shape else self._solids(place.link)
+        turning = self._wheel(place.link, solids)
+        if turning is not None:
+            rim, ball = turning
+            self.assumed[name] = ball.how
+            return Foot(name, place.link, rim.X_LS.point(ball.centre), ball.radius)
+        if shape is not None:
+            if shape.visual:
+                self.assumed[name] = f"a sphere of radius {shape.size[0]:.4g} m that is only drawn"
+            return Foot(name, place.link, shape.X_LS.p, radius_of(shape))
+        if not solids:
+            near = self._near(place.link)
+            if near is None:
+                self.assumed[name] = "without a shape, taken as a point at the origin of its link"
+                return Foot(name, place.link, np.zeros(3), 0.0)
+            centre, radius, how = near
+            if how:
+                self.assumed[name] = how
+            return Foot(name, place.link, centre, radius)
+        solid = min(solids, key=lambda s: self._height(place.link, s))
+        ball = self._ball(place.link, solid)
+        self.assumed[name] = ball.how
+        return Foot(name, place.link, solid.X_LS.point(ball.centre), ball.radius)
+
+    def _ball(self, link: str, solid: Shape) -> Ball:
+        """The ball of a shape that is none."""
+        down = -(self.X_stand[link].R @ solid.X_LS.R)[2]
+        X_SL = solid.X_LS.inverse()
+        sites = [X_SL.point(p) for name, p in self.draft.sites.get(link, ()) if _is_foot_name(name)]
+        return stated(solid, down, self._axis(link, solid), sites)
+
+    def _wheel(self, link: str, solids: list[Shape]) -> tuple[Shape, Ball] | None:
+        """The shape and the ball of a wheel: what turns without limits about its own axis at the end of a leg."""
+        joint = self._moved_by(link)
+        if joint is None or joint.kind != "revolute" or np.isfinite([joint.lower, joint.upper]).any():
+            return None
+        above = self._moved_by(joint.parent)
+        if above is None or self._moved_by(above.parent) is None:
+            return None  # a leg has two joints of its own at least
+        for solid in solids:
+            axis = self._axis(link, solid)
+            ball = wheel(solid, axis) if axis is not None else None
+            if ball is not None:
+                self.wheels.append(joint.name)
+                return solid, ball
+        return None
+
+    def _sphere_of(self, place: _Place) -> Shape | None:
+        solids = [place.shape] if place.shape is not None else self._solids(place.link)
+        spheres = [shape for shape in solids if shape.kind == "sphere"]
+        return min(spheres, key=lambda s: self._height(place.link, s)) if spheres else None
+
+    def _near(self, link: str) -> tuple[ndarray, float, str] | None:
+        """(centre, radius, what is assumed) of a sphere on a link welded to this one, when this link's origin lies in
+        it; as thick as a mesh that is called a foot there, when the origin lies in that."""
+        welded = next((links for links in self._bodies() if link in links), [])
+        for other in welded:
+            X = self.X_RL[link].inverse() @ self.X_RL[other]
+            for shape in self._solids(other):
+                if shape.kind == "sphere" and np.linalg.norm(X.point(shape.X_LS.p)) <= shape.size[0] * (1 + 1e-6):
+                    return X.point(shape.X_LS.p), radius_of(shape), ""
+        for other in welded:
+            X_SL = (self.X_RL[link].inverse() @ self.X_RL[other]).inverse()
+            for shape in self._solids(other):
+                if shape.kind == "mesh" and any(_is_foot_name(name) for name in (shape.name, *shape.called)):
+                    place = shape.X_LS.inverse().point(X_SL.point(np.zeros(3)))
+                    ball = stated(shape, np.array([0.0, 0.0, -1.0]), None, [place])
+                    if ball.how.endswith(AT_PLACE):
+                        return np.zeros(3), ball.radius, ball.how
+        return None
+
+    def _solids(self, link: str) -> list[Shape]:
+        """Collision shapes; visual ones when there are none."""
+        shapes = self.draft.shapes.get(link, [])
+        return [s for s in shapes if not s.visual] or [s for s in shapes if s.visual]
+
+    def _height(self, link: str, shape: Shape) -> float:
+        """Height of a shape's lowest point over the root, as the file stands, or with all joints at zero [m]."""
+        X_RS = self.X_stand[link] @ shape.X_LS
+        return float(X_RS.p[2] - extent(shape, -X_RS.R[2]))
+
+    def _reach(self, link: str, shape: Shape) -> float:
+        axis = self._axis(link, shape)
+        return reach(shape, axis) if axis is not None else -self._height(link, shape)
+
+    def _axis(self, link: str, shape: Shape) -> Axis | None:
+        """The axis of the joint that moves a link, in a shape's frame; None where it slides or nothing moves it."""
+        joint = self._moved_by(link)
+        if joint is None or joint.kind != "revolute":
+            return None
+        X_SJ = (self.X_RL[link] @ shape.X_LS).inverse() @ self.X_RL[joint.child]
+        return Axis(X_SJ.p, X_SJ.R @ joint.axis)
+
+    def _moved_by(self, link: str) -> Joint | None:
+        """The nearest joint above a link that moves."""
+        while link in self.joint_to and self.joint_to[link].kind == "fixed":
+            link = self.joint_to[link].parent
+        return self.joint_to.get(link)
+
+    def check_mirrored(self, feet: Sequence[Foot]) -> None:
+        """Say so when feet of left and right differ in their distance from the joint that moves them, or in radius: in
+        any pose, a robot's legs are mirror images of each other."""
+        by_name = {foot.name: foot for foot in feet}
+        for left, right in (("LF", "RF"), ("LH", "RH")):
+            if left not in by_name or right not in by_name:
+                continue
+            (a, r), (b, s) = (self._from_joint(by_name[side]) for side in (left, right))
+            off = max(abs(a - b), abs(r - s))
+            if off > _MIRRORED:
+                self.remarks.append(
+                    f"feet {left} and {right} are no mirror images: they differ by {1e3 * off:.0f} mm in their distance"
+                    f" from the joint above or in radius, so that one may be wrong: name them with feet=[...]"
+                )
+
+    def _from_joint(self, foot: Foot) -> tuple[float, float]:
+        joint = self._moved_by(foot.link)
+        if joint is None or joint.kind != "revolute":
+            return 0.0, foot.radius
+        p = (self.X_RL[joint.child].inverse() @ self.X_RL[foot.link]).point(foot.position)
+        return float(np.linalg.norm(p - (p @ joint.axis) * joint.axis)), foot.radius
+
+    # -- bodies ------------------------------------------------------------------------------------------------------
+    def _bodies(self) -> list[list[str]]:
+        """Links welded together, in groups."""
+        group: dict[str, list[str]] = {}
+        for link in self.X_RL:  # parents come before children
+            joint = self.joint_to.get(link)
+            if joint is not None and joint.kind == "fixed":
+                group[link] = group[joint.parent]
+                group[link].append(link)
+            else:
+                group[link] = [link]
+        return list({id(links): links for links in group.values()}.values())
+
+    def _moving_leaves(self) -> list[list[str]]:
+        """The groups that carry no further moving joint, the root's apart."""
+        moving = {joint.parent for joint in self.draft.joints if joint.kind != "fixed"}
+        root = self.draft.root()
+        return [links for links in self._bodies() if root not in links and not moving & set(links)]
+
+
+def _is_foot_name(name: str, words: Sequence[str] = _FOOT_WORDS) -> bool:
+    text = name.lower()
+    return any(word in text for word in words)
+
+
+def in_leg_order(draft: Draft, feet: Sequence[Foot]) -> list[Joint]:
+    """The joints depth first, with the branches in the order of their feet: Robot numbers its bodies in this order."""
+    children, root = draft.children(), draft.root()
+    rank: dict[str, int] = {}
+    parent = {joint.child: joint.parent for joint in draft.joints}
+    for number, foot in enumerate(feet):
+        link: str | None = foot.link
+        while link is not None and link not in rank:
+            rank[link] = number
+            link = parent.get(link)
+    ordered: list[Joint] = []
+    waiting = sorted(children[root], key=lambda j: rank.get(j.child, len(feet)), reverse=True)
+    while waiting:
+        joint = waiting.pop()
+        ordered.append(joint)
+        waiting += sorted(children[joint.child], key=lambda j: rank.get(j.child, len(feet)), reverse=True)
+    return ordered

@@ -1,0 +1,41 @@
+"""A robot of the library by name, of another maker by name where its files are installed, or from a file.
+
+``footfall.loading`` is the front door, which also makes it stand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from footfall.errors import InputError, unknown
+from footfall.robot import library
+from footfall.robot.files import installed
+from footfall.robot.files.guard import shown
+from footfall.robot.model.description import Robot
+
+
+def load(source: str | Path, /, **options: Any) -> Robot:
+    """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
+
+    Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``.
+    """
+    text = str(source)
+    if text in library.names():
+        return library.load(text, **options)
+    path = Path(text)
+    try:
+        if text in installed.names() and not path.is_file():
+            path = installed.file_of(text)
+            options.setdefault("name", text)
+        there, folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:  # too long, or with a null character
+        raise InputError(f"cannot load {shown(text)}: {getattr(error, 'strerror', None) or error}") from None
+    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not there:
+        known = (*library.names(), *installed.names())
+        raise unknown("robot", text[:200], known, "give a URDF or MJCF file, or one of")
+    if folder:
+        raise InputError(f"{text} is a folder: give the URDF or MJCF file in it")
+    from footfall.robot.files.urdf_mjcf import load_model
+
+    return load_model(path, **options)

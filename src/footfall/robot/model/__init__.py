@@ -1,0 +1,1 @@
+"""What a robot is: links, joints, feet, the tree, and builders of robots."""

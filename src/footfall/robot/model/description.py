@@ -1,0 +1,324 @@
+"""What a robot is: links joined into a tree, feet, actuators, poses, and where its numbers come from.
+
+``Robot`` is frozen and checked when made; ``robot.replace(...)`` gives a changed copy. Algorithms read ``robot.tree``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footfall import numeric
+from footfall.errors import InputError, ModelError, unknown
+from footfall.identity import digest_of
+from footfall.robot.model.limb_frames import LimbFrames
+from footfall.robot.model.movable import check_masses
+from footfall.robot.model.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
+from footfall.robot.model.tree import Tree
+
+ROTOR_MODES = ("none", "armature", "exact")
+PROVENANCE = ("published", "derived", "chosen", "imported")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a number comes from: a status (published, derived, chosen, imported) and the source in words."""
+
+    status: str
+    source: str
+
+    def __post_init__(self) -> None:
+        if self.status not in PROVENANCE:
+            raise ModelError(f"unknown provenance '{self.status}': choose {', '.join(PROVENANCE)}")
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A named posture: joint positions [rad] in the order of ``robot.joint_names`` and the height of the base [m]."""
+
+    joints: np.ndarray
+    height: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A tree of links on a floating or fixed base.
+
+    ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
+    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
+    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
+    last pattern that fits counts.
+    """
+
+    name: str
+    links: Sequence[Link]
+    joints: Sequence[Joint] = ()
+    feet: Sequence[Foot] = ()
+    actuators: Sequence[Actuator] = ()
+    floating: bool = True
+    rotors: str = "armature"
+    poses: Mapping[str, Pose] = field(default_factory=dict)
+    provenance: Mapping[str, Provenance] = field(default_factory=dict)
+    notes: str = ""
+    model_file: Path | None = None  # where its meshes are named, if it was read from a file; never written down
+
+    def __post_init__(self) -> None:
+        name_of(self.name, "a robot")
+        for key in ("links", "joints", "feet", "actuators"):
+            object.__setattr__(self, key, tuple(getattr(self, key)))
+        if self.rotors not in ROTOR_MODES:
+            raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
+        if not self.links:
+            raise ModelError(f"robot '{self.name}' has no links")
+        for kind, names in (("link", [x.name for x in self.links]), ("joint", [x.name for x in self.joints]),
+                            ("foot", [x.name for x in self.feet])):  # fmt: skip
+            twice = {n for n in names if names.count(n) > 1}
+            if twice:
+                raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
+        tree = self.tree  # finds unknown names, cycles and two roots
+        check_masses(self, tree)
+        links = [link.name for link in self.links]
+        for foot in self.feet:
+            if foot.link not in links:
+                raise ModelError(
+                    f"foot '{foot.name}' sits on the unknown link '{foot.link}': this robot has {_list(links)}"
+                )
+        driven = [actuator.joint for actuator in self.actuators]
+        for actuator in self.actuators:
+            if driven.count(actuator.joint) > 1:
+                raise ModelError(f"joint '{actuator.joint}' of robot '{self.name}' has two actuators")
+            if actuator.joint not in tree.joint_names:
+                raise ModelError(
+                    f"an actuator drives the unknown joint '{actuator.joint}': moving are {_list(tree.joint_names)}"
+                )
+        poses = {
+            name_of(k, "a pose"): Pose(
+                array_of(p.joints, (self.nj,), f"pose '{k}'"), number(p.height, f"height of pose '{k}'")
+            )
+            for k, p in self.poses.items()
+        }
+        object.__setattr__(self, "poses", poses)
+
+    # -- sizes and names ---------------------------------------------------------------------------------------------
+    @cached_property
+    def tree(self) -> Tree:
+        """The moving bodies, numbered root to leaves, fixed joints fused: what algorithms walk."""
+        return Tree.of(self)
+
+    @cached_property
+    def limb_frames(self) -> LimbFrames:
+        """Frames in which like limbs look alike, for compiled steps."""
+        with numeric.untraced():
+            return LimbFrames.of(self.tree)
+
+    def in_limb_frames(self) -> Robot:
+        """The same robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no frame of a link.
+
+        Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
+        """
+        if not self.limb_frames:
+            return self
+        if numeric.tracer.get() is None:  # symbols belong to one trace, numbers are kept
+            return self._in_limb_frames
+        return self._made_in_limb_frames()
+
+    @cached_property
+    def _in_limb_frames(self) -> Robot:
+        return self._made_in_limb_frames()
+
+    def _made_in_limb_frames(self) -> Robot:
+        copy = self.with_parameters({})
+        copy.__dict__.update(tree=self.limb_frames.apply(self.tree), limb_frames=LimbFrames())
+        return copy
+
+    @property
+    def nj(self) -> int:
+        """Number of moving joints."""
+        return len(self.tree.bodies) - 1
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom: 6 of a floating base, and the joints."""
+        return self.nj + (6 if self.floating else 0)
+
+    @property
+    def nq(self) -> int:
+        """Length of q: one more than nv with a floating base, for its quaternion."""
+        return self.nj + (7 if self.floating else 0)
+
+    @property
+    def nf(self) -> int:
+        return len(self.feet)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Moving joints in the order of q and v."""
+        return self.tree.joint_names
+
+    @property
+    def foot_names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.feet)
+
+    @property
+    def trunk(self) -> str:
+        """The name of the heaviest link of the base: its root is often a frame without mass."""
+        frames = self.tree.frames
+        return max((link for link in self.links if frames[link.name][0] == 0), key=lambda link: link.mass).name
+
+    @property
+    def mass(self) -> float:
+        """Total mass [kg], welded rotors included when they count."""
+        return sum(body.inertia.m for body in self.tree.bodies)
+
+    def link(self, name: str) -> Link:
+        return _named(self.links, "link", name)
+
+    def joint(self, name: str) -> Joint:
+        return _named(self.joints, "joint", name)
+
+    def foot(self, name: str) -> Foot:
+        return _named(self.feet, "foot", name)
+
+    def foot_index(self, name: str) -> int:
+        self.foot(name)
+        return self.foot_names.index(name)
+
+    # -- states ------------------------------------------------------------------------------------------------------
+    def state(self, pose: str | np.ndarray | None = None, height: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) at rest and level: in a named pose, with given joint positions, or all zero; at the given height."""
+        if pose is None:
+            joints, z = np.zeros(self.nj), 0.0
+        elif isinstance(pose, str):
+            if pose not in self.poses:
+                raise unknown("pose", pose, self.poses, f"robot '{self.name}' has")
+            joints, z = self.poses[pose].joints, self.poses[pose].height
+        else:
+            try:
+                joints, z = np.asarray(pose, dtype=float), 0.0
+            except (TypeError, ValueError, OverflowError):
+                raise InputError(
+                    f"a state is a pose by its name, or {self.nj} joint positions, got {type(pose).__name__}"
+                ) from None
+            if joints.shape != (self.nj,):
+                raise InputError(f"joint positions must have shape ({self.nj},), got {joints.shape}")
+        z = float(z if height is None else height)
+        if not (np.isfinite(joints).all() and np.isfinite(z)):
+            raise InputError("joint positions and height of a state must be finite")
+        base = [0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0] if self.floating else []
+        return np.concatenate([base, joints]), np.zeros(self.nv)
+
+    # -- changing ----------------------------------------------------------------------------------------------------
+    def replace(self, parameters: Mapping[str, Any] | None = None, /, **fields: Any) -> Robot:
+        """A changed, checked copy: ``replace(rotors="exact")``, ``replace({"trunk.mass": 4.0})``."""
+        parts = self._with_parameters(parameters or {}, checked=True)
+        return dataclasses.replace(self, **{**parts, **fields})
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Robot:
+        """An *unchecked* copy with the named parameters set: values may be traced symbols (``free`` of ff.compile)."""
+        copy = object.__new__(Robot)
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values.update(self._with_parameters(parameters, checked=False))
+        for key, value in values.items():
+            object.__setattr__(copy, key, value)
+        moved = any(path.endswith((".rotation", ".axis", ".origin", ".position")) for path in parameters)
+        copy.__dict__["limb_frames"] = LimbFrames() if moved else self.limb_frames  # traced numbers show no zeros
+        return copy
+
+    def parameter(self, path: str) -> Any:
+        """The value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
+        _, _, part, key = self._find(path)
+        return getattr(part, key)
+
+    def parameter_names(self) -> list[str]:
+        """Every parameter that ``replace`` and ``free`` understand."""
+        return [
+            f"{part.name}.{key}" for kind, keys in _PARAMETERS.items() for part in getattr(self, kind) for key in keys
+        ]
+
+    def _find(self, path: str) -> tuple[str, int, Any, str]:
+        name, _, key = path.rpartition(".")
+        for kind, keys in _PARAMETERS.items():
+            for index, part in enumerate(getattr(self, kind)):
+                if part.name == name and key in keys:
+                    return kind, index, part, key
+        raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
+
+    def _with_parameters(self, parameters: Mapping[str, Any], checked: bool) -> dict[str, Any]:
+        changed: dict[str, list[Any]] = {}
+        for path, value in parameters.items():
+            kind, index, _, key = self._find(path)
+            parts = changed.setdefault(kind, list(getattr(self, kind)))
+            part = parts[index]
+            if checked:
+                parts[index] = dataclasses.replace(part, **{key: value})
+            else:
+                parts[index] = object.__new__(type(part))
+                for f in dataclasses.fields(part):
+                    object.__setattr__(parts[index], f.name, value if f.name == key else getattr(part, f.name))
+        return {kind: tuple(parts) for kind, parts in changed.items()}
+
+    # -- provenance and identity -------------------------------------------------------------------------------------
+    def provenance_of(self, path: str) -> Provenance:
+        """Where the value of a parameter comes from: ``robot.provenance_of("trunk.mass").status``."""
+        self._find(path)
+        found = [p for pattern, p in self.provenance.items() if fnmatch.fnmatchcase(path, pattern)]
+        if not found:
+            raise InputError(f"robot '{self.name}' does not say where '{path}' comes from")
+        return found[-1]
+
+    NOT_IN_DIGEST = ("name", "poses", "provenance", "notes", "model_file")
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of everything that enters a computation; equal robots have equal digests."""
+        return str(digest_of(self))
+
+    def __repr__(self) -> str:
+        return (
+            f"Robot('{self.name}': {self.nv} DOF, {len(self.tree.bodies)} bodies, {self.mass:.4g} kg, {self.nf} feet)"
+        )
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what it is, and a drawing of how it stands."""
+        from footfall.draw.drawing import card
+
+        return card(self)
+
+
+_PARAMETERS = {
+    "links": ("mass", "com", "inertia"),
+    "joints": (
+        "origin",
+        "rotation",
+        "axis",
+        "lower",
+        "upper",
+        "damping",
+        "dry_friction",
+        "armature",
+        "stiffness",
+        "rest",
+    ),
+    "feet": ("position", "radius"),
+}
+
+
+def _named(parts: Sequence[Any], kind: str, name: str) -> Any:
+    for part in parts:
+        if part.name == name:
+            return part
+    raise unknown(kind, name, [p.name for p in parts], "this robot has")
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) if names else "none"
+
+
+__all__ = ["Actuator", "Foot", "Joint", "Link", "Pose", "Provenance", "Robot", "Rotor"]

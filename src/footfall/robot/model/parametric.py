@@ -1,0 +1,209 @@
+"""A quadruped from a handful of lengths and masses: the parametric robot that the DynaKat report sets out to build.
+
+The trunk is a box, cut by spine joints into equal sections if asked; four legs of two to four joints hang from it,
+mirrored left to right and front to back. Every number is the caller's choice, and the robot's provenance says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from footfall.checks import finite_number, positive_number, three_numbers
+from footfall.errors import InputError, unknown
+from footfall.robot.library.legs import LEGS, knee_bend, leg_vector
+from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
+from footfall.robot.model.placement import standing_pose, two_link_angles
+from footfall.robot.model.shapes import box_inertia, capsule_inertia, cylinder_inertia, rod_inertia
+
+AXES = {"roll": (1.0, 0.0, 0.0), "pitch": (0.0, 1.0, 0.0), "yaw": (0.0, 0.0, 1.0)}
+SHAPES = ("box", "rod")
+_JOINT_NAMES = {"roll": ("abad", "abad_2"), "pitch": ("hip", "knee", "ankle", "toe"), "yaw": ("yaw", "yaw_2")}
+
+Segment = float | Sequence[float]
+
+
+def quadruped(
+    name: str = "quadruped", *, trunk_size: Sequence[float] = (0.40, 0.20, 0.10), trunk_mass: float = 6.0,
+    hips: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
+    axes: Sequence[str] = ("roll", "pitch", "pitch"), segments: Sequence[Segment] = ((0.0, 0.06, 0.0), 0.20, 0.20),
+    segment_masses: Sequence[float] = (0.5, 0.6, 0.15), thickness: float = 0.03, shape: str = "box",
+    spine: Sequence[str] = (), foot_radius: float = 0.02, knees: str | Mapping[str, str] = "behind",
+    crouch: float = 0.85, limits: Sequence[tuple[float, float]] | None = None, torque_limit: float = math.inf,
+    damping: float = 0.0, armature: float = 0.0,
+) -> Robot:  # fmt: skip
+    """A quadruped with 2 to 4 joints a leg and any number of spine joints.
+
+    Args:
+        name: Name of the robot.
+        trunk_size: Lengths of the trunk's box along x, y, z [m].
+        trunk_mass: Mass of the trunk [kg], shared equally by its sections.
+        hips: First joint of the left fore leg from the trunk's centre [m], mirrored for the others, or one place a leg;
+            the side faces' corners at mid height if not given.
+        axes: Axis of each joint of a leg, from the trunk outwards: roll (+x), pitch (+y) or yaw (+z).
+        segments: What each joint carries, to the next joint or the foot: a length straight down [m], or a vector of a
+            left fore leg [m], mirrored for the others.
+        segment_masses: Mass of each segment [kg].
+        thickness: Width of a segment's square section, or diameter of a rod [m].
+        shape: Solid of the segments: ``box`` or ``rod``.
+        spine: Axes of the joints between the trunk's sections, front to back; none is a rigid trunk.
+        foot_radius: Radius of the spheres at the ends of the legs [m].
+        knees: ``behind`` or ``front`` of the hips when standing, for all legs or by leg.
+        crouch: Height of the hips over the feet's centres in the pose ``stand``, as a part of the stretched leg.
+        limits: Lower and upper limit of each joint of a leg [rad]; none if not given.
+        torque_limit: Of every joint [N m].
+        damping: Of every joint [N m s/rad].
+        armature: Of every joint [kg m²].
+    """
+    plan = _checked(axes, segments, segment_masses, limits, shape, thickness, crouch)
+    x, y, z = (positive_number(s, "a length of the trunk") for s in three_numbers(trunk_size, "size of the trunk"))
+    for axis in spine:
+        _axis(axis, "spine joint")
+    places = _hips(hips, (x / 2, y / 2, 0.0))
+    sections, middle, length = len(spine) + 1, (len(spine) + 1) // 2, x / (len(spine) + 1)
+    mass, size = positive_number(trunk_mass, "mass of the trunk") / sections, (length, y, z)
+    tensor = box_inertia(mass, size)
+    common: dict[str, Any] = {"damping": damping, "armature": armature}
+    links = [Link("trunk", mass, inertia=tensor, box=size)]
+    joints: list[Joint] = []
+    feet: list[Foot] = []
+    for fore in (1, -1):
+        section, at = (
+            "trunk",
+            x / 2 - (middle + 0.5) * length,
+        )  # name of the section and x of its frame in the whole trunk
+        for k in range(middle - 1, -1, -1) if fore > 0 else range(middle + 1, sections):
+            number = k + 1 if fore > 0 else k
+            face = x / 2 - number * length
+            joint_name = f"spine_{number}"
+            joints.append(
+                Joint(joint_name, "revolute", section, f"{joint_name}_link", np.array([face - at, 0.0, 0.0]),
+                      axis=np.array(AXES[spine[number - 1]]), **common)
+            )  # fmt: skip
+            section, at = f"{joint_name}_link", face
+            links.append(Link(section, mass, np.array([fore * length / 2, 0.0, 0.0]), tensor, box=size))
+        for leg in (leg for leg in LEGS if LEGS[leg][0] == fore):
+            parent, origin = section, places[leg] - np.array([at, 0.0, 0.0])
+            for part in plan:
+                vector = leg_vector(leg, part.vector.tolist())
+                child = f"{leg}_{part.name}_link"
+                joints.append(
+                    Joint(f"{leg}_{part.name}", "revolute", parent, child, origin, axis=np.array(AXES[part.axis]),
+                          lower=part.lower, upper=part.upper, **common)
+                )  # fmt: skip
+                links.append(_segment_link(child, part.mass, vector, thickness, shape))
+                parent, origin = child, vector
+            feet.append(Foot(leg, parent, origin, foot_radius))
+    robot = Robot(
+        name, links, joints, feet, [Actuator(j.name, torque_limit=torque_limit) for j in joints],
+        provenance={"*": Provenance("chosen", "an argument of footfall.robot.model.parametric.quadruped")},
+    )  # fmt: skip
+    bends = {leg: knee_bend(knees if isinstance(knees, str) else _of_leg(knees, leg, "knee direction")) for leg in LEGS}
+    stand = {f"{leg}_{part}": q for leg in LEGS for part, q in _standing(plan, crouch, bends[leg]).items()}
+    return robot.replace(poses={"stand": standing_pose(robot, [stand.get(j, 0.0) for j in robot.joint_names])})
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One joint of a leg and the segment it carries."""
+
+    name: str
+    axis: str
+    vector: np.ndarray
+    mass: float
+    lower: float
+    upper: float
+
+
+def _checked(
+    axes: Sequence[str], segments: Sequence[Segment], masses: Sequence[float],
+    limits: Sequence[tuple[float, float]] | None, shape: str, thickness: float, crouch: float,
+) -> list[_Part]:  # fmt: skip
+    if isinstance(axes, str) or not 2 <= len(axes) <= 4:
+        raise InputError(f"a leg has 2 to 4 joints, got the axes {axes!r}")
+    for values, what in ((segments, "segments"), (masses, "segment masses"), (limits, "limits")):
+        if values is not None and len(values) != len(axes):
+            raise InputError(f"a leg of {len(axes)} joints needs as many {what}, got {len(values)}")
+    if shape not in SHAPES:
+        raise InputError(f"unknown shape of segments '{shape}': choose {', '.join(SHAPES)}")
+    positive_number(thickness, "thickness of the segments")
+    if not 0 < finite_number(crouch, "crouch") <= 1:
+        raise InputError(f"crouch must lie in (0, 1], got {crouch:g}")
+    parts, count = [], dict.fromkeys(AXES, 0)
+    for i, axis in enumerate(axes):
+        _axis(axis, "leg joint")
+        if count[axis] == len(_JOINT_NAMES[axis]):
+            raise InputError(f"a leg may have at most {count[axis]} {axis} joints, got {axes.count(axis)}")
+        part = _JOINT_NAMES[axis][count[axis]]
+        count[axis] += 1
+        segment = segments[i]
+        if isinstance(segment, (int, float)):
+            vector = np.array([0.0, 0.0, -positive_number(segment, f"length of the segment at {part}")])
+        else:
+            vector = three_numbers(segment, f"segment at {part}")
+        lower, upper = limits[i] if limits is not None else (-math.inf, math.inf)
+        mass = positive_number(masses[i], f"mass of the segment at {part}")
+        parts.append(_Part(part, axis, vector, mass, lower, upper))
+    return parts
+
+
+def _segment_link(name: str, mass: float, vector: np.ndarray, thickness: float, shape: str) -> Link:
+    """A square bar or a round rod from the link's origin to ``vector``; a cube or ball-like stub where that is zero."""
+    length = float(np.sqrt(vector @ vector))
+    along = vector / length if length > 0 else np.array([0.0, 0.0, 1.0])
+    solid_length = max(length, thickness)
+    if shape == "box":
+        moments = box_inertia(mass, (thickness, thickness, solid_length))
+    else:
+        moments = rod_inertia(mass, solid_length, thickness / 2)
+    spin, across = moments[2, 2], moments[0, 0]
+    tensor = across * np.eye(3) + (spin - across) * np.outer(along, along)
+    straight = np.count_nonzero(vector) <= 1
+    width, depth, height = (max(abs(float(c)), thickness) for c in vector)
+    return Link(name, mass, vector / 2, tensor, box=(width, depth, height) if straight else None)
+
+
+def _standing(plan: Sequence[_Part], crouch: float, bend: int) -> dict[str, float]:
+    """Angles [rad] of a leg that bends its first two pitch joints; a third keeps what follows it vertical."""
+    pitch = [i for i, part in enumerate(plan) if part.axis == "pitch"]
+    if len(pitch) < 2:
+        return {}
+    ends = [*pitch[1:3], len(plan)]
+    upper, lower = (float(-sum(part.vector[2] for part in plan[a:b])) for a, b in zip(pitch[:2], ends[:2]))
+    if upper <= 0 or lower <= 0:
+        return {}
+    depth = max(crouch * (upper + lower), abs(upper - lower))
+    hip, knee = two_link_angles(depth, upper, lower, -bend)
+    angles = {plan[pitch[0]].name: hip, plan[pitch[1]].name: knee}
+    if len(pitch) > 2:
+        angles[plan[pitch[2]].name] = -hip - knee
+    return angles
+
+
+def _hips(hips: Any, default: tuple[float, float, float]) -> dict[str, np.ndarray]:
+    if hips is None:
+        hips = default
+    if isinstance(hips, Mapping):
+        for leg in hips:
+            if leg not in LEGS:
+                raise unknown("leg", leg, LEGS, "a quadruped has")
+        return {leg: three_numbers(_of_leg(hips, leg, "hip position"), f"hip position of leg {leg}") for leg in LEGS}
+    return {leg: leg_vector(leg, three_numbers(hips, "hip position").tolist()) for leg in LEGS}
+
+
+def _of_leg(values: Mapping[str, Any], leg: str, what: str) -> Any:
+    if leg not in values:
+        raise InputError(f"no {what} given for leg {leg}: give one each for {', '.join(LEGS)}")
+    return values[leg]
+
+
+def _axis(axis: str, what: str) -> None:
+    if axis not in AXES:
+        raise unknown(f"axis of a {what}", axis, AXES)
+
+
+__all__ = ["box_inertia", "capsule_inertia", "cylinder_inertia", "quadruped", "rod_inertia"]

@@ -1,0 +1,66 @@
+"""Refusing what a trace cannot record: a TraceError that names the user's line, remembered by the running trace.
+
+Remembered, because user code may swallow it (``except Exception``) and NumPy may replace it (an IndexError for what
+``__index__`` raised): the trace raises the first refusal at its end, whatever became of it on the way.
+"""
+
+import functools
+import linecache
+import sys
+import sysconfig
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from footfall import numeric
+from footfall.errors import TraceError
+
+_OURS = (str(Path(__file__).parents[1]) + "/", str(numeric.__file__), str(Path(np.__file__).parent) + "/")
+_TRACER = str(Path(__file__).with_name("tracer.py"))
+_LIBRARY = tuple({sysconfig.get_path("stdlib") + "/", "<frozen"})
+_INSTALLED = ("site-packages/", "dist-packages/")
+
+
+def refusal(message: str) -> TraceError:
+    """The error to raise; the running trace remembers it."""
+    active = numeric.tracer.get()
+    if active is None:
+        return TraceError(message)
+    error = TraceError(message + place(_frames(sys._getframe(1))))
+    active.refusals.append(error)
+    return error
+
+
+def place(lines: Iterable[tuple[str, int]]) -> str:
+    """ " at file:line: `source`" of the innermost line that is the user's, or nothing; ``lines``: innermost first."""
+    for filename, number in lines:
+        if _is_users(filename):
+            text = linecache.getline(filename, number).strip()
+            text = text if len(text) <= 100 else text[:97] + "..."
+            return f" at {Path(filename).name}:{number}" + (f": `{text}`" if text else "")
+    return ""
+
+
+def place_of(error: BaseException) -> str:
+    """The same for an exception that has been raised."""
+    lines, trail = [], error.__traceback__
+    while trail is not None:
+        lines.append((trail.tb_frame.f_code.co_filename, trail.tb_lineno))
+        trail = trail.tb_next
+    return place(reversed(lines))
+
+
+def _frames(frame: types.FrameType | None) -> Iterator[tuple[str, int]]:
+    while frame is not None and frame.f_code.co_filename != _TRACER:  # beyond it lies who asked for the trace
+        yield frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_users(filename: str) -> bool:
+    filename = filename.replace("\\", "/")
+    if filename.startswith(_OURS):
+        return False
+    return not filename.startswith(_LIBRARY) or any(part in filename for part in _INSTALLED)

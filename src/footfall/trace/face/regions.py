@@ -1,0 +1,163 @@
+"""What ``numeric`` talks to while a trace runs: lookups and loops as nodes of the graph."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import TraceError
+from footfall.trace.face import tree
+from footfall.trace.face.array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
+from footfall.trace.face.refusal import refusal
+from footfall.trace.face.scalar import Scalar, node_of
+from footfall.trace.graph.graph import Graph, Node
+
+
+class Tracer:
+    """The running trace: its graph, the loop body it is in, and what it has refused."""
+
+    def __init__(self, graph: Graph, slopes: bool = False) -> None:
+        self.graph = graph
+        self.slopes = slopes  # whether the graph is to be differentiated
+        self.refusals: list[TraceError] = []
+        self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
+        self._bodies = 0
+
+    def lookup(self, table: Any, position: tuple) -> Any:
+        graph = self.graph
+        read: Callable[..., Node]
+        if has_scalars(table):
+            first, shape = self._run_time_table(table)
+            read = lambda *at: graph.lookup_input(first, shape, *at)  # noqa: E731
+        else:
+            index = graph.table(plain_numbers(table))
+            read = lambda *at: graph.lookup(index, *at)  # noqa: E731
+        if not position:
+            raise refusal("lookup(table) needs a position for every axis of the table")
+
+        def one(*at: Any) -> Scalar:
+            return Scalar(graph, read(*(node_of(graph, p) for p in at)))
+
+        return wrap(np.frompyfunc(one, len(position), 1)(*map(plain, position)))
+
+    def _run_time_table(self, table: Any) -> tuple[int, tuple[int, ...]]:
+        """(first input, shape) of a table whose elements are inputs in a row."""
+        table = plain(table) if isinstance(table, np.ndarray) else plain_array(table)
+        at = [self.graph.nodes[x.node] if type(x) is Scalar else () for x in table.ravel()]
+        if all(n and n[0] == "input" and n[1] == at[0][1] + k for k, n in enumerate(at)):
+            return at[0][1], table.shape
+        raise refusal(
+            "lookup: a table that is computed in the traced function cannot be read by position: pass the finished"
+            " table as an argument of the function, or make it from constants"
+        )
+
+    def opaque(self, values: Any, which: Any, name: Any) -> Any:
+        """Constants that are not folded; what is no constant is opaque anyway."""
+        graph, which = self.graph, np.asarray(plain(which), dtype=bool).ravel()
+        nodes = [node_of(graph, x) for x in elements(values)]
+        for k, node in enumerate(nodes):
+            known = graph.value(node)
+            if which[k] and known is not None:
+                nodes[k] = graph.opaque(known, (name, k))
+        return symbols(graph, nodes, np.shape(values))
+
+    def held(self, x: Any) -> Any:
+        """Without slopes, in a trace that is to be differentiated."""
+        return self._each(self.graph.held, x) if self.slopes else x
+
+    def solved(self, found: Any, closer: Callable[[Any], Any]) -> Any:
+        if not self.slopes:
+            return found
+        near = closer(self.held(found))
+        changed = tree.difference(near, found, "what was found", truths=True)
+        given, new = (tree.shapes(tree.flatten(nest, truths=True)[0]) for nest in (found, near))
+        if changed or new != given:
+            raise refusal(f"solved: a step closer must return what it is given{f', but {changed}' if changed else ''}")
+        return self._each(self.graph.solved, found, near)
+
+    def _each(self, make: Callable[..., Node], *nests: Any) -> Any:
+        """A nest whose numbers are made from those of nests of the same form."""
+        flat = [tree.flatten(nest, truths=True) for nest in nests]
+        out = []
+        for leaves in zip(*(leaves for leaves, _ in flat)):
+            if is_truth(leaves[0]):
+                out.append(leaves[0])
+                continue
+            numbers = zip(*([node_of(self.graph, x) for x in elements(leaf)] for leaf in leaves))
+            out.append(as_symbols(self.graph, [make(*n) for n in numbers], np.shape(leaves[0]), False, False))
+        return flat[0][1](out)
+
+    def repeat(
+        self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None,
+        ask_first: bool = False,
+    ) -> Any:  # fmt: skip
+        if until is not None:  # one more carried number, which ends the loop when it becomes 1
+
+            def stopping(i: Any, both: tuple[Any, Any]) -> tuple[Any, Any]:
+                after = body(i, both[0])
+                return after, np.where(until(after), 1.0, 0.0)
+
+            ended = np.where(until(carry), 1.0, 0.0) if ask_first else 0.0
+            return self._repeat(count, stopping, (carry, ended), stops=True, asks=ask_first)[0]
+        return self._repeat(count, body, carry)
+
+    def _repeat(
+        self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False, asks: bool = False
+    ) -> Any:
+        graph = self.graph
+        if type(count) is Scalar or int(count) != count or count < 0:
+            raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
+        leaves, rebuild = tree.flatten(carry, truths=True)
+        shapes, truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
+        initial = [node_of(graph, x) for leaf in leaves for x in elements(leaf)]
+        region, params = graph.open_region(int(count), len(initial))
+
+        def turn(given: Sequence[Node]) -> list[Node]:
+            outside, self.scope = self.scope, self._enter()
+            try:
+                after = body(Scalar(graph, graph.counter(region)), rebuild(_refill(graph, given, shapes, truths)))
+            finally:
+                self.scope = outside
+            changed = tree.difference(after, carry, "the carry", truths=True)
+            if changed:
+                raise refusal(f"repeat: the body must return what it is given, but {changed}")
+            new, _ = tree.flatten(after, truths=True)
+            if tree.shapes(new) != shapes:
+                raise refusal(f"repeat: the body was given shapes {shapes} and returned {tree.shapes(new)}")
+            if [is_truth(leaf) for leaf in new] != truths:
+                raise refusal("repeat: a truth value became a number in the carry, or the other way round")
+            return [node_of(graph, x) for leaf in new for x in elements(leaf)]
+
+        results = turn(params)
+        fixed = {k for k, x in enumerate(initial) if results[k] == params[k] and graph.op(x) == "const"}
+        if fixed:  # constants that go through unchanged are constants inside, too
+            again = turn([initial[k] if k in fixed else p for k, p in enumerate(params)])
+            results = [params[k] if k in fixed else x for k, x in enumerate(again)]
+        loop = graph.repeat(region, initial, results, stop=len(results) - 1 if stops else None)
+        graph.regions[region].asks = asks
+        return rebuild(_refill(graph, [graph.item(loop, k) for k in range(len(initial))], shapes, truths, False))
+
+    def _enter(self) -> int:
+        self._bodies += 1
+        return self._bodies
+
+
+def as_symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...], truth: bool, frozen: bool = True) -> Any:
+    """Traced values of a shape; ``truth``: the nodes are 0 or 1 and stand for truth values."""
+    if truth:
+        nodes = [graph.less(graph.const(0.5), n) for n in nodes]
+    values = symbols(graph, nodes, shape)
+    if frozen and shape != ():
+        values.flags.writeable = False
+    return values
+
+
+def _refill(
+    graph: Graph, nodes: Sequence[Node], shapes: list[tuple[int, ...]], truths: list[bool], frozen: bool = True
+) -> list[Any]:
+    out, at = [], 0
+    for shape, truth in zip(shapes, truths):
+        count = tree.size(shape)
+        out.append(as_symbols(graph, nodes[at : at + count], shape, truth, frozen))
+        at += count
+    return out

@@ -1,0 +1,298 @@
+"""Nests of arrays: tuples, named tuples, lists, dicts and dataclasses with arrays and numbers as leaves.
+
+A leaf is a NumPy array, a NumPy scalar, an int or a float. Everything else that is not a nest (None, bool, str, an
+enum, a function, any other object) is a constant: part of the structure, not of the data. Dicts are walked in the order
+of their keys' names, so that two dicts that are equal have their leaves in the same order. Dataclasses are rebuilt
+without their ``__init__``: a validation there must not meet traced values.
+"""
+
+import dataclasses
+import functools
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import TraceError
+from footfall.trace.face.scalar import Scalar
+
+Rebuild = Callable[[Sequence[Any]], Any]
+
+
+def flatten(nest: Any, truths: bool = False) -> tuple[list[Any], Rebuild]:
+    """(leaves, rebuild): the leaves in order, and a function from as many new leaves to the same nest.
+
+    ``truths``: a Python bool is a leaf too.
+    """
+    if is_leaf(nest, truths):
+        return [nest], _only
+    parts = _parts(nest)
+    if parts is None:
+        return [], lambda new: nest
+    children, make = parts
+    flat = [flatten(child, truths) for child in children]
+    sizes = [len(leaves) for leaves, _ in flat]
+
+    def rebuild(new: Sequence[Any]) -> Any:
+        new, out, at = list(new), [], 0
+        for (_, child), size in zip(flat, sizes):
+            out.append(child(new[at : at + size]))
+            at += size
+        return make(out)
+
+    return [x for leaves, _ in flat for x in leaves], rebuild
+
+
+def is_leaf(x: Any, truths: bool = False) -> bool:
+    """Whether x is data: an array or a number."""
+    kind = type(x)
+    if kind is Scalar or kind is float or kind is int:
+        return True
+    if kind is bool:
+        return truths
+    return isinstance(x, (np.ndarray, np.number, np.bool_)) or (isinstance(x, (int, float)) and not _is_enum(x))
+
+
+def _is_enum(x: Any) -> bool:
+    return hasattr(type(x), "__members__")
+
+
+def _is_record(nest: Any) -> bool:
+    return dataclasses.is_dataclass(nest) and not isinstance(nest, type)
+
+
+def _parts(nest: Any) -> tuple[list[Any], Callable[[list[Any]], Any]] | None:
+    """(children, how to put new ones together), or None for a constant."""
+    if isinstance(nest, dict):
+        keys = _sorted_keys(nest)
+        return [nest[k] for k in keys], lambda new: _make_dict(nest, dict(zip(keys, new)))
+    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
+        return list(nest), lambda new: type(nest)(*new)
+    if isinstance(nest, (tuple, list)):
+        return list(nest), tuple if isinstance(nest, tuple) else list
+    if _is_record(nest):
+        names = [f.name for f in dataclasses.fields(nest)]
+        rest = {k: v for k, v in getattr(nest, "__dict__", {}).items() if k not in names and not _is_cached(nest, k)}
+        return [getattr(nest, n) for n in names], lambda new: _make_record(type(nest), dict(zip(names, new)), rest)
+    return None
+
+
+def _sorted_keys(nest: dict) -> list[Any]:
+    return sorted(nest, key=lambda k: (type(k).__name__, str(k)))
+
+
+def _make_dict(nest: dict, new: dict) -> dict:
+    return {k: new[k] for k in nest}  # in the order of the example
+
+
+def _is_cached(nest: Any, name: str) -> bool:
+    return isinstance(getattr(type(nest), name, None), functools.cached_property)
+
+
+def _make_record(kind: type, values: dict[str, Any], rest: dict[str, Any]) -> Any:
+    record: Any = object.__new__(kind)
+    for name, value in (*values.items(), *rest.items()):
+        object.__setattr__(record, name, value)
+    return record
+
+
+def _only(new: Sequence[Any]) -> Any:
+    return new[0]
+
+
+def shapes(leaves: Sequence[Any]) -> list[tuple[int, ...]]:
+    return [np.shape(x) for x in leaves]
+
+
+def size(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
+
+
+# -- structure -------------------------------------------------------------------------------------------------------
+class Mismatch(Exception):
+    """A nest is not built like its example; ``difference`` says how."""
+
+
+def reader(example: Any) -> Callable[[Any, list[Any]], None]:
+    """A quick ``read(nest, leaves)`` for nests built like the example: appends the leaves, or raises ``Mismatch``.
+
+    Calls of compiled functions go through here, so the walk over the structure is done once, not at every call.
+    """
+    if is_leaf(example):
+        return _read_leaf
+    parts = _parts(example)
+    kind = type(example)
+    if parts is None:
+
+        def constant(nest: Any, leaves: list[Any]) -> None:
+            if nest is not example and not _same(nest, example):
+                raise Mismatch
+
+        return constant
+    readers = [reader(child) for child in parts[0]]
+    if _is_record(example):
+        fields = tuple((f.name, read) for f, read in zip(dataclasses.fields(example), readers))
+
+        def record(nest: Any, leaves: list[Any]) -> None:
+            if type(nest) is not kind:
+                raise Mismatch
+            for name, read in fields:
+                read(getattr(nest, name), leaves)
+
+        return record
+    if isinstance(example, dict):
+        items = tuple(zip(_sorted_keys(example), readers))
+
+        def mapping(nest: Any, leaves: list[Any]) -> None:
+            if not isinstance(nest, dict) or len(nest) != len(items):
+                raise Mismatch
+            for key, read in items:
+                if key not in nest:
+                    raise Mismatch
+                read(nest[key], leaves)
+
+        return mapping
+
+    def sequence(nest: Any, leaves: list[Any]) -> None:
+        if type(nest) is not kind or len(nest) != len(readers):
+            raise Mismatch
+        for child, read in zip(nest, readers):
+            read(child, leaves)
+
+    return sequence
+
+
+def _read_leaf(nest: Any, leaves: list[Any]) -> None:
+    if not is_leaf(nest):
+        raise Mismatch
+    leaves.append(nest)
+
+
+def difference(nest: Any, example: Any, name: str = "it", truths: bool = False) -> str | None:
+    """How the structure or the constants of a nest differ from an example's, in words; None if they do not."""
+    if is_leaf(example, truths) or is_leaf(nest, truths):
+        if is_leaf(example, truths) and is_leaf(nest, truths):
+            return None
+        return f"{name} is {_kind(nest)} rather than {_kind(example)}"
+    parts, wanted = _parts(nest), _parts(example)
+    if parts is None or wanted is None:
+        if parts is None and wanted is None and (nest is example or _same(nest, example)):
+            return None
+        return f"{name} is {_kind(nest)} rather than {_kind(example)}"
+    labels, expected = _labels(nest), _labels(example)
+    if labels != expected:
+        return f"{name} has the parts {', '.join(labels)} rather than {', '.join(expected)}"
+    for label, child, model in zip(labels, parts[0], wanted[0]):
+        found = difference(child, model, f"{name}{label}", truths)
+        if found:
+            return found
+    return None
+
+
+def _labels(nest: Any) -> list[str]:
+    if isinstance(nest, dict):
+        return [f"[{k!r}]" for k in _sorted_keys(nest)]
+    if _is_record(nest):
+        return [f".{f.name}" for f in dataclasses.fields(nest)]
+    return [f"[{k}]" for k in range(len(nest))]
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:
+        return False
+
+
+def _kind(x: Any) -> str:
+    if x is None or isinstance(x, (bool, str)):
+        return repr(x)
+    return "an array or a number" if is_leaf(x) else f"a {type(x).__name__}"
+
+
+# -- descriptions for files ------------------------------------------------------------------------------------------
+def describe(nest: Any) -> Any:
+    """The structure of a nest as JSON can hold it; refuses what ``from_spec`` could not rebuild.
+
+    Classes are named, and only those of footfall itself: a file must not choose what is imported.
+    """
+    if is_leaf(nest):
+        return {"leaf": list(np.shape(nest))}
+    if nest is None or isinstance(nest, (bool, str)):
+        return {"constant": nest}
+    if type(nest) is dict:
+        if not all(type(k) is str for k in nest):
+            raise TraceError("only dicts with text keys can be described in a file")
+        return {"dict": [[k, describe(v)] for k, v in nest.items()]}
+    if type(nest) in (tuple, list):
+        return {type(nest).__name__: [describe(v) for v in nest]}
+    kind = type(nest)
+    named = f"{kind.__module__}:{kind.__qualname__}"
+    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
+        spec = {"namedtuple": named, "parts": [[n, describe(v)] for n, v in zip(nest._fields, nest)]}
+    elif _is_record(nest):
+        spec = {
+            "dataclass": named,
+            "parts": [[f.name, describe(getattr(nest, f.name))] for f in dataclasses.fields(nest)],
+        }
+    else:
+        raise TraceError(f"a {kind.__name__} cannot be described in a file")
+    if _resolve(named) is not kind:
+        raise TraceError(f"{named} cannot be found again by its name")
+    return spec
+
+
+def from_spec(spec: Any) -> Rebuild:
+    """The rebuild function of the nest that was described: new leaves to the nest. Refuses a damaged description."""
+    try:
+        example = _example(spec)
+    except TraceError:
+        raise
+    except Exception as error:
+        raise TraceError(f"a damaged description of a nest of arrays: {error}") from None
+    leaves, rebuild = flatten(example)
+
+    def checked(new: Sequence[Any]) -> Any:
+        if len(new) != len(leaves):
+            raise TraceError(f"{len(new)} arrays for a nest of {len(leaves)}")
+        return rebuild(new)
+
+    return checked
+
+
+def _example(spec: Any) -> Any:
+    """A nest of the described structure with zeros as leaves."""
+    if "leaf" in spec:
+        return np.broadcast_to(0.0, tuple(int(n) for n in spec["leaf"]))
+    if "constant" in spec:
+        if spec["constant"] is not None and not isinstance(spec["constant"], (bool, str)):
+            raise TraceError("a damaged description of a nest of arrays: a constant is None, a bool or a text")
+        return spec["constant"]
+    if "dict" in spec:
+        return {str(k): _example(v) for k, v in spec["dict"]}
+    if "tuple" in spec:
+        return tuple(_example(v) for v in spec["tuple"])
+    if "list" in spec:
+        return [_example(v) for v in spec["list"]]
+    kind = _resolve(spec["dataclass"] if "dataclass" in spec else spec["namedtuple"])
+    values = {str(name): _example(v) for name, v in spec["parts"]}
+    if "dataclass" in spec and dataclasses.is_dataclass(kind):
+        if list(values) == [f.name for f in dataclasses.fields(kind)]:
+            return _make_record(kind, values, {})
+    elif "namedtuple" in spec and issubclass(kind, tuple) and list(values) == list(getattr(kind, "_fields", ())):
+        return kind(**values)
+    raise TraceError(f"a damaged description of a nest of arrays: {kind.__name__} has other fields now")
+
+
+def _resolve(named: str) -> type:
+    module, _, qualified = named.partition(":")
+    if module != "footfall" and not module.startswith("footfall."):
+        raise TraceError(f"{named} is not a class of footfall, and others are not looked up by name")
+    found: Any = importlib.import_module(module)
+    for part in qualified.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        raise TraceError(f"{named} is not a class")
+    return found

@@ -1,0 +1,1 @@
+"""The graph that a trace builds: nodes, scopes, folding, derivative rules."""

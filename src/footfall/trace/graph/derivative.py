@@ -1,0 +1,406 @@
+"""Exact derivatives of a graph, as more graph: forward (Jacobian-vector) and reverse (vector-Jacobian) products.
+
+Both walk the nodes once and rebuild them, so that a loop can be replaced by one that also carries tangents (forward) or
+that saves its carried values for a second loop to read backwards (reverse). Everything else is rebuilt into itself.
+
+Where a function has a kink, the slope is that of the branch it takes: |x| has +1 at 0, max(a, b) that of a at a tie.
+floor, lookup by its position and comparisons are flat. sqrt has no slope at 0 (inf, and NaN times a zero tangent): keep
+its argument off zero, as ``numeric.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1. A branch that is not taken adds
+nothing, also where its slope is infinite: np.where(x > 0, np.sqrt(x), 0) has slope 0 at 0, as has
+np.arcsin(np.clip(x, -1, 1)) where it clips.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import TraceError
+from footfall.trace.face.powers import is_never_negative
+from footfall.trace.graph.graph import Graph, Node, Region
+from footfall.trace.graph.scope import Scopes
+from footfall.trace.graph.steepness import Steep, refuse_no_turns
+
+LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
+
+
+def jvp(graph: Graph, outputs: Sequence[Node], tangents: Mapping[int, int]) -> tuple[Graph, list[Node], list[Node]]:
+    """(new graph, outputs, their tangents) for ``tangents``: {input position: position of its tangent as an input}.
+
+    A new graph, so that a value and its tangent are born side by side: appended to the old one, every tangent would
+    come after every value, and all values would have to be kept.
+    """
+    walk = _Forward(graph, outputs, tangents)
+    walk.visit_all(Scopes.OUTSIDE)
+    return walk.new, [walk.primal[o] for o in outputs], [walk.tangent[o] for o in outputs]
+
+
+def vjp(
+    graph: Graph, outputs: Sequence[Node], adjoints: Iterable[int], inputs: Iterable[int]
+) -> tuple[Graph, list[Node], list[Node]]:
+    """(new graph, outputs, adjoints of ``inputs``); ``adjoints``: an input position for every output."""
+    inputs = list(inputs)
+    walk = _Reverse(graph, outputs, inputs)
+    new, primal = walk.new, dict[Node, Any]()
+    walk.visit_all(Scopes.OUTSIDE, primal)
+    total: dict[Any, Node] = defaultdict(lambda: new.const(0))
+    for output, position in zip(outputs, adjoints):
+        total[output] = new.add(total[output], new.input(position))
+    walk.pull_back(Scopes.OUTSIDE, primal, total)
+    return new, [primal[o] for o in outputs], [total[graph.input(i)] for i in inputs]
+
+
+def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node:
+    """Node i of ``old`` in ``graph``, its operands replaced by ``new``: a mapping."""
+    n = old.nodes[i]
+    op, a = n[0], [new[x] for x in old.operands(i)]
+    simple: dict[str, Callable[..., Node]] = {
+        "add": graph.add, "sub": graph.sub, "mul": graph.mul, "neg": graph.neg, "inv": graph.inv,
+        "div": graph.quotient, "min": graph.minimum, "max": graph.maximum, "lt": graph.less, "le": graph.less_equal,
+        "not": graph.logical_not, "select": graph.select, "atan2": graph.atan2,
+    }  # fmt: skip
+    if op == "const":
+        return graph.const(n[1]) if old.value(i) is not None else graph.opaque(*n[1:])
+    if op == "input":
+        return graph.input(n[1])
+    if op == "pow":  # of a base that is not negative: nothing is left to decide
+        return graph.power(*a) if any(graph.value(x) is not None for x in a) else graph.node("pow", *a)
+    if op in simple:
+        return simple[op](*a)
+    if op in ("and", "or"):
+        return graph.logical(op, *a)
+    if op == "lookup":
+        return graph.lookup(graph.table(old.tables[n[1]]), *a)
+    if op == "lookup_input":
+        return graph.lookup_input(n[1], n[2], *a)
+    if op == "item":
+        return graph.item(a[0], n[2])
+    if op in ("held", "solved"):  # of which the walks below take the slope
+        return a[0]
+    if op == "saved":
+        raise TraceError("a reverse derivative through repeat cannot be differentiated again: take jvp first")
+    return graph.unary(op, *a)
+
+
+def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[bool]) -> list[tuple[int, Node]]:
+    """[(operand position, partial derivative)] of an operation on ``a`` with value ``y``; choices are not here.
+
+    Only for the operands that are ``moving``: at a constant the others may have no slope (log 0).
+    """
+    return [(k, _partial(g, op, a, y, k)) for k in range(len(a)) if moving[k] and op in _SMOOTH]
+
+
+_SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "div", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
+
+
+_STEEP = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
+
+
+def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
+    one, zero = g.const(1), g.const(0)
+    if op in ("add", "sub"):
+        return g.const(-1) if op == "sub" and k else one
+    if op == "mul":
+        return a[1 - k]
+    if op == "neg":
+        return g.const(-1)
+    if op == "inv":
+        return g.neg(g.mul(y, y))
+    if op == "div":
+        return g.neg(g.mul(y, g.inv(a[1]))) if k else g.inv(a[1])
+    if op == "sqrt":
+        return g.mul(g.const(0.5), g.inv(y))
+    if op == "sin":
+        return g.unary("cos", a[0])
+    if op == "cos":
+        return g.neg(g.unary("sin", a[0]))
+    if op == "exp":
+        return y
+    if op == "log":
+        return g.inv(a[0])
+    if op == "atan2":
+        shared = g.inv(g.add(g.mul(a[0], a[0]), g.mul(a[1], a[1])))
+        return g.neg(g.mul(a[0], shared)) if k else g.mul(a[1], shared)
+    if k == 0:  # pow by its base, which is not negative
+        less_one = g.sub(a[1], one)
+        known = g.value(less_one) is not None
+        return g.mul(a[1], g.power(a[0], less_one) if known else g.node("pow", a[0], less_one))
+    # by its exponent: y log(base), and at base 0 the logarithm's infinity must not meet y = 0
+    return g.mul(y, g.unary("log", g.select(g.less(zero, a[0]), a[0], one)))
+
+
+def choice(graph: Graph, op: str, a: Sequence[Node]) -> tuple[Node, int, int] | None:
+    """(condition, position if true, position if false) of an operation that picks one operand, or None."""
+    if op == "select":
+        return a[0], 1, 2
+    if op == "min":
+        return graph.less(a[1], a[0]), 1, 0
+    if op == "max":
+        return graph.less(a[0], a[1]), 1, 0
+    return None
+
+
+class _Forward:
+    """Dual numbers: every old node gets a new value node and a tangent node."""
+
+    def __init__(self, graph: Graph, roots: Sequence[Node], tangents: Mapping[int, int]) -> None:
+        self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
+        self.steep = Steep(graph, roots)
+        self.given, self.zero = tangents, self.new.const(0)
+        self.primal: dict[Node, Any] = {}
+        self.tangent: dict[Node, Any] = {}
+
+    def visit_all(self, scope: int) -> None:
+        for i in self.scopes.nodes[scope]:
+            self.visit(i)
+
+    def visit(self, i: Node) -> None:
+        n, g = self.old.nodes[i], self.new
+        if n[0] == "repeat":
+            self.visit_repeat(i)
+        elif n[0] == "item":
+            self.primal[i], self.tangent[i] = self.primal[n[1]][n[2]], self.tangent[n[1]][n[2]]
+        elif n[0] not in ("param", "counter"):
+            self.primal[i] = y = rebuild(self.old, g, i, self.primal)
+            if n[0] == "input":
+                self.tangent[i] = g.input(self.given[n[1]]) if n[1] in self.given else self.zero
+                return
+            if n[0] == "lookup_input":
+                self.tangent[i] = self.tangent_of_table(n)
+                return
+            if n[0] in ("held", "solved"):
+                self.tangent[i] = self.tangent[n[2]] if n[0] == "solved" else self.zero
+                return
+            a = [self.primal[x] for x in self.old.operands(i)]
+            t = [self.tangent[x] for x in self.old.operands(i)]
+            self.tangent[i] = self.push(n[0], a, t, y)
+
+    def tangent_of_table(self, n: tuple) -> Node:
+        """The same lookup in the table of tangents."""
+        first, shape = n[1], n[2]
+        count = int(np.prod(shape))
+        tangents = [self.given.get(first + k) for k in range(count)]
+        if all(t is None for t in tangents):
+            return self.zero
+        start = tangents[0]
+        if start is None or tangents != list(range(start, start + count)):
+            raise TraceError(
+                f"the tangents of a run-time table (inputs {first} to {first + count - 1}) must be given for all of it,"
+                " as inputs in the same order"
+            )
+        return self.new.lookup_input(start, shape, *(self.primal[x] for x in n[3:]))
+
+    def push(self, op: str, a: list[Node], t: list[Node], y: Node) -> Node:
+        g = self.new
+        if all(x == self.zero for x in t):
+            return self.zero
+        picked = choice(g, op, a)
+        if picked:
+            return g.select(picked[0], t[picked[1]], t[picked[2]])
+        if op == "abs":
+            return g.select(g.less(a[0], self.zero), g.neg(t[0]), t[0])
+        total = self.zero
+        for position, slope in partials(g, op, a, y, [x != self.zero for x in t]):
+            part = g.mul(slope, t[position])
+            if op in ("sqrt", "pow") and self.may_rest(t[position]) and not self.is_positive(a[0]):
+                rests = g.logical("and", g.less_equal(t[position], self.zero), g.less_equal(self.zero, t[position]))
+                part = g.select(rests, self.zero, part)  # what a choice holds still has no slope, be it infinite
+            total = g.add(total, part)
+        return total
+
+    def may_rest(self, tangent: Node, depth: int = 4) -> bool:
+        """Whether a choice may have made a tangent zero; looks only so deep."""
+        n = self.new.nodes[tangent]
+        if n[0] == "select":
+            return self.zero in n[2:] or any(self.may_rest(x, depth - 1) for x in n[2:] if depth)
+        return n[0] in ("add", "sub", "mul", "neg") and depth > 0 and any(self.may_rest(x, depth - 1) for x in n[1:])
+
+    def is_positive(self, a: Node) -> bool:
+        """Whether a value is evidently above zero: something that is not negative, and a constant."""
+        n = self.new.nodes[a]
+        known = [self.new.value(x) for x in n[1:]] if n[0] == "add" else []
+        return any(c is not None and c > 0 for c in known) and is_never_negative(self.new, a)
+
+    def visit_repeat(self, i: Node) -> None:
+        """One loop that carries values and the tangents that count and are not zero; those are found by trying."""
+        g, old = self.new, self.old.nodes[i][1]
+        region, initial = self.old.regions[old], self.old.nodes[i][2:]
+        m = len(initial)
+        counts = [k for k in range(m) if (old, k) in self.steep.carried]
+        moving = [k for k in counts if self.tangent[initial[k]] != self.zero]
+        while True:
+            new, params = g.open_region(region.count, m + len(moving))
+            self.enter(old, new, region, params[:m], dict(zip(moving, params[m:])))
+            values = [self.primal[r] for r in region.results]
+            slopes = [self.tangent[r] for r in region.results]
+            grown = [k for k in counts if k in moving or slopes[k] != self.zero]
+            if grown == moving:
+                break
+            moving = grown
+        if moving and region.asks:
+            raise refuse_no_turns()
+        start = [self.primal[x] for x in initial] + [self.tangent[initial[k]] for k in moving]
+        loop = g.repeat(new, start, values + [slopes[k] for k in moving], stop=region.stop)
+        g.regions[new].asks = region.asks
+        at = {k: m + j for j, k in enumerate(moving)}
+        self.primal[i] = [g.item(loop, k) for k in range(m)]
+        self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
+
+    def enter(self, old: int, new: int, region: Region, values: Sequence[Node], slopes: Mapping[int, Node]) -> None:
+        for k, p in enumerate(region.params):
+            self.primal[p], self.tangent[p] = values[k], slopes.get(k, self.zero)
+        counter = self.old.counter(old)
+        self.primal[counter], self.tangent[counter] = self.new.counter(new), self.zero
+        self.visit_all(old)
+
+
+class _Reverse:
+    """Values forwards with saving loops, then adjoints backwards."""
+
+    def __init__(self, graph: Graph, roots: Sequence[Node], wanted: Iterable[int]) -> None:
+        self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
+        self.steep, self.wanted = Steep(graph, roots), frozenset(wanted)
+
+    def visit_all(self, scope: int, primal: dict[Node, Any]) -> None:
+        for i in self.scopes.nodes[scope]:
+            op = self.old.op(i)
+            if op == "repeat":
+                primal[i] = self.visit_repeat(i, primal)
+            elif op not in ("param", "counter"):
+                primal[i] = rebuild(self.old, self.new, i, primal)
+
+    def visit_repeat(self, i: Node, primal: dict[Node, Any]) -> Node:
+        g, old = self.new, self.old.nodes[i][1]
+        region = self.old.regions[old]
+        new, params = g.open_region(region.count, len(region.params))
+        inside = dict(primal)
+        inside.update(zip(region.params, params))
+        inside[self.old.counter(old)] = g.counter(new)
+        self.visit_all(old, inside)
+        start = [primal[x] for x in self.old.nodes[i][2:]]
+        # all turns, even where the loop may stop early: the second loop reads what each of them saved
+        read = any((old, k) in self.steep.carried for k in range(len(params)))
+        results = [inside[r] for r in region.results]
+        loop = g.repeat(new, start, results, saves=params if read else (), stop=None if read else region.stop)
+        g.regions[new].asks = region.asks
+        return loop
+
+    def pull_back(self, scope: int, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
+        """Add to ``total`` (old node -> adjoint) what every node of the scope passes to its operands."""
+        g, zero = self.new, self.new.const(0)
+        for i in reversed(self.scopes.nodes[scope]):
+            op = self.old.op(i)
+            if op == "repeat":
+                self.pull_back_repeat(i, primal, total)
+                continue
+            up = total.get(i, zero)
+            if up == zero or op in ("const", "input", "param", "counter"):
+                continue
+            if op == "item":
+                total[("item", *self.old.nodes[i][1:])] = up
+                continue
+            if op in ("held", "solved"):
+                if op == "solved":
+                    self.add(total, self.old.nodes[i][2], up)
+                continue
+            operands = self.old.operands(i)
+            a = [primal[x] for x in operands]
+            picked = choice(g, op, a)
+            if picked:
+                condition, yes, no = picked
+                self.add(total, operands[yes], g.select(condition, up, zero))
+                self.add(total, operands[no], g.select(condition, zero, up))
+            elif op == "lookup_input":
+                self.pull_back_table(self.old.nodes[i], a, up, total)
+            elif op == "abs":
+                self.add(total, operands[0], g.select(g.less(a[0], zero), g.neg(up), up))
+            else:
+                for position, slope in partials(g, op, a, primal[i], [self.old.op(x) != "const" for x in operands]):
+                    self.add(total, operands[position], self.scaled(op, slope, up))
+
+    def scaled(self, op: str, slope: Node, up: Node) -> Node:
+        """slope * up, but zero where ``up`` is zero since its branch was not taken: the slope may be infinite there."""
+        g = self.new
+        product = g.mul(slope, up)
+        found = self.mask(up) if op in _STEEP or self.is_steep(slope) else None
+        if found is None:
+            return product
+        condition, taken = found
+        return g.select(condition, product, g.const(0)) if taken else g.select(condition, g.const(0), product)
+
+    def is_steep(self, slope: Node, depth: int = 4) -> bool:
+        """Whether a value may be infinite or NaN where its branch is not taken; looks only so deep."""
+        n = self.new.nodes[slope]
+        if n[0] in ("mul", "neg", "add", "sub") and depth:
+            return any(self.is_steep(x, depth - 1) for x in n[1:])
+        return n[0] in _STEEP
+
+    def mask(self, up: Node, depth: int = 8) -> tuple[Node, bool] | None:
+        """(condition, value) outside of which an adjoint is zero, if it was made by a select."""
+        n, zero = self.new.nodes[up], self.new.const(0)
+        if n[0] == "select" and zero in n[2:]:
+            return n[1], n[3] == zero
+        if n[0] in ("neg", "mul") and depth:
+            return next(filter(None, (self.mask(x, depth - 1) for x in n[1:])), None)
+        return None
+
+    def table_inputs(self, n: tuple) -> list[int]:
+        """The inputs of a run-time table, if an adjoint of any of them is wanted."""
+        inputs = range(n[1], n[1] + int(np.prod(n[2])))
+        return list(inputs) if not self.wanted.isdisjoint(inputs) else []
+
+    def pull_back_table(self, n: tuple, at: list[Node], up: Node, total: dict[Any, Node]) -> None:
+        """Every entry takes the adjoint if it is the one that was read."""
+        g, inputs = self.new, self.table_inputs(n)
+        if len(inputs) > LARGEST_PULLED_TABLE:
+            raise TraceError(
+                f"a gradient by a run-time table of {len(inputs)} entries: reverse mode takes tables of at most"
+                f" {LARGEST_PULLED_TABLE}; use the forward derivative (jvp), or make the table a constant"
+            )
+        place = g.const(0)
+        for axis, size in zip(at, n[2]):
+            index = g.minimum(g.maximum(g.unary("floor", axis), g.const(0)), g.const(size - 1))
+            place = g.add(g.mul(place, g.const(size)), index)
+        for k, position in enumerate(inputs):
+            here = g.logical("and", g.less(g.const(k - 0.5), place), g.less(place, g.const(k + 0.5)))
+            self.add(total, self.old.input(position), g.select(here, up, g.const(0)))
+
+    def add(self, total: dict[Any, Node], node: Node, amount: Node) -> None:
+        if self.old.op(node) != "const":
+            total[node] = self.new.add(total[node], amount)
+
+    def pull_back_repeat(self, i: Node, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
+        """A second loop, backwards: recompute the body from the saved values, carry adjoints of carry and closure."""
+        g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)
+        region = self.old.regions[old]
+        m = len(region.params)
+        counts = [k for k in range(m) if (old, k) in self.steep.carried]  # others take no adjoint, turn after turn
+        up = [total.pop(("item", i, k), zero) for k in counts]
+        if all(u == zero for u in up):
+            return
+        if region.asks and self.steep.moves(i, self.wanted):
+            raise refuse_no_turns()
+        captured = self.captured(old)
+        new, params = g.open_region(region.count, len(counts) + len(captured), reverse=True)
+        inside = dict(primal)
+        inside.update((p, g.saved(primal[i], k, new)) for k, p in enumerate(region.params))
+        inside[self.old.counter(old)] = g.counter(new)
+        self.visit_all(old, inside)
+        inner: dict[Any, Node] = defaultdict(lambda: zero)
+        for k, adjoint in zip(counts, params):
+            self.add(inner, region.results[k], adjoint)
+        self.pull_back(old, inside, inner)
+        results = [inner[region.params[k]] for k in counts]
+        results += [g.add(p, inner[c]) for p, c in zip(params[len(counts) :], captured)]
+        loop = g.repeat(new, up + [zero] * len(captured), results)
+        for k, x in enumerate([*(self.old.nodes[i][2 + k] for k in counts), *captured]):
+            self.add(total, x, g.item(loop, k))
+
+    def captured(self, region: int) -> list[Node]:
+        """What the body of a loop reads from outside: nodes, and the inputs of run-time tables."""
+        found = set(self.scopes.captured(region))
+        for i in self.scopes.inside(region):
+            if self.old.op(i) == "lookup_input":
+                found.update(self.old.input(k) for k in self.table_inputs(self.old.nodes[i]))
+        return sorted(found)

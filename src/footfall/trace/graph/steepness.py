@@ -1,0 +1,49 @@
+"""Whose slopes count: what a derivative needs, which is less than what the values need.
+
+A condition is read but has no slope, ``numeric.held`` ends a slope, and ``numeric.solved`` takes it from elsewhere: a
+solver's loop behind it carries no tangents at all.
+"""
+
+from collections.abc import Sequence
+
+from footfall.errors import TraceError
+from footfall.trace.graph.graph import Graph, Node
+
+_FLAT = frozenset({"held", "lt", "le", "and", "or", "not", "floor", "lookup", "lookup_input", "saved"})
+
+
+class Steep:
+    """``carried``: (region, k) of the carried values that reach an output by their slopes."""
+
+    def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
+        self.graph = graph
+        self.carried: set[tuple[int, int]] = set()
+        loops = {graph.nodes[i][1]: graph.nodes[i] for i in graph.live(outputs) if graph.op(i) == "repeat"}
+        seen, stack = set[Node](), list(outputs)
+        while stack:
+            i = stack.pop()
+            if i in seen:
+                continue
+            seen.add(i)
+            n = graph.nodes[i]
+            if n[0] in ("item", "param"):
+                region, k = (graph.nodes[n[1]][1], n[2]) if n[0] == "item" else n[1:]
+                self.carried.add((region, k))
+                stack += [loops[region][2 + k], graph.regions[region].results[k]]
+            elif n[0] in ("select", "solved"):
+                stack += n[2:]
+            elif n[0] not in _FLAT:
+                stack += graph.operands(i)
+
+    def moves(self, loop: Node, inputs: frozenset[int]) -> bool:
+        """Whether a loop may depend on some inputs; one inside another loop may by what that carries."""
+        region, graph = self.graph.nodes[loop][1], self.graph
+        needs = [graph.nodes[i] for i in graph.live([loop])]
+        return any((n[0] == "input" and n[1] in inputs) or (n[0] == "param" and n[1] != region) for n in needs)
+
+
+def refuse_no_turns() -> TraceError:
+    return TraceError(
+        "repeat(..., ask_first=True) may make no turn, and its derivative would then be that of the guess: say what the"
+        " derivative of the solution is with numeric.solved(found, newton_step), or hold it with numeric.held(found)"
+    )

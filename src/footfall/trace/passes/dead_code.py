@@ -1,0 +1,86 @@
+"""Dead code: statements, and slots of loops, that no output depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from footfall.trace.passes.statements import Loop, Statement, all_loops, walk
+
+
+def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Statement]:
+    """Only what outputs need. Of a loop that is: the carried values, saved values and counter that something reads."""
+    live = _live(body, outputs)
+    loops = {loop.node: loop for loop in all_loops(body)}
+    carried = {n: [k for k in range(len(loop.params)) if (n, "carry", k) in live] for n, loop in loops.items()}
+    saved = {n: [k for k in range(len(loop.saves)) if (n, "save", k) in live] for n, loop in loops.items()}
+
+    def sweep(statements: list[Statement]) -> list[Statement]:
+        kept: list[Statement] = []
+        for s in statements:
+            if isinstance(s, Loop):
+                if carried[s.node] or saved[s.node]:
+                    counter = s.counter if s.counter in live else None
+                    kept.append(_narrowed(s, sweep(s.body), carried[s.node], saved[s.node], counter))
+            elif s.result in live:
+                if s.op in ("item", "saved"):  # slots are counted anew
+                    slots = (carried if s.op == "item" else saved)[s.operands[0]]
+                    s = replace(s, detail=(slots.index(s.detail[0]), *s.detail[1:]))
+                kept.append(s)
+        return kept
+
+    return sweep(body)
+
+
+_Slot = tuple[int, str, int]  # (loop, "carry" or "save", position)
+
+
+def _live(body: list[Statement], outputs: Sequence[int]) -> set[int | _Slot]:
+    """Everything that outputs depend on: values, and the slots of loops."""
+    made = {o.result: o for o in walk(body)}
+    loops = {loop.node: loop for loop in all_loops(body)}
+    carriers: dict[int, _Slot] = {
+        p: (loop.node, "carry", k) for loop in loops.values() for k, p in enumerate(loop.params)
+    }
+    live: set[int | _Slot] = set()
+    stack: list[int | _Slot] = list(outputs)
+    while stack:
+        v = stack.pop()
+        if v in live:
+            continue
+        live.add(v)
+        if isinstance(v, tuple):
+            stack += _needs_of_slot(loops[v[0]], v)
+        elif v in carriers:
+            stack.append(carriers[v])
+        elif v in made:
+            o = made[v]
+            if o.op in ("item", "saved"):
+                stack.append((o.operands[0], "carry" if o.op == "item" else "save", o.detail[0]))
+            else:
+                stack += o.operands
+    return live
+
+
+def _needs_of_slot(loop: Loop, slot: _Slot) -> Iterator[int | _Slot]:
+    """What a carried or saved value of a loop depends on; a loop that may end early needs to know when."""
+    _, kind, k = slot
+    if kind == "carry":
+        yield loop.initial[k]
+        yield loop.results[k]
+    else:
+        yield loop.saves[k]
+    if loop.stop is not None:
+        yield (loop.node, "carry", loop.stop)
+
+
+def _narrowed(
+    loop: Loop, body: list[Statement], carried: list[int], saved: list[int], counter: int | None
+) -> Loop:  # fmt: skip
+    """A loop that carries and saves only the values at these positions."""
+    params, initial, results = (tuple(x[k] for k in carried) for x in (loop.params, loop.initial, loop.results))
+    saves = tuple(loop.saves[k] for k in saved)
+    stop = None if loop.stop is None else carried.index(loop.stop)
+    return replace(
+        loop, params=params, initial=initial, results=results, saves=saves, body=body, counter=counter, stop=stop
+    )

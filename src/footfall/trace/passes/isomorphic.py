@@ -1,0 +1,268 @@
+"""Packs: isomorphic operations, which compute one thing for each of four legs, or of two. The search of ``slp``.
+
+A traced step unrolls its loops over the legs, so a program of a quadruped holds four isomorphic subgraphs: they differ
+in their inputs and constants alone. A *pack* is four values, one for each leg, made by the same operation from packs,
+from constants, and from values of the base that all four share; four scalar operations can then run as one. Where only
+the legs of a pair are alike (a spine sets the fore legs apart) packs have two members.
+
+The search works on one body of statements at a time. It guesses seeds, leaves (inputs, carried values of a loop) that
+lie side by side in the legs, and follows the def-use chains from them level by level; a level is the longest way from a
+leaf. Operations of one level never depend on each other, so that any packs can be scheduled. A wrong seed finds few
+packs: it costs speed, never a number. Sums over the legs are in no pack.
+
+Constant propagation would destroy the isomorphism wherever a zero or a one is simplified away in one leg and not in the
+others; ``robot.limb_frames`` brings the legs into a normal form in which that is rare, and makes the rest opaque.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterator, Sequence
+
+from footfall.trace.passes.program import Loop, Operation, Statement, all_loops, walk
+
+Pack = tuple[int, ...]
+LEGS = 4
+
+_UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: which NaN comes out depends on the order
+_PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
+_GUESSES = 5  # at most so many are tried
+_ENOUGH = 0.65  # a guess that puts this share of the operations into packs is taken at once
+_LEAF_OPS = frozenset({"input", "item", "saved"})
+
+
+class Packs:
+    """Values side by side; ``of[value]`` is (number of the pack, lane), ``level[value]`` the way from the leaves."""
+
+    def __init__(self, lanes: int, level: dict[int, int]) -> None:
+        self.lanes = lanes
+        self.all: list[Pack] = []
+        self.of: dict[int, tuple[int, int]] = {}
+        self.level = level
+
+    def add(self, group: Pack) -> None:
+        for lane, value in enumerate(group):
+            self.of[value] = (len(self.all), lane)
+        self.all.append(group)
+
+    def fits(self, group: Sequence[int]) -> bool:
+        """Whether values can become a pack: all different and none in one yet."""
+        return len(set(group)) == self.lanes and not any(v in self.of for v in group)
+
+
+def find(body: Sequence[Statement], constants: frozenset[int], lanes: int) -> dict[int | None, Packs]:
+    """The packs of a program, by loop (its node; None: outside of loops); they have 4 or 2 members."""
+    found: dict[int | None, Packs] = {}
+    _search(body, None, constants, lanes, found)
+    return found
+
+
+def _search(
+    body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int,
+    found: dict[int | None, Packs],
+) -> None:  # fmt: skip
+    """The loops of a body first: what they carry side by side is a hint for the statements around them."""
+    hints: list[Pack] = []
+    items: dict[tuple[int, int], int] = {
+        (s.operands[0], s.detail[0]): s.result for s in body if isinstance(s, Operation) and s.op == "item"
+    }
+    for s in body:
+        if isinstance(s, Loop):
+            _search(s.body, s, constants, lanes, found)
+            place = {p: k for k, p in enumerate(s.params)}
+            for group in found[s.node].all:
+                if all(p in place for p in group):
+                    slots = [place[p] for p in group]
+                    hints.append(tuple(s.initial[k] for k in slots))
+                    hints.append(tuple(items.get((s.node, k), -1) for k in slots))
+    scope = _Scope(body, loop, constants, lanes)
+    found[loop.node if loop else None] = scope.best(hints)
+
+
+class _Scope:
+    """One body of statements: who makes a value, who reads it, and how far it is from the leaves."""
+
+    def __init__(self, body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int) -> None:
+        self.constants, self.lanes = constants, lanes
+        self.made: dict[int, Operation] = {}
+        self.levels: dict[int, list[int]] = defaultdict(list)
+        self.level: dict[int, int] = {}
+        self.readers: dict[int, list[str]] = defaultdict(list)  # of leaves: what they are read for
+        self.leaf_kinds: dict[int, str] = {} if loop is None else dict.fromkeys(loop.params, "carried")
+        level = self.level
+        for s in body:
+            if isinstance(s, Loop):
+                level[s.node] = 1 + max((level.get(x, 0) for x in reads(s)), default=0)
+            elif s.op in _LEAF_OPS:
+                level[s.result] = level.get(s.operands[0], 0) if s.operands else 0
+                self.leaf_kinds[s.result] = s.op
+            elif s.op != "const":
+                height = 1 + max(level.get(x, 0) for x in s.operands)
+                level[s.result] = height
+                self.levels[height].append(s.result)
+                self.made[s.result] = s
+                for x in s.operands:
+                    self.readers[x].append(s.op)
+        # the stop of a loop is a number of its own
+        barred = {*constants, *(() if loop is None or loop.stop is None else (loop.params[loop.stop],))}
+        barred |= set() if loop is None else {loop.counter}
+        self.leaves = sorted(x for x in self.readers if x not in self.made and x not in barred)
+        self.leaf_set = set(self.leaves)
+
+    def best(self, hints: Sequence[Pack]) -> Packs:
+        """The packs of the guess that finds most of them."""
+        best = Packs(self.lanes, self.level)
+        for guess in [list(hints), *([] if self._known(hints) else self._guesses())]:
+            packs = self._grown(guess)
+            if len(packs.all) > len(best.all):
+                best = packs
+            if len(best.all) * self.lanes > _ENOUGH * len(self.made):
+                break
+        return best
+
+    def _known(self, hints: Sequence[Pack]) -> bool:
+        """Whether there is nothing of substance here beside a loop whose packs are known."""
+        return bool(hints) and len(self.made) < 16 * len(hints)
+
+    def _guesses(self) -> list[list[Pack]]:
+        """Leaves that are read for the same operations, in parts of equal size: leg after leg."""
+        classes: dict[tuple, list[int]] = defaultdict(list)
+        for x in self.leaves:
+            classes[tuple(sorted(self.readers[x]))].append(x)
+            for op in ("sin", "cos"):  # joint angles, whatever else is done with them
+                if op in self.readers[x]:
+                    classes[(op, "alone")].append(x)
+        guesses: list[tuple[int, tuple[Pack, ...]]] = []
+        for uses, members in classes.items():
+            odd = len(members) % LEGS  # joints that are in no leg come first or last
+            for part in (members[odd:], members[: len(members) - odd]):
+                guesses += [(len(uses) * len(part), packs) for packs in self._split(part)]
+        guesses.sort(key=lambda g: g[0], reverse=True)
+        return [list(packs) for packs in dict.fromkeys(packs for _, packs in guesses)][:_GUESSES]
+
+    def _split(self, members: Sequence[int]) -> Iterator[tuple[Pack, ...]]:
+        """Members in four parts, one a leg; for pairs, neighbours go together or every other one."""
+        size = len(members) // LEGS
+        legs = [members[k * size : (k + 1) * size] for k in range(LEGS)]
+        if size and self.lanes == LEGS:
+            yield tuple(zip(*legs))
+        elif size:
+            yield (*zip(legs[0], legs[1]), *zip(legs[2], legs[3]))
+            yield (*zip(legs[0], legs[2]), *zip(legs[1], legs[3]))
+
+    def _grown(self, seeds: Sequence[Pack]) -> Packs:
+        """Follow the seeds; leaves that are met side by side become seeds in their turn."""
+        bare, seen = Packs(self.lanes, self.level), set[Pack]()
+        behind = [leaves for g in seeds if self._alike(g) for leaves in self._behind(g, bare, seen)]
+        seeds = [g for g in (*seeds, *behind) if self._side_by_side(g)]
+        while True:
+            start = Packs(self.lanes, self.level)
+            for group in seeds:
+                if start.fits(group):
+                    start.add(group)
+            met = self._follow(start)
+            if not met:
+                return start
+            seeds = [*seeds, *met]
+
+    def _empty(self) -> list[list[int]]:
+        return [[] for _ in range(self.lanes)]
+
+    def _side_by_side(self, group: Pack) -> bool:
+        """Whether values are leaves that come into being together."""
+        kinds = {(self.leaf_kinds.get(v, "outside"), self.level.get(v, 0)) for v in group}
+        return len(kinds) == 1 and all(v in self.leaf_set for v in group)
+
+    def _follow(self, packs: Packs) -> list[Pack]:
+        """Put operations into packs, level by level; returns leaves that were met side by side."""
+        met: list[Pack] = []
+        seen: set[Pack] = set()
+        for level in sorted(self.levels):
+            strict: dict[tuple, list[list[int]]] = defaultdict(self._empty)
+            for value in self.levels[level]:
+                place = self._signature(value, packs)
+                if place is not None:
+                    strict[place[0]][place[1]].append(value)
+            loose: dict[tuple, list[list[int]]] = defaultdict(self._empty)
+            for signature, members in strict.items():
+                if _even(members):
+                    for group in zip(*members):
+                        packs.add(group)
+                else:  # perhaps a value of the base that differs from leg to leg
+                    op, detail, *described = signature
+                    key = (op, detail, *(d[:1] if d[0] == "value" else d for d in described))
+                    for lane in range(self.lanes):
+                        loose[key][lane] += members[lane]
+            for members in loose.values():
+                if _even(members):
+                    for group in zip(*members):
+                        packs.add(group)
+                        met += self._behind(group, packs, seen)
+        return met
+
+    def _alike(self, group: Sequence[int]) -> bool:
+        """Whether values are made here, by the same operation."""
+        return all(v in self.made for v in group) and len({self.made[v].op for v in group}) == 1
+
+    def _behind(self, group: Pack, packs: Packs, seen: set[Pack]) -> Iterator[Pack]:
+        """Leaves that like operations are made from, side by side."""
+        for side in zip(*(ordered(self.made[v], packs.of, self.constants) for v in group)):
+            if side in seen or not packs.fits(side):
+                continue
+            seen.add(side)
+            if self._side_by_side(side):
+                yield side
+            elif self._alike(side):
+                yield from self._behind(side, packs, seen)
+
+    def _signature(self, value: int, packs: Packs) -> tuple[tuple, int] | None:
+        """(what is done to which packs and values, in which lane), or None for what belongs to no leg."""
+        s, of, lane = self.made[value], packs.of, None
+        described: list[tuple] = []
+        for x in s.operands:
+            place = of.get(x)
+            if place is not None:
+                if lane is not None and place[1] != lane:
+                    return None  # a sum over legs
+                lane = place[1]
+                described.append(("pack", place[0]))
+            elif x in self.constants:
+                described.append(("constant",))
+            else:
+                described.append(("value", x))
+        if lane is None:
+            return None
+        if s.op in _UNORDERED:
+            described.sort()
+        elif s.op in _PRODUCTS:
+            described[:2] = sorted(described[:2])
+        return (s.op, s.detail, *described), lane
+
+
+def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[int]) -> list[int]:
+    """Operands in an order that is the same for all members of a pack."""
+
+    def rank(x: int) -> tuple:
+        return (2, of[x][0]) if x in of else (0, 0) if x in constants else (1, x)
+
+    if s.op in _UNORDERED:
+        return sorted(s.operands, key=rank)
+    if s.op in _PRODUCTS:
+        return [*sorted(s.operands[:2], key=rank), *s.operands[2:]]
+    return list(s.operands)
+
+
+def reads(loop: Loop) -> Iterator[int]:
+    """What a loop reads from outside: its initial values, and what its body does not make itself."""
+    yield from loop.initial
+    inside = {o.result for o in walk(loop.body)}.union(loop.params, (loop.counter,))
+    for s in [loop, *all_loops(loop.body)]:
+        inside.update((*s.params, s.counter, s.node))
+    for o in walk(loop.body):
+        yield from (x for x in o.operands if x not in inside)
+    for s in [loop, *all_loops(loop.body)]:
+        yield from (x for x in (*s.initial, *s.results, *s.saves) if x not in inside)
+
+
+def _even(members: list[list[int]]) -> bool:
+    return len({len(m) for m in members}) == 1

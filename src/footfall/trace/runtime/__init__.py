@@ -1,0 +1,1 @@
+"""Machine code in memory and on disk, and the callables around it."""

@@ -1,0 +1,206 @@
+"""Programs as machine code: for one robot, and for many on the lanes of vector instructions.
+
+Buffers are prepared once and kept a thread, since allocation and pointers cost far more than a small kernel. Machine
+code runs without Python's lock, so that threads run in parallel.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import InputError
+from footfall.trace.face import tree
+from footfall.trace.face.signature import Signature
+from footfall.trace.runtime.callables import Function, batch_axes
+from footfall.trace.runtime.memory import Blocks, Code
+
+
+class Native(Function):
+    """Machine code for one robot."""
+
+    target = "native"
+    batched = False
+
+    def __init__(self, signature: Signature, code: Code, program: Any) -> None:
+        super().__init__(signature, code.dtype, program)
+        self.code, self.lanes = code, code.lanes
+        self._local = threading.local()
+        shapes = list(itertools.chain(*signature.shapes))
+        self._slots, places, at = [], code.layout.places(), 0
+        for shape in [*shapes, *[()] * len(signature.hidden)]:
+            count = tree.size(shape)
+            area, offset = places[at] if count else ("rest", 0)
+            self._slots.append((area, offset, count, shape))
+            at += count
+        outputs = signature.output_shapes
+        # a single array is its own nest: nothing to fold
+        self._direct = bool(outputs and outputs[0]) and signature.output_spec == {"leaf": list(outputs[0])}
+        self._shape = outputs[0] if self._direct else ()
+
+    def _prepare(self) -> tuple:
+        blocks = Blocks(self.code, 1)
+        views = []
+        for area, offset, count, shape in self._slots:
+            flat = blocks.areas[area].reshape(-1)[offset : offset + count]
+            views.append(flat.reshape(shape))
+        for view, number in zip(views[len(views) - len(self.signature.hidden) :], self.signature.hidden):
+            view[...] = number
+        kept = self._local.buffers = (blocks, views, blocks.out.reshape(-1), blocks.areas["state"].reshape(-1))
+        return kept
+
+    def _fill(self, arguments: Sequence, keywords: dict) -> tuple:
+        try:
+            kept = self._local.buffers
+        except AttributeError:
+            kept = self._prepare()
+        if keywords or not self._all_plain or len(arguments) != self._count:
+            arguments = self._leaves(arguments, keywords)
+        dtype = self.dtype
+        for leaf, view in zip(arguments, kept[1]):
+            kind = leaf.__class__
+            if kind is np.ndarray:
+                if leaf.dtype is dtype and leaf.shape == view.shape:
+                    view[...] = leaf
+                    continue
+            elif (kind is float or kind is np.float64) and view.ndim == 0:
+                view[...] = leaf
+                continue
+            self._fill_slowly(arguments, kept[1])
+            break
+        return kept
+
+    def _fill_slowly(self, leaves: Sequence, views: list) -> None:
+        for k, (leaf, view) in enumerate(zip(leaves, views)):
+            array = self.signature.real(k, leaf)
+            if array.shape != view.shape:
+                raise self.signature.wrong_shape(k, array.shape)
+            with np.errstate(over="ignore"):
+                view[...] = array
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        blocks, _, out, _ = self._fill(arguments, keywords)
+        blocks.evaluate()
+        return out.copy().reshape(self._shape) if self._direct else self._fold(out.copy())
+
+    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+        """Feed the result back into the first argument ``steps`` times; the others stay."""
+        steps = self._check_advance(steps)
+        blocks, _, _, state = self._fill(arguments, keywords)
+        if steps:
+            blocks.advance(steps, self.halt)
+        return self._fold(state.copy())
+
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+        blocks, _, out, _ = self._fill(arguments, keywords)
+        record = blocks.roll(steps, every, self.halt)[0, :, :, 0]
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            size = tree.size(shape)
+            parts.append(np.ascontiguousarray(record[:, at : at + size]).reshape(len(record), *shape))
+            at += size
+        after = self._fold(out.copy())
+        return after if self.signature.advances else after[0], self.signature.rebuild(parts)
+
+
+class Batch(Function):
+    """Machine code for many robots: arguments have a leading robot axis, or none if all robots share them."""
+
+    target = "batch"
+    batched = True
+
+    def __init__(self, signature: Signature, code: Code, program: Any) -> None:
+        super().__init__(signature, code.dtype, program)
+        self.code, self.lanes = code, code.lanes
+        self._can_advance = code.roll is not None
+        self._local = threading.local()
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        blocks, robots = self.pack(*arguments, **keywords)
+        blocks.evaluate()
+        return self.unpack(blocks.out, robots)
+
+    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+        """Feed the result back into the first argument ``steps`` times; the others stay."""
+        steps = self._check_advance(steps)
+        blocks, robots = self.pack(*arguments, **keywords)
+        if steps:
+            blocks.advance(steps, self.halt)
+        return self.unpack(blocks.areas["state"], robots)
+
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+        blocks, robots = self.pack(*arguments, **keywords)
+        record = blocks.roll(steps, every, self.halt)  # (block, row, scalar, lane)
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            size = tree.size(shape)
+            part = record[:, :, at : at + size].transpose(0, 3, 1, 2)
+            part = part.reshape(len(record) * self.lanes, record.shape[1], *shape)
+            parts.append(np.ascontiguousarray(part[:robots]))
+            at += size
+        after = self.unpack(blocks.out, robots)
+        return after if self.signature.advances else after[0], self.signature.rebuild(parts)
+
+    def pack(self, *arguments: Any, **keywords: Any) -> tuple[Blocks, int]:
+        """(this thread's blocks, filled; robots). The last block repeats its last robot: no lane runs on garbage."""
+        signature = self.signature
+        leaves = [signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]
+        robots, moving = batch_axes(signature, leaves)
+        count = -(-robots // self.lanes)
+        kept = self._local.__dict__.setdefault("blocks", {})
+        if count not in kept:
+            if len(kept) > 1:  # a caller that goes through many robots in chunks has two sizes, the last being shorter
+                kept.clear()
+            kept[count] = Blocks(self.code, count)
+        blocks = kept[count]
+        places, at = self.code.layout.places(), 0
+        shapes = list(itertools.chain(*signature.shapes))
+        with np.errstate(over="ignore"):
+            for k, (leaf, shape) in enumerate(zip(leaves, shapes)):
+                size = tree.size(shape)
+                if size:
+                    area, offset = places[at]
+                    self._put(blocks.areas[area], offset, size, leaf, moving[k], k, robots)
+                at += size
+            for number in signature.hidden:
+                area, offset = places[at]
+                self._put(blocks.areas[area], offset, 1, np.asarray(number), False, -1, robots)
+                at += 1
+        return blocks, robots
+
+    def _put(
+        self, area: np.ndarray, offset: int, size: int, leaf: np.ndarray, moving: bool, position: int, robots: int
+    ) -> None:
+        if area.ndim == 1:
+            if moving:
+                raise InputError(
+                    f"{self.__name__}: {self.signature.where(position)} is shared by all robots and has no robot axis"
+                )
+            area[offset : offset + size] = leaf.reshape(-1)
+            return
+        target = area[:, offset : offset + size]
+        if not moving:
+            target[...] = leaf.reshape(-1, 1)
+            return
+        flat, full = leaf.reshape(robots, size), robots // self.lanes
+        whole = full * self.lanes
+        target[:full] = flat[:whole].reshape(full, self.lanes, size).transpose(0, 2, 1)
+        if whole < robots:
+            rest = robots - whole
+            target[full, :, :rest] = flat[whole:].T
+            target[full, :, rest:] = flat[-1][:, None]
+
+    def unpack(self, blocks: np.ndarray, robots: int) -> Any:
+        """The nest of results, with a robot axis, from memory laid out as (block, scalar, lane)."""
+        parts, at = [], 0
+        for shape in self.signature.output_shapes:
+            size = tree.size(shape)
+            part = np.empty((len(blocks) * self.lanes, size), self.dtype)
+            part.reshape(len(blocks), self.lanes, size)[...] = blocks[:, at : at + size].transpose(0, 2, 1)
+            parts.append(part[:robots].reshape(robots, *shape))
+            at += size
+        return self.signature.rebuild(parts)

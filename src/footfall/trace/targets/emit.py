@@ -1,0 +1,142 @@
+"""The walk from a program to a target's text, shared by LLVM, C and CUDA.
+
+An emitter knows how a target writes one instruction; a ``Walk`` knows what an operation of the program means and calls
+it. Loops, memory and the frame around the kernel belong to the target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from footfall.trace.passes.program import Loop, Program, Statement
+from footfall.trace.targets import vector_math
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the inputs of a program lie, as runs of consecutive inputs: ``[(area, count), ...]``.
+
+    "state" and "rest" hold one number a lane; what is "shared" is one for all lanes and blocks. ``advance`` feeds the
+    outputs back into the state. (In C the areas are the arguments.)
+    """
+
+    runs: tuple[tuple[str, int], ...]
+
+    def size(self, area: str) -> int:
+        return sum(count for name, count in self.runs if name == area)
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.runs)
+
+    def places(self) -> list[tuple[str, int]]:
+        """(area, offset in it) of every input."""
+        used: Counter[str] = Counter()
+        out = []
+        for area, count in self.runs:
+            out += [(area, used[area] + k) for k in range(count)]
+            used[area] += count
+        return out
+
+
+def first_is_state(sizes: Sequence[int], shared: Sequence[int] = ()) -> Layout:
+    """The first argument is the state; arguments at the positions ``shared`` are one for all lanes."""
+    return Layout(tuple(("shared" if k in shared else "rest" if k else "state", n) for k, n in enumerate(sizes)))
+
+
+def tape_size(body: Sequence[Statement]) -> int:
+    """Numbers a lane that the loops of a program save for later loops."""
+    return sum(s.count * len(s.saves) + tape_size(s.body) for s in body if isinstance(s, Loop))
+
+
+class Walk:
+    """One straight walk over the statements; ``names`` maps SSA numbers to the target's operands."""
+
+    def __init__(self, program: Program, layout: Layout, emitter: Any) -> None:
+        self.program, self.layout, self.e = program, layout, emitter
+        self.places = layout.places()
+        self.names: dict[Any, Any] = {}
+        self.constants: dict[int, float] = {}
+        self.tapes: dict[int, tuple[int, int]] = {}  # loop: (first number of its tape, numbers a turn)
+        self.tape_used = 0
+        self.sines: dict[Any, Any] = {}
+
+    def run(self, body: Sequence[Statement]) -> None:
+        for s in body:
+            if isinstance(s, Loop):
+                if s.saves:
+                    self.tapes[s.node] = (self.tape_used, len(s.saves))
+                    self.tape_used += s.count * len(s.saves)
+                self.loop(s)
+            else:
+                self.names[s.result] = self.value(s)
+
+    def loop(self, loop: Loop) -> None:
+        raise NotImplementedError
+
+    def load(self, area: str, offset: int) -> Any:
+        raise NotImplementedError
+
+    def saved(self, tape: tuple[int, int], slot: int, region: int) -> Any:
+        raise NotImplementedError
+
+    def value(self, s: Any) -> Any:
+        e, op = self.e, s.op
+        if op == "const":
+            self.constants[s.result] = s.detail[0]
+            return e.const(s.detail[0])
+        if op == "input":
+            return self.load(*self.places[s.detail[0]])
+        if op == "item":
+            return self.names["item", s.operands[0], s.detail[0]]
+        if op == "saved":
+            return self.saved(self.tapes[s.operands[0]], *s.detail)
+        a = [self.names[x] for x in s.operands]
+        if op in ("sin", "cos"):
+            key = (s.operands[0], e.block)
+            if key not in self.sines:
+                self.sines[key] = e.function(vector_math.sincos, 2, *a)
+            return self.sines[key][op == "cos"]
+        if op in _FUNCTIONS:
+            return e.function(_FUNCTIONS[op], 1, *a)[0]
+        if op in ("min", "max"):
+            return self.extreme(op, s.operands, a)
+        if op == "lookup":
+            table = s.detail[0]
+            return self.kept_nan(s.operands, e.gather_table(table, self.flat(a, self.program.tables[table].shape)))
+        if op == "lookup_input":
+            first, shape = s.detail
+            return self.kept_nan(s.operands, e.gather_input(*self.places[first], self.flat(a, shape)))
+        return getattr(e, _METHODS.get(op, op))(*a)
+
+    def extreme(self, op: str, operands: Sequence[int], a: list) -> Any:
+        """NaN if either operand is NaN; one that is a constant needs no guard."""
+        if self.e.extremes:
+            return self.e.call("minimum" if op == "min" else "maximum", *a)
+        if operands[0] in self.constants:
+            operands, a = operands[::-1], a[::-1]
+        picked = (self.e.minimum if op == "min" else self.e.maximum)(*a)  # the first operand, if either is NaN
+        return picked if operands[1] in self.constants else self.e.keep_nan(a[1], picked)
+
+    def flat(self, position: list, shape: Sequence[int]) -> Any:
+        """The row-major index of a position, rounded down and clamped before it becomes an integer; NaN is safe."""
+        e, total = self.e, None
+        for x, n in zip(position, shape):
+            inside = e.minimum(e.maximum(e.const(0), x), e.const(n - 1))
+            whole = e.to_index(e.floor(inside))
+            total = whole if total is None else e.index_add(e.index_scale(total, n), whole)
+        return total
+
+    def kept_nan(self, position: Sequence[int], value: Any) -> Any:
+        """What was read, but NaN where the position is."""
+        for x in position:
+            if x not in self.constants:
+                value = self.e.keep_nan(self.names[x], value)
+        return value
+
+
+_FUNCTIONS = {"exp": vector_math.exp, "log": vector_math.log, "pow": vector_math.power, "atan2": vector_math.atan2}
+_METHODS = {"and": "logic_and", "or": "logic_or", "not": "logic_not"}

@@ -1,0 +1,132 @@
+"""What data hold, for a look at hidden state: containers, arrays, buffers, random generators, objects."""
+
+import functools
+import logging
+import random
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from footfall.trace.verification.look import Look
+
+_LARGEST = 10_000  # elements of one container that are looked at
+_HEAVIEST = 1 << 26  # bytes of one array that are looked at
+_CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, weakref.ref, np.dtype)
+
+
+def visit_data(look: Look, value: Any, label: str) -> None:
+    """Note what an object holds, and see what is in it."""
+    if isinstance(value, _CLOSED) or type(value).__module__.startswith("footfall.trace."):
+        look.note(label, id(value))
+    elif isinstance(value, np.ndarray):
+        _visit_array(look, value.view(np.ndarray), label)
+    elif isinstance(value, (bytearray, memoryview)) or type(value).__module__ in ("array", "ctypes", "mmap"):
+        _visit_buffer(look, value, label)
+    elif not (_visit_random(look, value, label) or _visit_container(look, value, label)):
+        _visit_object(look, value, label)
+
+
+def _visit_array(look: Look, array: np.ndarray, label: str) -> None:
+    if array.dtype.hasobject:
+        inside = [look.see(x, label) for x in array.ravel()[:_LARGEST]] if array.dtype == object else id(array)
+        look.undo.append(functools.partial(np.copyto, array, array.copy(), where=array.flags.writeable))
+        look.note(label, "array", array.shape, inside)
+    elif array.nbytes > _HEAVIEST:
+        look.note(label, "array", id(array))
+    else:
+        if array.flags.writeable:
+            look.undo.append(functools.partial(np.copyto, array, array.copy()))
+        look.note(label, "array", array.shape, str(array.dtype), array.tobytes())
+
+
+def _visit_buffer(look: Look, value: Any, label: str) -> None:
+    try:
+        with memoryview(value) as view, view.cast("B") as octets:
+            held = bytes(octets[:_HEAVIEST])
+    except (TypeError, ValueError, BufferError):  # not in one piece, or closed
+        look.note(label, id(value))
+        return
+    look.undo.append(functools.partial(_overwrite, value, held))
+    look.note(label, type(value).__name__, held)
+
+
+def _overwrite(value: Any, held: bytes) -> None:
+    if isinstance(value, bytearray):
+        value[:] = held
+    elif hasattr(value, "frombytes"):
+        del value[:]
+        value.frombytes(held)
+    else:
+        with memoryview(value) as view, view.cast("B") as octets:
+            if not octets.readonly:
+                octets[: len(held)] = held
+
+
+def _visit_random(look: Look, value: Any, label: str) -> bool:
+    state: Any
+    undo: Callable[[Any], Any]
+    if isinstance(value, np.random.Generator):
+        value = value.bit_generator
+    if isinstance(value, np.random.BitGenerator):
+        state, undo = value.state, functools.partial(setattr, value, "state")
+    elif isinstance(value, np.random.RandomState):
+        state, undo = value.get_state(legacy=False), value.set_state
+    elif type(value) is random.Random:
+        state, undo = value.getstate(), value.setstate
+    else:
+        return False
+    look.undo.append(functools.partial(undo, state))
+    look.note(f"{label} (it draws random numbers)", _words(state))
+    return True
+
+
+def _words(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {key: _words(value) for key, value in state.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state
+
+
+def _visit_container(look: Look, value: Any, label: str) -> bool:
+    """Lists, dictionaries and sets: what is in them, and the attributes that a class of them may add."""
+    inside: list[Any]
+    if isinstance(value, (list, tuple, deque)):
+        inside = [look.see(x, f"{label}[{k}]") for k, x in _ends(value)]
+    elif isinstance(value, (dict, types.MappingProxyType)):
+        inside = [(look.see(k, label), look.see(x, f"{label}[{k!r:.40}]")) for _, (k, x) in _ends(value.items())]
+    elif isinstance(value, (set, frozenset)):
+        inside = sorted(repr(x) if isinstance(x, (int, float, str)) else str(id(x)) for _, x in _ends(value))
+    else:
+        return False
+    if isinstance(value, (list, deque, dict, set)):
+        look.undo.append(functools.partial(_refill, value, value.copy()))
+    look.note(label, type(value).__name__, len(value), inside, look.attributes(value, label))
+    return True
+
+
+def _ends(items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """The elements with their places; of a long container those at both ends."""
+    listed, half = list(items), _LARGEST // 2
+    if len(listed) <= _LARGEST:
+        return enumerate(listed)
+    return iter([*enumerate(listed[:half]), *enumerate(listed[-half:], len(listed) - half)])
+
+
+def _refill(value: Any, held: Any) -> None:
+    """Only where it differs: others may be reading it."""
+    now, then = ([*x.items()] if isinstance(x, dict) else [*x] for x in (value, held))
+    flat = (lambda pairs: [y for x in pairs for y in x]) if isinstance(value, dict) else list
+    if len(now) != len(then) or any(a is not b for a, b in zip(flat(now), flat(then))):
+        value.clear()
+        (value.extend if isinstance(value, (list, deque)) else value.update)(held)
+
+
+def _visit_object(look: Look, value: Any, label: str) -> None:
+    kind = type(value)
+    if hasattr(kind, "__next__") and not isinstance(kind.__next__, types.FunctionType):
+        look.iterators.append(label)
+    opaque = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
+    look.note(label, look.see(kind, kind.__name__), id(value) if opaque else look.attributes(value, label))

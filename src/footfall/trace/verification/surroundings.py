@@ -1,0 +1,169 @@
+"""What a function can reach besides its arguments: where hidden state lives. Told when it changes, and put back.
+
+Followed are closures, globals that the code names, defaults, attributes of functions and of modules, objects and their
+classes, containers, arrays, buffers and random generators, through helpers, methods and partials. What an object of
+compiled code keeps to itself cannot be seen: it is known by its address.
+"""
+
+import builtins
+import functools
+import random
+import types
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import TraceMismatch
+from footfall.trace.verification import whose
+from footfall.trace.verification.contents import visit_data
+from footfall.trace.verification.look import Look
+
+_REMEDY = "hidden state cannot be traced; pass it as an argument and return the new value"
+_WRAPPERS = (types.MethodType, functools.partial, staticmethod, classmethod, property, functools.cached_property)
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
+_CODE = (types.FunctionType, *_WRAPPERS)
+
+
+class Surroundings:
+    """All that can be reached from a function or an object, as it was when this was made."""
+
+    def __init__(self, subject: Any) -> None:
+        self.subject = subject
+        self.before = _looked(subject)
+
+    def changed(self) -> str | None:
+        """The name of something that is no more what it was."""
+        return self.before.difference(_looked(self.subject))
+
+    def check(self, function: str, during: str) -> None:
+        """Raise TraceMismatch if anything has changed."""
+        if name := self.changed():
+            raise TraceMismatch(f"{function} changed {name} while {during}: {_REMEDY}")
+
+    def refuse_iterators(self, function: str) -> None:
+        """Raise TraceMismatch for what moves on whenever it is used and cannot be put back: it must not be tried."""
+        for name in self.before.iterators:
+            raise TraceMismatch(f"{function} reaches {name}, an iterator, a generator or a file: {_REMEDY}")
+
+    def restore(self) -> None:
+        """Put all of it back as it was."""
+        for undo in self.before.undo:
+            undo()
+
+
+class _Code:
+    """What the code seen so far names, and the user's classes: a method counts if some code names it."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.classes: dict[type, None] = {}
+        self.members: set[tuple[type, str]] = set()
+
+
+def _looked(subject: Any) -> Look:
+    look, code = Look(), _Code()
+    look.see(subject, "self")
+    while True:
+        for value, label in look.unseen():
+            _visit(look, value, label, code)
+        noted = len(look.notes)
+        for kind in list(code.classes):
+            _visit_members(look, kind, code)
+        if len(look.notes) == noted:
+            return look
+
+
+def _visit(look: Look, value: Any, label: str, code: _Code) -> None:
+    """Note the state of one object, and what it leads to."""
+    if isinstance(value, types.FunctionType):
+        _visit_function(look, value, label, code)
+    elif isinstance(value, _WRAPPERS):
+        look.note(label, type(value).__name__, _parts(look, value, label))
+    elif isinstance(value, types.BuiltinFunctionType):
+        look.note(label, value.__name__, look.see(value.__self__, label))  # log = [].append
+    elif isinstance(value, type):
+        users = (kind for kind in value.__mro__ if not _is_library(look, kind.__module__))
+        code.classes.update((kind, None) for kind in users if not kind.__flags__ & _IMMUTABLE)
+        look.note(label, id(value))
+    elif isinstance(value, types.ModuleType):
+        look.note(label, _module(look, value, label, code.names))
+    else:
+        visit_data(look, value, label)
+
+
+def _visit_function(look: Look, function: types.FunctionType, label: str, code: _Code) -> None:
+    """Closure, defaults, attributes; of a user's function also the globals that it names."""
+    state: list[Any] = [id(function.__code__)]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        state.append(_cell(look, cell, name))
+    state.append(look.see((function.__defaults__, function.__kwdefaults__), "a default argument"))
+    state.append(look.attributes(function, function.__name__))
+    if not whose.is_core(function.__module__):
+        look.package = look.package or whose.package(function.__module__)
+        named = _names(function.__code__)
+        code.names |= named
+        state += [_global(look, function.__globals__, name, code.names) for name in sorted(named)]
+    look.note(label, *state)
+
+
+def _cell(look: Look, cell: types.CellType, name: str) -> Any:
+    try:
+        held = cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+    look.undo.append(functools.partial(setattr, cell, "cell_contents", held))
+    return look.see(held, name)
+
+
+def _global(look: Look, space: dict[str, Any], name: str, named: set[str]) -> Any:
+    held = space.get(name)
+    if isinstance(held, types.ModuleType):
+        return _module(look, held, name, named)
+    if isinstance(held, (types.FunctionType, type)) and _is_library(look, held.__module__):
+        return id(held)
+    return None if name not in space and hasattr(builtins, name) else look.holds(space, name, name)
+
+
+def _module(look: Look, module: types.ModuleType, label: str, named: set[str]) -> Any:
+    """Of a user's module what the code names; of others the random numbers that all share."""
+    if module is random:
+        return look.see(random._inst, label)  # type: ignore[attr-defined]
+    if module is np.random or (module is np and "random" in named):
+        return look.see(np.random.mtrand._rand, f"{label}.random")
+    if _is_library(look, module.__name__):
+        return id(module)
+    names = sorted(name for name in named if not name.startswith("__"))
+    return [look.holds(vars(module), name, f"{label}.{name}") for name in names]
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _parts(look: Look, value: Any, label: str) -> list[Any]:
+    """The objects and functions that a method, a partial or a property is made of."""
+    if isinstance(value, types.MethodType):
+        return [look.see(value.__self__, "self"), look.see(value.__func__, label)]
+    if isinstance(value, functools.partial):
+        return [look.see((value.args, value.keywords), "an argument of partial"), look.see(value.func, label)]
+    if isinstance(value, property):
+        return [look.see(value.fget, label), look.see(value.fset, label)]
+    return [look.see(value.func if isinstance(value, functools.cached_property) else value.__func__, label)]
+
+
+def _visit_members(look: Look, kind: type, code: _Code) -> None:
+    """The data of a user's class, its operators, and the methods that some code names."""
+    for name, value in list(vars(kind).items()):
+        special = name.startswith("__") or name == "_abc_impl"
+        wanted = special or name in code.names if isinstance(value, _CODE) else not special
+        if wanted and (kind, name) not in code.members:
+            code.members.add((kind, name))
+            if not isinstance(value, (*_CODE, types.MemberDescriptorType)):
+                look.undo.append(functools.partial(setattr, kind, name, value))
+            look.note(f"{kind.__name__}.{name}", look.see(value, f"{kind.__name__}.{name}"))
+
+
+def _is_library(look: Look, module: str | None) -> bool:
+    name = whose.package(module)
+    return whose.is_core(module) or (name != look.package and whose.is_installed(name))

@@ -1,0 +1,180 @@
+"""A robot in a viser scene: its own look, the ground, contact forces, support polygon, path of the centre of mass.
+
+The web page (``view``) and the replay of a report draw with the same pieces. A body of the robot moves as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.ground import Ground, Plane
+from footfall.draw.ground_surface import heights, is_level, lines_along_x
+from footfall.draw.solids import look_of, size_of
+from footfall.draw.video import FORCE, INSIDE, OUTSIDE, PATH
+from footfall.errors import MissingExtraError
+from footfall.gait.stability import polygon_margin, support_polygon
+from footfall.gravity import GRAVITY, Gravity, force_scale
+from footfall.kinematics.forward import center_of_mass
+from footfall.robot.model.description import Robot
+from footfall.robot.model.placement import body_poses
+from footfall.spatial import quaternion
+
+FORCE_LENGTH = 1.0  # of an arrow as strong as the robot's weight, over the robot's size
+_AWAY = np.array([0.0, 0.0, -50.0])  # where an arrow of no force is put
+_MESH, _TILE = 0.1, 0.5  # [m] between places of a ground that is not level, and of its tiles
+TRAIL = 240  # places of the centre of mass that are shown
+
+
+def viser() -> Any:
+    """The package that draws, if it is installed."""
+    try:
+        import viser
+    except ImportError:
+        raise MissingExtraError("a 3-D view", "view", "viser") from None
+    return viser
+
+
+# -- the scene ---------------------------------------------------------------------------------------------------------
+class Stage:
+    """One robot in a scene, under the node ``root``; ``offset`` moves it aside, ``label`` names it."""
+
+    def __init__(
+        self, scene: Any, robot: Robot, root: str = "/world/robot", offset: Sequence[float] = (0.0, 0.0, 0.0),
+        label: str | None = None, fade: float | None = None, gravity: Gravity = GRAVITY,
+    ) -> None:  # fmt: skip
+        self.scene, self.robot, self.root = scene, robot, root
+        self.offset = np.array(offset, dtype=float)
+        self.size, self.weight = size_of(robot), force_scale(robot.mass, gravity)
+        scene.add_frame(root, show_axes=False, position=self.offset)
+        self.bodies = []
+        look = look_of(robot)
+        self.note = look.note
+        for i, solids in enumerate(look.bodies):
+            self.bodies.append(scene.add_frame(f"{root}/body{i}", show_axes=False))
+            for k, solid in enumerate(solids):
+                scene.add_mesh_simple(
+                    f"{root}/body{i}/part{k}", solid.vertices.astype(np.float32), solid.faces.astype(np.uint32),
+                    color=solid.color, opacity=fade, flat_shading=solid.sharp, side="double",
+                )  # fmt: skip
+        # goes with the trunk: what a slow browser draws late is then out of date, but not left behind
+        self.near = scene.add_frame(f"{root}/near", show_axes=False)
+        self.label = scene.add_label(f"{root}/near/name", label) if label else None
+        self.arrows = self._arrows(np.tile([_AWAY, _AWAY + 0.1], (max(1, robot.nf), 1, 1)))
+        self.polygon = self._lines("near/polygon", np.zeros((1, 2, 3)), INSIDE, 0.008)
+        self.path = self._lines("path", np.zeros((1, 2, 3)), PATH, 0.006)
+        self.trail: list[ndarray] = []
+        self.margin = np.nan
+
+    def show(
+        self, q: Float[ndarray, "nq"], force: Float[ndarray, "nf 3"] | None = None, follow_path: bool = True,
+    ) -> None:  # fmt: skip
+        """Move the robot to ``q``, with the forces on its feet [N]; its path grows if asked for."""
+        poses, tree = body_poses(self.robot, q), self.robot.tree
+        for node, pose in zip(self.bodies, poses):
+            node.position = pose.p
+            node.wxyz = quaternion.from_rotation(pose.R)
+        center, here = center_of_mass(self.robot, q), np.asarray(poses[0].p)
+        self.near.position = here
+        if self.label is not None:
+            self.label.position = np.array([0.0, 0.0, 0.45 * self.size])
+        feet = np.array([poses[b].point(p) for b, p in zip(tree.feet, tree.foot_positions)]).reshape(-1, 3)
+        bottoms = feet - np.array([[0.0, 0.0, foot.radius] for foot in self.robot.feet]).reshape(-1, 3)
+        if force is not None and len(feet):
+            shown = force / self.weight * FORCE_LENGTH * self.size
+            down = np.linalg.norm(force, axis=1) > 0
+            seen = np.linalg.norm(shown, axis=1, keepdims=True) > 0.02 * self.size
+            starts = bottoms - here
+            ends = np.where(seen, starts, _AWAY), np.where(seen, starts + shown, _AWAY + 0.1)
+            self.arrows.points = np.stack(ends, axis=1).astype(np.float32)
+            self._support(starts[down], center - here)
+        if follow_path:
+            self.trail = [*self.trail[-TRAIL:], center]
+            self.draw_path(np.array(self.trail))
+
+    def draw_path(self, points: Float[ndarray, "n 3"]) -> None:
+        """The path of the centre of mass, all at once."""
+        if len(points) > 1:
+            self.path.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+
+    def forget(self) -> None:
+        """Start the path of the centre of mass anew."""
+        self.trail = []
+
+    def _support(self, down: Float[ndarray, "n 3"], center: Float[ndarray, "3"]) -> None:
+        """Sides of the support polygon, green while the centre of mass is over it, and a plumb line to the ground.
+
+        Places are from the trunk's origin, in world axes.
+        """
+        corners = support_polygon(down)
+        self.margin = polygon_margin(corners, center[:2])
+        level = float(down[:, 2].max()) + 0.004 if len(down) else float(center[2])
+        ring = np.column_stack([corners, np.full(len(corners), level)]) if len(corners) else np.zeros((0, 3))
+        sides = [(a, b) for a, b in zip(ring, np.roll(ring, -1, axis=0))] if len(ring) > 1 else []
+        sides.append((center, np.array([center[0], center[1], level])))
+        # the number of sides is kept, so that the client need not make the lines anew
+        self.polygon.points = np.array([*sides, *[sides[-1]] * (len(self.robot.feet) + 1 - len(sides))], np.float32)
+        self.polygon.colors = np.array(INSIDE if self.margin >= 0 else OUTSIDE, np.uint8)
+
+    def _arrows(self, points: ndarray) -> Any:
+        thick = 0.014 * self.size
+        return self.scene.add_arrows(
+            f"{self.root}/near/force", points.astype(np.float32), FORCE, shaft_radius=thick, head_radius=2.4 * thick,
+            head_length=5.0 * thick,
+        )  # fmt: skip
+
+    def _lines(self, name: str, points: ndarray, color: tuple[int, int, int], thick: float) -> Any:
+        return self.scene.add_line_segments(
+            f"{self.root}/{name}", points.astype(np.float32), color, thickness=thick * self.size * 1.5
+        )
+
+
+def draw_ground(
+    scene: Any, ground: Ground | None, places: Float[ndarray, "n 2"] | None = None, root: str = "/world/ground"
+) -> None:  # fmt: skip
+    """The ground: a grid on a plane or slope, otherwise a surface around places [m], or ahead of the origin."""
+    if is_level(ground):
+        level = Plane() if ground is None else ground
+        R = np.asarray(level.frame(np.zeros(3)))
+        height = float(level.distance(np.zeros(3)))
+        scene.add_grid(
+            root, width=40.0, height=40.0, plane="xy", cell_size=0.25, section_size=1.0, cell_color=(226, 230, 235),
+            section_color=(196, 203, 212), cell_thickness=0.8, section_thickness=1.0, plane_color=(246, 247, 249),
+            plane_opacity=1.0, fade_distance=12.0, shadow_opacity=0.0,
+            wxyz=quaternion.from_rotation(R), position=-height * R[:, 2] - np.array([0.0, 0.0, 0.001]),
+        )  # fmt: skip
+        return
+    low, high = (-4.0, -5.0), (11.0, 5.0)
+    if places is not None:
+        low, high = (
+            np.min(places, axis=0) - 2.5,
+            np.minimum(np.max(places, axis=0) + 2.5, np.min(places, axis=0) + 20.0),
+        )
+    xs, ys = lines_along_x(ground, low[0], high[0], _MESH), np.arange(low[1], high[1] + _MESH, _MESH)
+    x, y = np.meshgrid(xs, ys, indexing="ij")
+    n = len(ys)
+    corner = (np.arange(len(xs) - 1)[:, None] * n + np.arange(n - 1)[None, :]).ravel()
+    faces = np.stack(
+        [np.stack([corner, corner + n, corner + 1], 1), np.stack([corner + 1, corner + n, corner + n + 1], 1)], 1
+    )
+    vertices = np.stack([x.ravel(), y.ravel(), heights(ground, x, y).ravel()], 1)
+    dark = np.floor((vertices[corner, :2] + 0.5 * _MESH) / _TILE).sum(axis=1) % 2 > 0.5
+    scene.add_frame(root, show_axes=False)
+    for name, chosen, color in (("light", ~dark, (216, 221, 228)), ("dark", dark, (198, 205, 214))):
+        scene.add_mesh_simple(
+            f"{root}/{name}", vertices.astype(np.float32), faces[chosen].reshape(-1, 3).astype(np.uint32), color=color,
+            flat_shading=True, side="double", cast_shadow=False,
+        )  # fmt: skip
+
+
+def light(scene: Any) -> None:
+    """Lights and sky that need nothing from outside."""
+    scene.set_up_direction("+z")
+    scene.configure_environment_map(None)
+    scene.configure_default_lights(enabled=False)
+    scene.add_light_hemisphere("/lights/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 155), intensity=2.2)
+    scene.add_light_directional("/lights/sun", intensity=1.8, cast_shadow=False, position=(2.0, -3.0, 6.0))
