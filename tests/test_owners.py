@@ -53,10 +53,9 @@ def test_cores_are_those_that_this_process_may_use():
 
 
 def test_figures_have_one_style_and_are_made_in_one_place():
-    """But for the drawing of a robot, which has no axes to style and lies above the gaits."""
     assert who_has(lambda node: is_call_of(node, "rc_context")) == ["draw/style.py"]
     made = who_has(lambda node: isinstance(node, ast.Name) and node.id == "FigureCanvasAgg")
-    assert made == ["draw/style.py", "draw/drawing.py"]
+    assert made == ["draw/style.py"]
 
 
 def test_a_style_may_be_changed_for_one_figure():

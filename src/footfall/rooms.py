@@ -13,6 +13,6 @@ def room(package: str, files: Mapping[str, str]) -> tuple[list[str], Callable[[s
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(f"{package}.{homes[name]}")
-        return module if homes[name] == name else getattr(module, name)
+        return module if homes[name].rpartition(".")[2] == name else getattr(module, name)
 
     return sorted(homes), load, lambda: sorted(homes)

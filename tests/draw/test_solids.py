@@ -127,10 +127,10 @@ def test_fewer_triangles_keep_the_shape(most):
 
 # -- robots ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["a1", "go2", "anymal_c", "solo12"])
-def test_real_robots_are_drawn_from_their_meshes_in_bounded_time(third_party, name):
+def test_real_robots_are_drawn_from_their_meshes_in_bounded_time(third_party_file, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        robot = load_model(third_party(name), name=name)
+        robot = load_model(third_party_file(name), name=name)
     began = time.process_time()
     look = look_of(robot)
     assert time.process_time() - began < 10.0
@@ -141,15 +141,15 @@ def test_real_robots_are_drawn_from_their_meshes_in_bounded_time(third_party, na
     again = robot_from_json(robot_to_json(robot))
     assert again.model_file is None  # a file from elsewhere names no path of this machine
     assert look_of(again).triangles < look.triangles
-    assert look_of(dressed(again, third_party(name))).triangles == look.triangles
+    assert look_of(dressed(again, third_party_file(name))).triangles == look.triangles
 
 
-def test_a_recording_takes_the_meshes_of_its_own_model_only(third_party):
+def test_a_recording_takes_the_meshes_of_its_own_model_only(third_party_file):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        robot = load_model(third_party("go2"), name="go2")
+        robot = load_model(third_party_file("go2"), name="go2")
     with pytest.raises(InputError, match="another robot"):
-        dressed(robot, third_party("a1"))
+        dressed(robot, third_party_file("a1"))
 
 
 def test_a_robots_json_cannot_name_a_file():

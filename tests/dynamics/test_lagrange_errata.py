@@ -9,7 +9,7 @@ from footfall import dynamics
 from footfall.dynamics import coordinates, lagrange, link_jacobians
 from footfall.robot import Link, Robot
 from footfall.spatial import rotation
-from footfall.trace.graph import nested
+from footfall.trace import nested
 
 ORDER = "xyz"
 

@@ -14,8 +14,7 @@ from footfall.dynamics import lagrange
 from footfall.errors import InputError
 from footfall.robot import Joint, Link, Robot
 from footfall.robot.model.shapes import box_inertia
-from footfall.trace.face import tracer
-from footfall.trace.targets import notation
+from footfall.trace import notation, tracer
 
 FUNCTIONS = {
     "mass_matrix": lagrange.euler_mass_matrix,

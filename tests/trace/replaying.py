@@ -3,10 +3,10 @@
 import numpy as np
 
 from footfall.trace.face import tree
-from footfall.trace.face.tracer import trace
 from footfall.trace.graph import derivative
 from footfall.trace.passes import program
 from footfall.trace.targets import interpret
+from footfall.trace.tracer import trace
 
 
 def flat(nest):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from footfall import trace
-from footfall.trace import compiled
-from footfall.trace.face import tracer
+from footfall.trace import compiled, tracer
 from footfall.trace.runtime import cache as storage
 from footfall.trace.runtime.cache import SUFFIX, Cache, default_folder, digest
 

@@ -7,10 +7,10 @@ from test_cuda import emulate, pointer
 
 import footfall as ff
 from footfall.numeric import lookup
-from footfall.trace.face.tracer import trace
 from footfall.trace.passes import program
 from footfall.trace.targets import c_source, interpret
 from footfall.trace.targets.emit import first_is_state
+from footfall.trace.tracer import trace
 
 TARGETS = ["interpret", "native", "batch", pytest.param("c", marks=needs_compiler),
            pytest.param("cuda", marks=needs_compiler)]  # fmt: skip

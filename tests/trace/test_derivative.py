@@ -6,10 +6,10 @@ from replaying import check_derivatives, flat, pull, push
 
 from footfall.errors import TraceError
 from footfall.numeric import lookup, norm, repeat, smoothstep
-from footfall.trace.face.tracer import trace
 from footfall.trace.graph import derivative
 from footfall.trace.passes import program
 from footfall.trace.targets import interpret
+from footfall.trace.tracer import trace
 
 random = np.random.default_rng(7)
 TABLE = random.normal(size=(9, 7))

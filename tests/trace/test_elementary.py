@@ -116,7 +116,7 @@ def test_variable_powers_are_numpys_for_every_base():
 def test_zero_to_a_power_is_zero_with_slope_zero():
     from replaying import pull, push
 
-    from footfall.trace.face.tracer import trace
+    from footfall.trace.tracer import trace
 
     for function in (lambda x: x**2.2, lambda x: np.maximum(x, 0) ** np.array([1.5, 2.2])):
         traced = trace(function, np.zeros(2))
@@ -144,7 +144,7 @@ def test_derivatives_of_elementary_functions(name):
 def test_slope_at_zero_is_one(name):
     from replaying import pull, push
 
-    from footfall.trace.face.tracer import trace
+    from footfall.trace.tracer import trace
 
     traced = trace(getattr(np, name), np.zeros(1))
     for x in (0.0, 1e-12, 1e-6):
@@ -155,7 +155,7 @@ def test_slope_at_zero_is_one(name):
 def test_derivatives_stay_finite_far_out():
     from replaying import pull, push
 
-    from footfall.trace.face.tracer import trace
+    from footfall.trace.tracer import trace
 
     for function in (np.tanh, np.arctan, np.arcsinh):
         traced = trace(function, np.zeros(1))

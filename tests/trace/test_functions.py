@@ -8,7 +8,7 @@ from numpy import array as raw_array
 from numpy import maximum as raw_maximum
 from replaying import assert_traces_right, operations
 
-from footfall.trace.face.tracer import trace
+from footfall.trace.tracer import trace
 
 X, Y = np.array([0.3, -0.4, 1.2]), np.array([-1.1, 0.6, 0.2])
 A = np.arange(12.0).reshape(3, 4) / 7 - 0.6

@@ -7,8 +7,7 @@ import pytest
 
 from footfall import numeric
 from footfall.errors import InputError, TraceError
-from footfall.trace import compile
-from footfall.trace.graph import nested
+from footfall.trace import compile, nested
 
 
 def curve(x, y):

@@ -32,7 +32,7 @@ def test_a_fused_operation_counts_as_two_live_ones():
 
 
 def test_fusing_changes_no_count_of_live_operations():
-    from footfall.trace.face.tracer import trace
+    from footfall.trace.tracer import trace
 
     traced = trace(leg_step, *LEG)
     fused = ssa.build(traced.graph, traced.outputs, traced.input_size)

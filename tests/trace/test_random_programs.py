@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from replaying import flat, pull, push, replay
 
 from footfall.numeric import lookup, repeat
-from footfall.trace.face.tracer import trace
+from footfall.trace.tracer import trace
 
 TABLE = np.sin(np.arange(10.0))
 UNARY = {

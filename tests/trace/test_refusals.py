@@ -13,7 +13,7 @@ from numpy import zeros as raw_zeros
 
 from footfall.errors import FootfallError, TraceError
 from footfall.numeric import lookup, repeat
-from footfall.trace.face.tracer import trace
+from footfall.trace.tracer import trace
 
 X = np.array([0.3, -0.4, 1.2])
 ROWS, OUTSIDE = [1.0, 2.0, 3.0], np.ones(3)

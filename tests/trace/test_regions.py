@@ -8,7 +8,7 @@ from replaying import assert_traces_right, operations, replay
 
 from footfall.errors import TraceError
 from footfall.numeric import lookup, norm, repeat, select, smoothstep
-from footfall.trace.face.tracer import trace
+from footfall.trace.tracer import trace
 
 X = np.array([0.3, -0.4, 1.2])
 TABLE = np.random.default_rng(5).normal(size=(9, 7))

@@ -5,7 +5,7 @@ import pytest
 
 from footfall import numeric, trace
 from footfall.errors import TraceError
-from footfall.trace.graph import nested
+from footfall.trace import nested
 
 
 def steps_to_root(a, guess):

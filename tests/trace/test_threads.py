@@ -9,7 +9,7 @@ import pytest
 from footfall import numeric
 from footfall.errors import TraceError
 from footfall.numeric import repeat
-from footfall.trace.face.tracer import trace
+from footfall.trace.tracer import trace
 
 X = np.array([0.3, -0.4, 1.2])
 

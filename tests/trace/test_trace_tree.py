@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from footfall.errors import TraceError
 from footfall.trace.face import tree
-from footfall.trace.face.tracer import trace
 from footfall.trace.passes.program import Operation
+from footfall.trace.tracer import trace
 
 
 class Gait(enum.Enum):

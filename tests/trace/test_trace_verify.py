@@ -10,7 +10,7 @@ import pytest
 
 from footfall.errors import TraceError, TraceMismatch
 from footfall.numeric import repeat
-from footfall.trace.face.tracer import verify
+from footfall.trace.tracer import verify
 
 X = np.array([0.3, -0.4, 1.2])
 CALLS, GENERATOR, KEPT = [0], np.random.default_rng(0), {}

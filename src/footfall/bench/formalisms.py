@@ -33,7 +33,7 @@ from footfall.dynamics import (
 from footfall.kinematics import feet_jacobian
 from footfall.robot import library
 from footfall.robot.model.description import Robot
-from footfall.trace.graph.nested import interpreted
+from footfall.trace.nested import interpreted
 
 METHOD = (
     "Least of at least 20 interleaved rounds on one pinned core. Native and batch: 128 random states inside one"

@@ -27,7 +27,7 @@ from footfall.draw.sketch import (
     finish,
     ground_patch,
 )  # fmt: skip
-from footfall.errors import InputError
+from footfall.draw.style import new_figure
 from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
 
@@ -42,7 +42,7 @@ VIEW = (-58.0, 20.0)  # where the eye stands: azimuth and elevation [deg]; the r
 
 def draw(robot: Robot, q: np.ndarray | None = None, leg: str | None = None, view: tuple[float, float] = VIEW) -> Figure:
     """The robot, one of its legs (the first unless named) and its tree on one sheet; ``q`` as for ``draw_robot``."""
-    figure = _figure(16, 6.9)
+    figure = new_figure(16, 6.9, layout=None)
     grid = figure.add_gridspec(
         1, 3, width_ratios=(1.2, 1.0, 0.9), left=0.015, right=0.985, bottom=0.02, top=0.88, wspace=0.06
     )
@@ -56,7 +56,7 @@ def draw(robot: Robot, q: np.ndarray | None = None, leg: str | None = None, view
 
 def draw_robot(robot: Robot, q: np.ndarray | None = None, view: tuple[float, float] = VIEW) -> Figure:
     """The whole robot at ``q`` (its pose ``stand``, else all zero): links, body numbers, joint axes, frames 0 and W."""
-    figure = _figure(9, 7)
+    figure = new_figure(9, 7, layout=None)
     _robot_view(figure.add_subplot(), robot, _configuration(robot, q), view)
     return figure
 
@@ -65,14 +65,14 @@ def draw_leg(
     robot: Robot, leg: str | None = None, q: np.ndarray | None = None, view: tuple[float, float] = VIEW
 ) -> Figure:
     """One leg with the frame, the axis and the place of each joint."""
-    figure = _figure(7, 8)
+    figure = new_figure(7, 8, layout=None)
     _leg_view(figure.add_subplot(), robot, _configuration(robot, q), _foot_index(robot, leg), view)
     return figure
 
 
 def draw_tree(robot: Robot) -> Figure:
     """The connectivity graph with body numbers, and PRED, SUCC and λ: Fig. 2 and eqs. (1)-(3) of de Paula et al."""
-    figure = _figure(8, 7)
+    figure = new_figure(8, 7, layout=None)
     _tree_view(figure.add_subplot(), robot)
     return figure
 
@@ -258,14 +258,3 @@ def _pose_name(robot: Robot, q: np.ndarray) -> str:
 
 def _foot_index(robot: Robot, leg: str | None) -> int:
     return 0 if leg is None else robot.foot_index(leg)
-
-
-def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:  # it is a plain dependency, yet a stripped installation may lack it
-        raise InputError("a drawing needs matplotlib: install it with  pip install matplotlib") from None
-    figure = Figure(figsize=(width, height), dpi=110)
-    FigureCanvasAgg(figure)
-    return figure

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from footfall.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,13 +27,16 @@ def style(**other: Any) -> Any:
     return matplotlib.rc_context({**_STYLE, **changed})
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
     """An empty figure [inch]."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:  # it is a plain dependency, yet a stripped installation may lack it
+        raise InputError("a drawing needs matplotlib: install it with  pip install matplotlib") from None
 
     if "IPython" in sys.modules:
         import matplotlib.pyplot  # noqa: F401 - teaches notebooks to show figures
-    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=110, layout=layout)
     FigureCanvasAgg(figure)
     return figure

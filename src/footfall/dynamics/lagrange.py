@@ -35,9 +35,7 @@ from footfall.gravity import GRAVITY
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.quaternion import to_rotation
-from footfall.trace.face import tracer
-from footfall.trace.graph import nested
-from footfall.trace.targets import notation
+from footfall.trace import nested, notation, tracer
 
 ORDERS = ("best", *rotation.EULER_ORDERS)
 _MOST_PROGRAMS = 64  # kept in memory

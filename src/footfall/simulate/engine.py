@@ -169,7 +169,7 @@ def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrou
     """
     if type(rig.controller).__module__.startswith("footfall.") and rig.digest is not None:
         return ()
-    from footfall.trace.face.tracer import verify
+    from footfall.trace.tracer import verify
     from footfall.trace.verification.surroundings import Surroundings
 
     robot, body = rig.world.robot, carried.body

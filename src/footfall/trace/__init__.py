@@ -7,5 +7,5 @@ from footfall.rooms import room
 
 __all__, __getattr__, __dir__ = room(
     "footfall.trace",
-    {"compiled": "compile program_of", "differentiate": "gradient jacobian", "face.tracer": "trace"},
+    {"compiled": "compile program_of", "differentiate": "gradient jacobian", "tracer": "trace"},
 )

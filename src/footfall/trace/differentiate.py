@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall.errors import InputError, unknown
-from footfall.trace import compiled
-from footfall.trace.face import signature, tracer, tree
+from footfall.trace import compiled, tracer
+from footfall.trace.face import signature, tree
 from footfall.trace.face.signature import Signature
 from footfall.trace.graph import derivative
 from footfall.trace.passes import program as ssa

@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from footfall.errors import InputError
-from footfall.robot.library.legs import LEGS, leg_vector
 from footfall.robot.model import dh
 from footfall.robot.model.description import Actuator, Link, Provenance, Robot
+from footfall.robot.model.legs import LEGS, leg_vector
 from footfall.robot.model.placement import standing_pose, two_link_angles
 from footfall.robot.model.shapes import box_inertia
 from footfall.spatial.transform import Transform

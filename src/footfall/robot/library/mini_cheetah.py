@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from footfall.errors import InputError
-from footfall.robot.library.legs import LEGS, leg_vector
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot, Rotor
+from footfall.robot.model.legs import LEGS, leg_vector
 from footfall.robot.model.placement import standing_pose
 from footfall.robot.model.shapes import mirrored, tensor
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from footfall.robot.library.legs import LEGS, knee_bend, leg_vector, mirrored_limits
 from footfall.robot.model import dh
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
+from footfall.robot.model.legs import LEGS, knee_bend, leg_vector, mirrored_limits
 from footfall.robot.model.placement import standing_pose, two_link_angles
 from footfall.robot.model.shapes import box_inertia
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from footfall.robot.library.legs import LEGS, knee_bend, leg_vector, mirrored_limits
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
+from footfall.robot.model.legs import LEGS, knee_bend, leg_vector, mirrored_limits
 from footfall.robot.model.placement import standing_pose
 from footfall.robot.model.shapes import box_inertia
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from footfall.checks import finite_number, positive_number, three_numbers
 from footfall.errors import InputError, unknown
-from footfall.robot.library.legs import LEGS, knee_bend, leg_vector
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
+from footfall.robot.model.legs import LEGS, knee_bend, leg_vector
 from footfall.robot.model.placement import standing_pose, two_link_angles
 from footfall.robot.model.shapes import box_inertia, capsule_inertia, cylinder_inertia, rod_inertia
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from footfall import numeric
-from footfall.trace.face.refusal import refusal
 from footfall.trace.face.scalar import Scalar, number, truth_of
 from footfall.trace.graph.graph import Graph, Node
+from footfall.trace.graph.refusal import refusal
 
 # constructors.py replaces those of the numpy namespace while a trace runs
 _array, _empty, _full, _asarray = np.array, np.empty, np.full, np.asarray

@@ -24,8 +24,8 @@ from footfall.trace.face.array import (
     wrap,
 )
 from footfall.trace.face.elementary import PAIR, TWO_RESULTS, UNARY
-from footfall.trace.face.refusal import refusal
 from footfall.trace.face.scalar import Scalar
+from footfall.trace.graph.refusal import refusal
 
 REMEDY = "write it with arithmetic, np.where, lookup or repeat, or do it outside of the traced function"
 

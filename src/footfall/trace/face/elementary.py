@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from footfall.trace.face.refusal import refusal
 from footfall.trace.face.scalar import (
     BINARY,
     Scalar,
@@ -24,6 +23,7 @@ from footfall.trace.face.scalar import (
     unary,
     xor,
 )
+from footfall.trace.graph.refusal import refusal
 
 
 # -- primitives ------------------------------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ from footfall.trace.face.array import (
     wrap,
 )
 from footfall.trace.face.dispatch import UFUNCS, reduce
-from footfall.trace.face.refusal import refusal
 from footfall.trace.face.scalar import Scalar, is_scalar, select
+from footfall.trace.graph.refusal import refusal
 
 _where = np.frompyfunc(select, 3, 1)
 

@@ -8,9 +8,9 @@ import numpy as np
 from footfall.errors import TraceError
 from footfall.trace.face import tree
 from footfall.trace.face.array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
-from footfall.trace.face.refusal import refusal
 from footfall.trace.face.scalar import Scalar, node_of
 from footfall.trace.graph.graph import Graph, Node
+from footfall.trace.graph.refusal import refusal
 
 
 class Tracer:

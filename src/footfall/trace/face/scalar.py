@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from footfall.trace.face.refusal import refusal
 from footfall.trace.graph.graph import BOOLEAN_OPS, Graph, Node
+from footfall.trace.graph.refusal import refusal
 
 _FLOAT, _BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 

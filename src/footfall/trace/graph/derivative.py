@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import TraceError
-from footfall.trace.face.powers import is_never_negative
 from footfall.trace.graph.graph import Graph, Node, Region
+from footfall.trace.graph.powers import is_never_negative
 from footfall.trace.graph.scope import Scopes
 from footfall.trace.graph.steepness import Steep, refuse_no_turns
 

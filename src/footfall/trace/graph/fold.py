@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from footfall.trace.face.refusal import refusal
+from footfall.trace.graph.refusal import refusal
 
 
 def fold_unary(op: str, x: float) -> float:

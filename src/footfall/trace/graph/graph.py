@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from footfall.trace.face.powers import power
-from footfall.trace.face.refusal import refusal
 from footfall.trace.graph.fold import fold_unary, safe_scale
+from footfall.trace.graph.powers import power
+from footfall.trace.graph.refusal import refusal
 
 Node = int
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from footfall.errors import InputError
-from footfall.trace.face.tracer import Trace
 from footfall.trace.graph.graph import Graph, Node
 from footfall.trace.graph.harmonics import NotHarmonic, Term, sums
+from footfall.trace.tracer import Trace
 
 _LONGEST = 90  # characters of one step
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from footfall import numeric
 from footfall.errors import InputError, TraceError
-from footfall.trace.face import tracer, tree
+from footfall.trace import tracer
+from footfall.trace.face import tree
 from footfall.trace.face.array import elements, symbols
 from footfall.trace.face.regions import as_symbols
 from footfall.trace.face.scalar import node_of

@@ -11,10 +11,10 @@ from footfall.errors import TraceError
 from footfall.trace.face import tree
 from footfall.trace.face.array import elements, is_truth
 from footfall.trace.face.constructors import symbolic_constructors
-from footfall.trace.face.refusal import place_of
 from footfall.trace.face.regions import Tracer, as_symbols
 from footfall.trace.face.scalar import node_of
 from footfall.trace.graph.graph import Graph, Node
+from footfall.trace.graph.refusal import place_of
 from footfall.trace.graph.scope import Scopes
 from footfall.trace.verification.verify import verify_trace
 

@@ -18,7 +18,7 @@ from footfall import numeric
 from footfall.errors import TraceError
 
 _OURS = (str(Path(__file__).parents[1]) + "/", str(numeric.__file__), str(Path(np.__file__).parent) + "/")
-_TRACER = str(Path(__file__).with_name("tracer.py"))
+_TRACER = str(Path(__file__).parents[1] / "tracer.py")
 _LIBRARY = tuple({sysconfig.get_path("stdlib") + "/", "<frozen"})
 _INSTALLED = ("site-packages/", "dist-packages/")
 
