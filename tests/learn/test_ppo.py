@@ -33,23 +33,27 @@ def central(function, arrays, step=1e-6):
     return found
 
 
-def test_gradients_by_hand_are_those_of_central_differences():
+@pytest.mark.parametrize("activation", ["tanh", "elu", "relu"])
+def test_gradients_by_hand_are_those_of_central_differences(activation):
+    settings = Settings(activation=activation, entropy=0.01)
     rng = np.random.default_rng(1)
     actor = orthogonal((5, 7, 6, 3), rng, 0.5, dtype=np.float64)
     log_noise, seen, action = rng.normal(size=3) * 0.3, rng.normal(size=(40, 5)), rng.normal(size=(40, 3))
-    before = ppo.log_likelihood(action, layers_of(actor, seen)[-1], log_noise) + 0.3 * rng.normal(size=40)
+    before = ppo.log_likelihood(action, layers_of(actor, seen, activation)[-1], log_noise) + 0.3 * rng.normal(size=40)
     merit, arrays = rng.normal(size=40), [x for layer in actor for x in layer] + [log_noise]
 
     def loss():
-        return ppo.policy_loss(actor, log_noise, seen, action, before, merit, 0.2, 0.01)[0]
+        return ppo.policy_loss(actor, log_noise, seen, action, before, merit, settings)[0]
 
-    gradients = ppo.policy_loss(actor, log_noise, seen, action, before, merit, 0.2, 0.01)[1]
+    gradients = ppo.policy_loss(actor, log_noise, seen, action, before, merit, settings)[1]
     for mine, theirs in zip(gradients, central(loss, arrays)):
         np.testing.assert_allclose(mine, theirs, atol=1e-8)
     critic = orthogonal((5, 6, 1), rng, 1.0, dtype=np.float64)
     target = rng.normal(size=(40, 1))
-    gradients = ppo.value_loss(critic, seen, target)[1]
-    numbers = central(lambda: ppo.value_loss(critic, seen, target)[0], [x for layer in critic for x in layer])
+    gradients = ppo.value_loss(critic, seen, target, activation)[1]
+    numbers = central(
+        lambda: ppo.value_loss(critic, seen, target, activation)[0], [x for layer in critic for x in layer]
+    )
     for mine, theirs in zip(gradients, numbers):
         np.testing.assert_allclose(mine, theirs, atol=1e-8)
 

@@ -15,7 +15,7 @@ import footfall.learn
 from footfall.errors import InputError
 from footfall.learn.lanes import COMMANDS, RANGES
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import WEIGHTS, WalkTask
+from footfall.learn.task import WEIGHTS, WalkTask, lowest_foot
 from footfall.learn.walk import WalkEnv, WalkVectorEnv
 
 SHORT = {"seconds": 0.4, "threads": 1}
@@ -184,7 +184,7 @@ def test_some_lanes_are_reset_by_a_mask(many):
 
 def test_no_foot_starts_in_the_ground(many):
     many.reset(seed=9)
-    heights = many.lanes._lowest(many.lanes.batch.q)
+    heights = [lowest_foot(many.lanes.robot, q) for q in many.lanes.batch.q.astype(float)]
     assert np.abs(heights).max() < 1e-5
 
 

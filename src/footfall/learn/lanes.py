@@ -17,11 +17,11 @@ from footfall import compiling
 from footfall.batch.batch import Batch
 from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
+from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, pushed
 from footfall.learn.randomise import Randomisation, checked_range
-from footfall.learn.task import Driven, Judged, WalkTask, judge, lowest_foot
+from footfall.learn.task import Driven, Judged, WalkTask, judge
 from footfall.trace.face import tree
 
-COMMANDS = ("forward", "sideways", "turn")
 RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways": (-0.25, 0.25), "turn": (-0.6, 0.6)}
 
 
@@ -63,41 +63,29 @@ class WalkLanes:
             threads=threads, dt=task.dt,
         )  # fmt: skip
         self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
-        self._lowest = compiling.compile(lowest_foot, self.robot, target="batch", dtype=dtype)
+        rig = self.batch.simulation.rig
+        nominal = {path: np.asarray(rig.parameter(path), float) for path in self.randomisation.paths(self.robot)}
+        self.episodes = Episodes(task, self.randomisation, self.ranges, self.batch.first, nominal, self.limit)
+        self._begun = compiling.compile(begun, self.episodes, np.zeros(self.episodes.draws), target="batch")
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
         self.next_push = np.zeros(n, dtype=int)
         self.generators: list[np.random.Generator] = []
-        self._trunk_mass = f"{self.robot.trunk}.mass"
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def begin(self, which: Sequence[int] | ndarray) -> None:
         """New episodes on some lanes: command, parameters, offsets of the joints, phase of the clock."""
         lanes = np.asarray(which, dtype=int)
-        ranges = self.randomisation
-        nj, extra = self.robot.nj, list(ranges.factors)
-        chance = np.array([self.generators[k].random(9 + nj + len(extra)) for k in lanes])
+        chance = np.array([self.generators[k].random(self.episodes.draws) for k in lanes])
+        new: Episode = self._begun(chance)
         batch = self.batch
-        state: Any = batch.state
-        batch.reset(lanes)
-        for k, key in enumerate(COMMANDS):
-            batch.command[key][lanes] = within(self.ranges[key], chance[:, k])
-        batch.set({"ground.friction": within(ranges.friction, chance[:, 3])}, lanes)
-        trunk = float(self.robot.parameter(self._trunk_mass))
-        batch.set({self._trunk_mass: trunk * within(ranges.mass, chance[:, 4])}, lanes)
-        for k, path in enumerate(extra):
-            nominal = np.asarray(batch.simulation.rig.parameter(path), float)
-            factor = within(ranges.factors[path], chance[:, 9 + nj + k])
-            batch.set({path: factor.reshape(-1, *([1] * nominal.ndim)) * nominal}, lanes)
-        gains = [within(ranges.stiffness, chance[:, 5]), within(ranges.damping, chance[:, 6])]
-        state.memory["gains"][lanes] = np.stack(gains, axis=1)
-        cycle = round(self.task.drive.gait.period * self.task.drive.rate)
-        state.tick[lanes] = np.floor(chance[:, 7] * cycle)
-        offsets = within(ranges.joints, chance[:, 9 : 9 + nj])
-        state.q[lanes, self.robot.nq - nj :] += offsets
-        state.q[lanes, 2] -= self._lowest(state.q[lanes])  # no foot in the ground
+        for now, fresh in zip(tree.flatten(batch.state)[0], tree.flatten(new.lean)[0]):
+            now[lanes] = fresh
+        for key in COMMANDS:
+            batch.command[key][lanes] = getattr(new.inputs.command, key)
+        batch.set(new.parameters, lanes)
         batch.push[lanes] = 0.0
         self.age[lanes] = 0
-        self.next_push[lanes] = np.floor(chance[:, 8] * ranges.push_every * self.task.drive.rate)
+        self.next_push[lanes] = new.next_push
 
     def stagger(self, rng: np.random.Generator) -> None:
         """Let the present episodes be of any age: episodes that all began together would end together."""
@@ -107,15 +95,14 @@ class WalkLanes:
 
     def _pushed(self) -> None:
         """Pushes of the tick to come: an impulse is a force for one tick."""
-        ranges, rate = self.randomisation, self.task.drive.rate
-        if ranges.push[1] == 0.0:
+        if self.randomisation.push[1] == 0.0:
             return
         self.batch.push[:] = 0.0
         for lane in np.flatnonzero(self.age == self.next_push):
-            strength, direction = self.generators[lane].random(2)
-            force, angle = rate * within(ranges.push, strength), 2.0 * np.pi * direction
-            self.batch.push[lane, 3:5] = force * np.cos(angle), force * np.sin(angle)
-            self.next_push[lane] += max(1, round(ranges.push_every * rate))
+            chance = self.generators[lane].random(2)
+            self.batch.push[lane], self.next_push[lane] = pushed(
+                self.episodes, self.age[lane], self.next_push[lane], chance
+            )
 
     # -- ticks -------------------------------------------------------------------------------------------------------
     def tick(self, actions: ndarray) -> Ticked:
@@ -147,8 +134,3 @@ class WalkLanes:
         gains = self.batch.state.memory["gains"][which].astype(float)
         drawn = {path: np.array(parameters[path][which]) for path in parameters}
         return {"command": command, **drawn, "gains": gains}
-
-
-def within(limits: tuple[float, float], chance: Any) -> Any:
-    """A uniform draw in [0, 1) as one within limits."""
-    return limits[0] + (limits[1] - limits[0]) * chance

@@ -27,13 +27,22 @@ def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtyp
     return layers
 
 
-def backward(weights: Weights, given: Sequence[ndarray], slope: Float[ndarray, "n out"]) -> list[ndarray]:
+def steepness(given: ndarray, activation: str) -> ndarray:
+    """The derivative of an activation, from what it gave."""
+    if activation == "tanh":
+        return 1.0 - given * given
+    return np.minimum(given + 1.0, 1.0) if activation == "elu" else (given > 0.0).astype(given.dtype)
+
+
+def backward(
+    weights: Weights, given: Sequence[ndarray], slope: Float[ndarray, "n out"], activation: str = "tanh"
+) -> list[ndarray]:
     """Gradients by W and b of every layer, from what each layer gave and the slope of a loss by the last."""
     gradients: list[ndarray] = []
     for k in range(len(weights) - 1, -1, -1):
         gradients[:0] = [given[k].T @ slope, slope.sum(axis=0)]
         if k:
-            slope = (slope @ weights[k][0].T) * (1.0 - given[k] * given[k])  # tanh' = 1 - tanh²
+            slope = (slope @ weights[k][0].T) * steepness(given[k], activation)
     return gradients
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.learned.policy import layers_of
-from footfall.errors import InputError
+from footfall.control.learned.policy import ACTIVATIONS, layers_of
+from footfall.errors import InputError, unknown
 from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal
 
 
@@ -27,6 +27,7 @@ class Settings:
     """Constants of a training."""
 
     hidden: tuple[int, ...] = (64, 64)
+    activation: str = "tanh"  # between layers
     steps: int = 24  # of every robot between updates
     epochs: int = 5
     rows: int = 8192  # of a minibatch, about
@@ -43,6 +44,8 @@ class Settings:
         for key in ("steps", "epochs", "rows", "first_rate", "critic_rate", "noise", "divergence", "clip"):
             if not getattr(self, key) > 0:
                 raise InputError(f"{key} of a training must be positive, got {getattr(self, key)}")
+        if self.activation not in ACTIVATIONS:
+            raise unknown("activation", self.activation, ACTIVATIONS)
         if not (0 < self.discount < 1 and 0 <= self.trace <= 1 and self.entropy >= 0):
             raise InputError("discount must lie in (0, 1), trace in [0, 1], and entropy be 0 or more")
 
@@ -99,7 +102,7 @@ class PPO:
         }  # fmt: skip
 
     def _value(self, seen: ndarray) -> ndarray:
-        return layers_of(self.critic, seen)[-1][:, 0]
+        return layers_of(self.critic, seen, self.settings.activation)[-1][:, 0]
 
     def _act(self, watch: Callable[..., None] | None) -> tuple[Rollout, float]:
         """(what happened, mean reward)."""
@@ -108,7 +111,7 @@ class PPO:
         for _ in range(self.settings.steps):
             seen, deviation = self.normaliser(self.observation), np.exp(self.log_noise)
             raw.append(self.observation)
-            center = layers_of(self.actor, seen)[-1]
+            center = layers_of(self.actor, seen, self.settings.activation)[-1]
             action = center + deviation * self.rng.standard_normal(center.shape, dtype=np.float32)
             value = self._value(seen)
             self.observation, reward, terminated, truncated, infos = self.env.step(action)
@@ -141,7 +144,7 @@ class PPO:
     def _learn_values(self, seen: ndarray, target: ndarray, orders: list[ndarray], parts: int) -> None:
         for order in orders:
             for rows in np.array_split(order, parts):
-                _, gradients = value_loss(self.critic, seen[rows], target[rows])
+                _, gradients = value_loss(self.critic, seen[rows], target[rows], self.settings.activation)
                 self._critic_step.step(gradients, self.settings.critic_rate)
 
     def _learn_actions(self, flat: dict[str, ndarray], merit: ndarray, orders: list[ndarray], parts: int) -> float:
@@ -151,9 +154,9 @@ class PPO:
             for rows in np.array_split(order, parts):
                 _, gradients, center = policy_loss(
                     self.actor, self.log_noise, flat["seen"][rows], flat["action"][rows], flat["likelihood"][rows],
-                    merit[rows], settings.clip, settings.entropy,
+                    merit[rows], settings,
                 )  # fmt: skip
-                apart = divergence(flat["center"][rows], before, center, self.log_noise)
+                apart = float(np.mean(divergence(flat["center"][rows], before, center, self.log_noise)))
                 if apart > 2.0 * settings.divergence:
                     self.rate = max(1e-5, self.rate / 1.5)
                 elif apart < 0.5 * settings.divergence:
@@ -170,12 +173,11 @@ def log_likelihood(action: ndarray, center: ndarray, log_noise: ndarray) -> ndar
     return -0.5 * np.sum(off * off, axis=-1) - np.sum(log_noise) - 0.5 * len(log_noise) * np.float32(np.log(2 * np.pi))
 
 
-def divergence(center: ndarray, log_noise: ndarray, other: ndarray, other_log_noise: ndarray) -> float:
-    """Mean Kullback-Leibler divergence of normal distributions from others."""
+def divergence(center: ndarray, log_noise: ndarray, other: ndarray, other_log_noise: ndarray) -> Any:
+    """Kullback-Leibler divergence of normal distributions from others, a row each."""
     variance, wider = np.exp(2.0 * log_noise), np.exp(2.0 * other_log_noise)
     apart = (center - other) ** 2
-    each = other_log_noise - log_noise + (variance + apart) / (2.0 * wider) - 0.5
-    return float(np.mean(np.sum(each, axis=-1)))
+    return np.sum(other_log_noise - log_noise + (variance + apart) / (2.0 * wider) - 0.5, axis=-1)
 
 
 def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -> Float[ndarray, "steps robots"]:
@@ -189,28 +191,38 @@ def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -
     return out
 
 
-def policy_loss(
-    actor: Weights, log_noise: ndarray, seen: ndarray, action: ndarray, before: ndarray, merit: ndarray, clip: float,
-    entropy: float,
-) -> tuple[float, list[ndarray], ndarray]:  # fmt: skip
-    """(clipped objective with an entropy bonus, negated; gradients of weights and noise; means of the actions)."""
-    given = layers_of(actor, seen)
-    center = given[-1]
+def policy_slopes(
+    clip: float, center: ndarray, action: ndarray, before: Any, merit: Any, log_noise: ndarray
+) -> tuple[Any, ndarray, ndarray]:
+    """Of one row, or of rows: (clipped objective, negated; its slopes by the mean action and the log of the noise)."""
     ratio = np.exp(log_likelihood(action, center, log_noise) - before)
     free, cut = ratio * merit, np.clip(ratio, 1.0 - clip, 1.0 + clip) * merit
-    loss = -float(np.mean(np.minimum(free, cut))) - entropy * float(np.sum(log_noise))
-    pull = np.where(free <= cut, -free / len(free), 0.0).astype(center.dtype)[:, None]  # by the log-likelihood
+    pull = np.stack([np.where(free <= cut, -free, 0.0)], axis=-1)  # by the log-likelihood
     inverse = np.exp(-2.0 * log_noise)
     off = action - center
-    by_noise = np.sum(pull * (off * off * inverse - 1.0), axis=0) - entropy
-    return loss, [*backward(actor, given, pull * off * inverse), by_noise.astype(center.dtype)], center
+    return -np.minimum(free, cut), pull * off * inverse, pull * (off * off * inverse - 1.0)
 
 
-def value_loss(critic: Weights, seen: ndarray, target: ndarray) -> tuple[float, list[ndarray]]:
+def policy_loss(
+    actor: Weights, log_noise: ndarray, seen: ndarray, action: ndarray, before: ndarray, merit: ndarray,
+    settings: Settings,
+) -> tuple[float, list[ndarray], ndarray]:  # fmt: skip
+    """(clipped objective with an entropy bonus, negated; gradients of weights and noise; means of the actions)."""
+    given = layers_of(actor, seen, settings.activation)
+    center, count = given[-1], np.asarray(len(seen), given[-1].dtype)
+    losses, by_center, by_noise = policy_slopes(settings.clip, center, action, before, merit, log_noise)
+    loss = float(np.mean(losses)) - settings.entropy * float(np.sum(log_noise))
+    weights = backward(actor, given, (by_center / count).astype(center.dtype), settings.activation)
+    return loss, [*weights, (by_noise.mean(axis=0) - settings.entropy).astype(center.dtype)], center
+
+
+def value_loss(
+    critic: Weights, seen: ndarray, target: ndarray, activation: str = "tanh"
+) -> tuple[float, list[ndarray]]:
     """(half the mean squared error, gradients)."""
-    given = layers_of(critic, seen)
+    given = layers_of(critic, seen, activation)
     off = given[-1] - target
-    return 0.5 * float(np.mean(off * off)), backward(critic, given, off / np.asarray(len(off), off.dtype))
+    return 0.5 * float(np.mean(off * off)), backward(critic, given, off / np.asarray(len(off), off.dtype), activation)
 
 
 def _flat(weights: Weights) -> list[ndarray]:

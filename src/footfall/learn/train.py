@@ -57,7 +57,8 @@ class Training:
         """What was learned so far, without noise."""
         task, normaliser = self.env.lanes.task, self.ppo.normaliser
         weights = tuple((W.astype(float), b.astype(float)) for W, b in self.ppo.actor)
-        return Policy(task.robot.name, task.drive, normaliser.mean.copy(), normaliser.spread, weights)
+        return Policy(task.robot.name, task.drive, normaliser.mean.copy(), normaliser.spread, weights,
+                      self.ppo.settings.activation)  # fmt: skip
 
     def save_curve(self, path: str | Path) -> None:
         """Write the curve as CSV."""

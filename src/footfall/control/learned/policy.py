@@ -7,6 +7,7 @@ network behind it: plain NumPy, traced and compiled with the physics as any othe
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,20 +82,36 @@ class Drive:
             "clock": (2, 1.0),  # sine and cosine of the gait's phase
         }
 
+    def place(self, robot: Robot, name: str) -> slice:
+        """Where a part lies in an observation."""
+        at = 0
+        for key, (count, _) in self.parts(robot).items():
+            if key == name:
+                return slice(at, at + count)
+            at += count
+        raise unknown("part of an observation", name, self.parts(robot))
+
     def bounds(self, robot: Robot) -> Float[ndarray, "no"]:
         """The most of each number of an observation."""
         return np.concatenate([np.full(count, most) for count, most in self.parts(robot).values()])
 
 
-def layers_of(weights: Any, x: Any) -> list[Any]:
-    """What each layer of a network gives, the input first: tanh between layers, the last one as it is.
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {  # between the layers of a network
+    "tanh": np.tanh,
+    "elu": lambda x: np.where(x > 0.0, x, np.exp(np.minimum(x, 0.0)) - 1.0),
+    "relu": lambda x: np.maximum(x, 0.0),
+}
+
+
+def layers_of(weights: Any, x: Any, activation: str = "tanh") -> list[Any]:
+    """What each layer of a network gives, the input first; the last one gives what it computes as it is.
 
     ``weights`` are pairs (W, b); x is one input, or rows of them.
     """
     given = [x]
     for k, (W, b) in enumerate(weights):
         linear = given[-1] @ W + b
-        given.append(np.tanh(linear) if k < len(weights) - 1 else linear)
+        given.append(ACTIVATIONS[activation](linear) if k < len(weights) - 1 else linear)
     return given
 
 
@@ -107,6 +124,7 @@ class Policy:
     mean: Float[ndarray, "no"]
     spread: Float[ndarray, "no"]
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
+    activation: str = "tanh"  # between layers
 
     @property
     def rate(self) -> float:
@@ -136,13 +154,13 @@ class Policy:
 
     def action(self, observation: Any) -> Any:
         """The action for an observation, or for rows of them."""
-        return np.clip(layers_of(self.weights, (observation - self.mean) / self.spread)[-1], -1.0, 1.0)
+        return np.clip(layers_of(self.weights, (observation - self.mean) / self.spread, self.activation)[-1], -1.0, 1.0)
 
     # -- files -------------------------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
         """Write an .npz of plain arrays in single precision."""
         arrays = {f"{name}{k}": x for k, layer in enumerate(self.weights) for name, x in zip("Wb", layer)}
-        words = json.dumps({"robot": self.robot, "drive": asdict(self.drive)})
+        words = json.dumps({"robot": self.robot, "drive": asdict(self.drive), "activation": self.activation})
         numbers = {"mean": self.mean, "spread": self.spread, **arrays}
         single: dict[str, Any] = {key: np.asarray(x, np.float32) for key, x in numbers.items()}
         np.savez_compressed(path, words=np.frombuffer(words.encode(), np.uint8), **single)
@@ -188,7 +206,11 @@ def _made(arrays: dict[str, ndarray]) -> Policy:
         raise ValueError
     weights = tuple((arrays[f"W{k}"].astype(float), arrays[f"b{k}"].astype(float)) for k in range(count))
     drive = {**words["drive"], "gait": Gait(**_tuples(words["drive"]["gait"]))}
-    return Policy(words["robot"], Drive(**drive), arrays["mean"].astype(float), arrays["spread"].astype(float), weights)
+    activation = words.get("activation", "tanh")  # files of before had no other
+    if activation not in ACTIVATIONS:
+        raise unknown("activation", activation, ACTIVATIONS)
+    mean, spread = arrays["mean"].astype(float), arrays["spread"].astype(float)
+    return Policy(words["robot"], Drive(**drive), mean, spread, weights, activation)
 
 
 def shipped() -> tuple[str, ...]:

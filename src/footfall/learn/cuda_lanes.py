@@ -1,0 +1,137 @@
+"""Robots of a task on a GPU: physics, judgement and new episodes in two kernels a tick, nothing of it off the card.
+
+All numbers of a robot (state, command, push, parameters, age, what came of the tick) are one column of one array, in
+the order of ``Tracked``, so that the kernel of the physics and that of ``episode.after_tick`` work on the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from footfall import compiling
+from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy
+from footfall.errors import InputError
+from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, observed
+from footfall.learn.randomise import Randomisation
+from footfall.learn.task import Driven, WalkTask
+from footfall.trace.face import tree
+from footfall.trace.targets import cuda, emit
+
+BLOCK = 128  # threads of the kernel that judges
+PUSH_DRAWS = 2
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """One robot's column: its episode, and what came of its last tick."""
+
+    episode: Episode
+    outcome: Outcome
+
+
+def judged_tick(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
+    """What the physics left behind, judged; only the episode is read."""
+    return Tracked(*after_tick(episodes, tracked.episode, chance))
+
+
+def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
+    """A robot at the beginning of an episode."""
+    episode, blank = begun(episodes, chance), tracked.outcome
+    seen = observed(episodes.task, episode.lean, episode.inputs.command)
+    return Tracked(episode, Outcome(**{**vars(blank), "seen": seen, "final": seen}))
+
+
+class JudgeSource:
+    """The CUDA source of what follows a tick, and where its numbers lie; needs no GPU."""
+
+    def __init__(self, task: WalkTask, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
+        paths = randomisation.paths(task.robot)
+        self.ticks = TickSource(task.robot, Driven(task.drive), free=paths, feels=True, dt=task.dt, threads=4)
+        limit = round(seconds * task.drive.rate)
+        self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)
+        self.draws = self.episodes.draws + PUSH_DRAWS
+        self.first = Tracked(
+            Episode(self.ticks.first, self.ticks.inputs, self.ticks.parameters, 0.0, 0.0), _blank(task)
+        )
+        self.size = _size(self.first)
+        layout = emit.first_is_state([self.size, self.draws])
+        example = np.zeros(self.draws)
+        judge = compiling.program(judged_tick, self.episodes, self.first, example)
+        begin = compiling.program(first_look, self.episodes, self.first, example)
+        self.judge = cuda.source(judge, layout, "judge", np.float32, BLOCK)
+        self.begin = cuda.source(begin, layout, "begin", np.float32, BLOCK)
+
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """Rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
+        sizes: dict[str, int] = {
+            "lean": _size(self.ticks.first), "inputs": _size(self.ticks.inputs),
+            "parameters": _size(self.ticks.parameters), "age": 1, "next_push": 1,
+        }  # fmt: skip
+        sizes |= {key: _size(value) for key, value in vars(self.first.outcome).items()}
+        out, at = {}, 0
+        for key, size in sizes.items():
+            out[key] = slice(at, at + size)
+            at += size
+        memory = self.ticks.rows("memory").start
+        for key, value in sorted(self.ticks.first.memory.items()):
+            out[key] = slice(memory, memory + _size(value))
+            memory += _size(value)
+        return out
+
+
+class CudaLanes:
+    """n robots of a task on one GPU. ``columns`` is a CuPy array (number, robot); PyTorch takes it over by DLPack."""
+
+    def __init__(
+        self, task: WalkTask, n: int, *, command: Mapping[str, Any], randomise: Any = True, seconds: float = 20.0
+    ) -> None:
+        if int(n) != n or n < 1:
+            raise InputError(f"a training needs at least one robot, got {n}")
+        self.cupy, self.n, self.task = cupy(), int(n), task
+        self.source = JudgeSource(task, Randomisation.from_option(randomise), command, seconds)
+        ticks = self.source.ticks
+        kernels = {}
+        for name, text in ((KERNEL, ticks.text), ("judge", self.source.judge), ("begin", self.source.begin)):
+            module = self.cupy.RawModule(code=text, options=OPTIONS, backend="nvrtc")
+            kernels[name] = module.get_function(f"{name}_advance")
+        self._kernels = kernels
+        self.columns = self.cupy.zeros((self.source.size, self.n), np.float32)
+        places = self.source.places
+        self._state, self._rest = (
+            self.columns[places["lean"]],
+            self.columns[places["inputs"].start : places["age"].start],
+        )
+        self._shared = self.cupy.zeros(1, np.float32)
+
+    def rows(self, name: str) -> Any:
+        """A part of every robot's column, (number, robot), on the card."""
+        return self.columns[self.source.places[name]]
+
+    def begin(self, chance: Any) -> None:
+        """New episodes for all robots, from draws (number, robot)."""
+        self._launch("begin", BLOCK, self.n, (self.columns, chance))
+
+    def tick(self, chance: Any) -> None:
+        """One tick under the actions in ``rows("action")``, judged; a new episode where one is over."""
+        ticks = self.source.ticks
+        self._launch(KERNEL, ticks.block, self.n * ticks.threads, (self._state, self._rest))
+        self._launch("judge", BLOCK, self.n, (self.columns, chance))
+
+    def _launch(self, name: str, block: int, threads: int, arrays: tuple[Any, Any]) -> None:
+        arguments = (*arrays, self._shared, np.int32(1), np.int32(self.n))
+        self._kernels[name]((-(-threads // block),), (block,), arguments)
+
+
+def _blank(task: WalkTask) -> Outcome:
+    seen = np.zeros(len(task.drive.bounds(task.robot)))
+    return Outcome(seen, seen, 0.0, 0.0, 0.0, np.zeros(3), 0.0)
+
+
+def _size(nest: Any) -> int:
+    return sum(int(np.size(x)) for x in tree.flatten(nest)[0])

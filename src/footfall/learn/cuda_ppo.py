@@ -1,0 +1,301 @@
+"""Proximal policy optimisation on a GPU: ``learn.ppo`` with PyTorch's products, rollout and update each one CUDA graph.
+
+Arrays are (number, robot), as those of the physics. What happens to each row of a batch alone (episodes, slopes of the
+objective) is traced from the same NumPy as on the processor and is one kernel; PyTorch multiplies matrices and draws
+random numbers. Same card, seed and software: the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from footfall import compiling
+from footfall.batch.gpu import OPTIONS
+from footfall.errors import MissingExtraError
+from footfall.learn.cuda_lanes import BLOCK, CudaLanes
+from footfall.learn.cuda_networks import Networks
+from footfall.learn.network import orthogonal
+from footfall.learn.ppo import Settings, divergence, policy_slopes
+from footfall.trace.targets import cuda, emit
+
+FORGET = 50.0  # rollouts that the running means of observations look back on
+
+
+def pytorch() -> ModuleType:
+    """PyTorch, or one sentence that says what is missing."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else products may be added up in another order
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("training on a GPU", "train", "torch") from None
+    return torch
+
+
+def row_slopes(clip: float, given: Any, row: Any, noise: Any) -> tuple[Any, ...]:
+    """Slopes of both losses by what the networks gave for one row, by the log of the noise; and the divergence.
+
+    given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: log of it now,
+    and when the row was made.
+    """
+    center, value = given
+    action, likelihood, was, merit, target = row
+    _, by_center, by_noise = policy_slopes(clip, center, action, likelihood, merit, noise[0])
+    return by_center, value - target, by_noise, divergence(was, noise[1], center, noise[0])
+
+
+def slopes_source(clip: float, acts: int) -> str:
+    """The CUDA source of ``row_slopes``: the noise is one for all rows."""
+    a = np.zeros(acts)
+    examples = ((a, 0.0), (a, 0.0, a, 0.0, 0.0), (a, a))
+    program = compiling.program(partial(row_slopes, clip), None, *examples)
+    layout = emit.first_is_state([acts + 1, 2 * acts + 3, 2 * acts], shared=(2,))
+    return cuda.source(program, layout, "slopes", np.float32, BLOCK)
+
+
+class CudaPPO:
+    """A training on the card: ``iterate`` until content."""
+
+    def __init__(self, lanes: CudaLanes, settings: Settings | None = None, seed: int = 0) -> None:
+        self.torch = torch = pytorch()
+        torch.backends.cuda.matmul.allow_tf32 = True
+        self.lanes, self.settings, self.seed = lanes, settings or Settings(), seed
+        robot, s = lanes.task.robot, self.settings
+        seen, acts, rng = len(lanes.task.drive.bounds(robot)), robot.nj, np.random.default_rng(seed)
+        self.acts = acts
+        actor, critic = orthogonal((seen, *s.hidden, acts), rng, 0.01), orthogonal((seen, *s.hidden, 1), rng, 1.0)
+        count = max(1, round(s.steps * lanes.n / s.rows))
+        self.batches, self.batch = count, s.steps * lanes.n // count
+        self.networks = Networks(torch, actor, critic, s.activation, self.batch)
+        module = lanes.cupy.RawModule(code=slopes_source(s.clip, acts), options=OPTIONS, backend="nvrtc")
+        self._slopes = module.get_function("slopes_evaluate")
+        self._make_buffers(seen, acts)
+        self.graphs: tuple[Any, Any] | None = None
+        torch.cuda.manual_seed(seed)
+        self._begin()
+        self.iteration = 0
+
+    def _make_buffers(self, seen: int, acts: int) -> None:
+        torch, s, n = self.torch, self.settings, self.lanes.n
+
+        def zeros(*shape: int) -> Any:
+            return torch.zeros(shape, device="cuda")
+
+        T, places = s.steps, self.lanes.source.places
+        self.columns = torch.from_dlpack(self.lanes.columns)
+        self.seen, self.action_rows = self.columns[places["seen"]], self.columns[places["action"]]
+        self.final_rows = self.columns[places["final"]]
+        self.outcome_rows = self.columns[places["reward"].start : places["gait"].stop]
+        # of every tick of every robot: observation and a 1, action, its likelihood, its mean, advantage, return
+        self.sizes = [seen + 1, acts, 1, acts, 1, 1]
+        self.rows = zeros(sum(self.sizes), T, n)
+        self.rows[seen] = 1.0
+        self.shuffled = zeros(self.batches, sum(self.sizes), self.batch)
+        self.last, self.final = zeros(seen + 1, n), zeros(seen + 1, T, n)
+        self.last[seen], self.final[seen] = 1.0, 1.0
+        self.noise, self.outcome = zeros(T, acts, n), zeros(T, len(self.outcome_rows), n)
+        self.chance = zeros(T, self.lanes.source.draws, n)
+        self._chances = [self._cupy(self.chance[t]) for t in range(T)]
+        self.mean, self.variance, self.inverse, self.count = zeros(seen, 1), zeros(seen, 1), zeros(seen, 1), zeros(1)
+        self.log_noise = torch.full((2, acts), float(np.log(s.noise)), device="cuda")  # now, and in the rollout
+        self.slopes = zeros(2 * acts + 2, self.batch)
+        given, noise, slopes = self._cupy(self.networks.given), self._cupy(self.log_noise), self._cupy(self.slopes)
+        rest = [self._cupy(part[self.sizes[0] :]) for part in self.shuffled]
+        self._slope_arrays = [(given, part, noise, slopes) for part in rest]
+        size = len(self.networks.theta) + acts
+        self.gradient, self.moment, self.square, self.steps = zeros(size), zeros(size), zeros(size), zeros(1)
+        self.rate = torch.full((1,), s.first_rate, device="cuda")
+        self.apart, self.summary = zeros(1), zeros(6)
+        own = torch.cat([self.networks.of_actor, torch.ones(acts, device="cuda")])
+        self.share = torch.stack([own, 1.0 - own])  # whose each number is: the actor's, the critic's
+
+    # -- rollout -----------------------------------------------------------------------------------------------------
+    def _begin(self) -> None:
+        """First episodes, of any age: ones that all began together would end together."""
+        source, torch, n = self.lanes.source, self.torch, self.lanes.n
+        with self._stream():
+            self.lanes.begin(self._cupy(torch.rand(source.draws, n, device="cuda")))
+        passed = torch.floor(torch.rand(n, device="cuda") * source.episodes.limit)
+        for key in ("age", "next_push"):
+            self.columns[source.places[key]] += passed
+        self._count_observations(self.seen)
+
+    def _stream(self) -> Any:
+        return self.lanes.cupy.cuda.Stream.from_external(self.torch.cuda.current_stream())
+
+    def _cupy(self, tensor: Any) -> Any:
+        return self.lanes.cupy.from_dlpack(tensor.detach())
+
+    def _rollout(self) -> None:
+        """Act for some ticks; afterwards advantages and returns, all in ``rows``, and then shuffled."""
+        torch, seen = self.torch, len(self.mean)
+        self.noise.normal_()
+        self.chance.uniform_()
+        deviation = self.log_noise[0].exp()[:, None]
+        observation, action, likelihood, center, _, _ = self.rows.split(self.sizes)
+        for t in range(self.settings.steps):
+            self._normalised(self.seen, observation[:seen, t])
+            center[:, t] = self.networks.actions(observation[:, t])
+            torch.addcmul(center[:, t], deviation, self.noise[t], out=action[:, t])
+            torch.clamp(action[:, t], -1.0, 1.0, out=self.action_rows)
+            with self._stream():
+                self.lanes.tick(self._chances[t])
+            self.outcome[t].copy_(self.outcome_rows)
+            self.final[:seen, t].copy_(self.final_rows)
+        constant = self.log_noise[0].sum() + 0.5 * self.acts * float(np.log(2.0 * np.pi))
+        likelihood[0] = -0.5 * (self.noise * self.noise).sum(1) - constant
+        self._normalised(self.seen, self.last[:seen])
+        self._summarise()
+        self._advantages()
+        self._count_observations(observation[:seen].reshape(seen, -1) / self.inverse + self.mean)
+        self._shuffle()
+
+    def _normalised(self, rows: Any, out: Any) -> None:
+        self.torch.sub(rows, self.mean, out=out)
+        out.mul_(self.inverse)
+
+    def _advantages(self) -> None:
+        """Generalised advantage estimates (Schulman et al. 2016)."""
+        torch, s, T, n = self.torch, self.settings, self.settings.steps, self.lanes.n
+        observation, _, _, _, merit, target = self.rows.split(self.sizes)
+        value = self.networks.values(observation.reshape(len(observation), -1)).reshape(T, n)
+        last = self.networks.values(self.last).reshape(1, n)
+        final = self.final.reshape(len(self.final), T * n)
+        self._normalised(final[:-1], final[:-1])
+        end = self.networks.values(final).reshape(T, n)
+        reward, fallen, late = self.outcome[:, 0].nan_to_num(0.0, 0.0, 0.0), self.outcome[:, 1], self.outcome[:, 2]
+        # the world goes on after a time limit: what was still to come is estimated
+        reward = reward + s.discount * torch.where(late > 0.5, end, torch.zeros_like(end))
+        goes_on = 1.0 - torch.maximum(fallen, late)
+        surprise = reward + s.discount * goes_on * torch.cat([value[1:], last]) - value
+        advantage, ahead = torch.empty_like(surprise), torch.zeros_like(surprise[0])
+        for t in range(T - 1, -1, -1):
+            ahead = torch.addcmul(surprise[t], goes_on[t], ahead, value=s.discount * s.trace)
+            advantage[t] = ahead
+        merit[0] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        target[0] = advantage + value
+
+    def _summarise(self) -> None:
+        """Mean reward, errors of the forward speed and the turn, falls per tick, feet in time; all of the rollout."""
+        at = self.lanes.task.drive.place(self.lanes.task.robot, "command")
+        command, outcome = self.final[at].transpose(0, 1), self.outcome.nan_to_num(0.0, 0.0, 0.0)
+        off = (outcome[:, 3:6] - command).nan_to_num(0.0).abs().mean((0, 2))
+        means = outcome.mean((0, 2))
+        stacked = [means[0], off[0], off[2], means[1], means[6], self.log_noise[0].exp().mean()]
+        self.summary.copy_(self.torch.stack(stacked))
+
+    def _count_observations(self, rows: Any) -> None:
+        """Running mean and variance (Chan, Golub & LeVeque 1983) over the last rollouts."""
+        new, mean, variance = float(rows.shape[1]), rows.mean(1, True), rows.var(1, unbiased=False, keepdim=True)
+        total, away = self.count + new, mean - self.mean
+        self.variance.copy_(
+            (self.variance * self.count + variance * new + away * away * self.count * new / total) / total
+        )
+        self.mean.add_(away * new / total)
+        self.inverse.copy_(self.variance.clamp(min=1e-4).rsqrt())
+        self.count.copy_(total.clamp(max=FORGET * new))
+
+    def _shuffle(self) -> None:
+        """Rows in random order, one minibatch after the other."""
+        rows = self.rows.reshape(len(self.rows), -1)
+        order = self.torch.rand(rows.shape[1], device="cuda").argsort()
+        for k in range(self.batches):
+            self.torch.index_select(rows, 1, order[k * self.batch : (k + 1) * self.batch], out=self.shuffled[k])
+        self.log_noise[1].copy_(self.log_noise[0])
+
+    # -- update ------------------------------------------------------------------------------------------------------
+    def _epoch(self) -> None:
+        """One step of Adam for every minibatch."""
+        s, nets, acts = self.settings, self.networks, self.acts
+        grid = (-(-self.batch // BLOCK),)
+        for k in range(self.batches):
+            observation = self.shuffled[k, : self.sizes[0]]
+            nets.forward(observation)
+            with self._stream():
+                self._slopes(grid, (BLOCK,), (*self._slope_arrays[k], np.int32(self.batch)))
+            self.slopes[: acts + 1] /= self.batch
+            size = len(nets.theta)
+            nets.backward(observation, self.slopes[: acts + 1], self.gradient[:size])
+            means = self.slopes[acts + 1 :].mean(1)
+            self.gradient[size:] = means[:acts] - s.entropy
+            self.apart.copy_(means[acts:])
+            self._follow_divergence()
+            self._adam()
+
+    def _follow_divergence(self) -> None:
+        """The step size of the actor goes with how far an update went (Rudin et al. 2022)."""
+        torch, aim = self.torch, self.settings.divergence
+        slower, faster = (self.rate / 1.5).clamp(min=1e-5), (self.rate * 1.5).clamp(max=1e-2)
+        short = torch.where(self.apart < 0.5 * aim, faster, self.rate)
+        self.rate.copy_(torch.where(self.apart > 2.0 * aim, slower, short))
+
+    def _adam(self) -> None:
+        """Adam (Kingma & Ba 2015); gradients longer than 1 are shortened, the actor's and the critic's apart."""
+        torch, gradient, size = self.torch, self.gradient, len(self.networks.theta)
+        length = torch.sqrt(self.share @ (gradient * gradient))
+        gradient = gradient * ((1.0 / (length + 1e-8)).clamp(max=1.0) @ self.share)
+        self.steps += 1.0
+        self.moment.lerp_(gradient, 0.1)
+        self.square.lerp_(gradient * gradient, 0.001)
+        scale = torch.sqrt(1.0 - 0.999**self.steps) / (1.0 - 0.9**self.steps)
+        rate = scale * torch.cat([self.rate, torch.full_like(self.rate, self.settings.critic_rate)]) @ self.share
+        change = rate * self.moment / (self.square.sqrt() + 1e-8)
+        self.networks.theta.sub_(change[:size])
+        self.log_noise[0].sub_(change[size:])
+
+    # -- graphs ------------------------------------------------------------------------------------------------------
+    def prepare(self) -> None:
+        """Record rollout and update as CUDA graphs; nothing is learned by it, and every number is put back."""
+        torch = self.torch
+        kept, random = {k: v.clone() for k, v in self.numbers().items()}, torch.cuda.get_rng_state()
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                self._rollout()
+                self._epoch()
+        torch.cuda.synchronize()
+        self.graphs = self._captured(self._rollout, stream), self._captured(self._epoch, stream)
+        for key, value in self.numbers().items():
+            value.copy_(kept[key])
+        torch.cuda.set_rng_state(random)
+        torch.cuda.synchronize()
+
+    def _captured(self, work: Callable[[], None], stream: Any) -> Any:
+        graph = self.torch.cuda.CUDAGraph()
+        with self.torch.cuda.graph(graph, stream=stream):
+            work()
+        return graph
+
+    def iterate(self) -> None:
+        """Act, then learn from it. Nothing waits for the card; ``curve_row`` does."""
+        if self.graphs is None:
+            self.prepare()
+        assert self.graphs is not None
+        self.graphs[0].replay()
+        for _ in range(self.settings.epochs):
+            self.graphs[1].replay()
+        self.iteration += 1
+
+    def curve_row(self) -> dict[str, float]:
+        """What the last rollout was like; waits until the card is done."""
+        reward, forward, turn, falls, gait, noise = self.summary.tolist()
+        rate = self.lanes.task.drive.rate
+        return {
+            "iteration": self.iteration, "samples": self.iteration * self.settings.steps * self.lanes.n,
+            "reward": reward, "forward_error": forward, "turn_error": turn, "falls": rate * falls, "gait": gait,
+            "noise": noise,
+        }  # fmt: skip
+
+    def numbers(self) -> dict[str, Any]:
+        """All that a training is made of but its random numbers: for checkpoints."""
+        return {
+            "columns": self.columns, "theta": self.networks.theta, "log_noise": self.log_noise, "moment": self.moment,
+            "square": self.square, "steps": self.steps, "rate": self.rate, "mean": self.mean,
+            "variance": self.variance, "inverse": self.inverse, "count": self.count,
+        }  # fmt: skip

@@ -1,0 +1,154 @@
+"""Episodes of a task: what is drawn when one begins, and when it ends. Plain NumPy for one robot, traced for many.
+
+The environments of the processor and the training on a GPU run the same two functions: ``begun``, which turns uniform
+draws into a robot with a command, and ``after_tick``, which judges a tick and begins anew where an episode is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.batch.lean import Lean
+from footfall.control.interface import Command, Sensed
+from footfall.identity import digest_of
+from footfall.learn.randomise import Randomisation
+from footfall.learn.task import Judged, WalkTask, judge, lowest_foot
+from footfall.simulate.tick import Inputs
+from footfall.trace.face import tree
+
+COMMANDS = ("forward", "sideways", "turn")
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """What every episode of a training shares: the constant of ``begun`` and ``after_tick``.
+
+    first: a robot as its simulation begins. nominal: the parameters that differ between robots. limit: ticks.
+    """
+
+    task: WalkTask
+    randomisation: Randomisation
+    ranges: Mapping[str, Range]  # of the command
+    first: Lean
+    nominal: Mapping[str, Any]
+    limit: int
+
+    @property
+    def draws(self) -> int:
+        """How many uniform draws an episode begins with."""
+        return 9 + self.task.robot.nj + len(self.randomisation.factors)
+
+    @cached_property
+    def digest(self) -> str | None:
+        parts = digest_of((self.randomisation, dict(self.ranges), self.first, dict(self.nominal), self.limit))
+        return None if parts is None or self.task.digest is None else digest_of((parts, self.task.digest))
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One robot within its episode. ``inputs``: its command, and the push of the tick to come."""
+
+    lean: Lean
+    inputs: Inputs
+    parameters: dict[str, Any]
+    age: Any  # ticks
+    next_push: Any  # the age at which it is pushed
+
+
+def begun(episodes: Episodes, chance: Float[ndarray, "draws"]) -> Episode:
+    """A new episode from uniform draws in [0, 1): command, parameters, offsets of the joints, phase of the clock."""
+    task, ranges, first = episodes.task, episodes.randomisation, episodes.first
+    robot, drive = task.robot, task.drive
+    drawn = {key: within(episodes.ranges[key], chance[k]) for k, key in enumerate(COMMANDS)}
+    trunk = f"{robot.trunk}.mass"
+    parameters = {
+        "ground.friction": within(ranges.friction, chance[3]),
+        trunk: episodes.nominal[trunk] * within(ranges.mass, chance[4]),
+    }
+    for k, (path, limits) in enumerate(ranges.factors.items()):
+        parameters[path] = episodes.nominal[path] * within(limits, chance[9 + robot.nj + k])
+    offsets = np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, chance[9 : 9 + robot.nj])])
+    q = first.q + offsets
+    down = np.concatenate([np.zeros(2), np.stack([lowest_foot(robot, q)]), np.zeros(robot.nq - 3)])
+    gains = np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
+    tick = np.floor(chance[7] * round(drive.gait.period * drive.rate))
+    memory = {**first.memory, "gains": gains}
+    lean = Lean(tick, q - down, first.v, first.forces, first.contact, memory)
+    push = np.floor(chance[8] * ranges.push_every * drive.rate)
+    return Episode(lean, Inputs(Command(**drawn), np.zeros(6)), parameters, 0.0, push)
+
+
+def pushed(
+    episodes: Episodes, age: Any, next_push: Any, chance: Float[ndarray, "2"]
+) -> tuple[Float[ndarray, "6"], Any]:
+    """(wrench on the trunk in the tick to come, age of the push after it). An impulse is a force for one tick."""
+    ranges, rate = episodes.randomisation, episodes.task.drive.rate
+    now = np.abs(age - next_push) < 0.5
+    force = np.where(now, rate * within(ranges.push, chance[0]), 0.0)
+    angle = 2.0 * np.pi * chance[1]
+    level = np.stack([force * np.cos(angle), force * np.sin(angle)])
+    later = np.where(now, next_push + max(1, round(ranges.push_every * rate)), next_push)
+    return np.concatenate([np.zeros(3), level, np.zeros(1)]), later
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a learner needs of a tick."""
+
+    seen: Float[ndarray, "no"]  # the observation to act on next
+    final: Float[ndarray, "no"]  # the one that ended the tick: another where a new episode has begun
+    reward: Any
+    fallen: Any  # 1 or 0
+    late: Any  # 1 where the time limit was reached without a fall
+    velocity: Float[ndarray, "3"]
+    gait: Any  # part of the feet that are down and up as the clock says
+
+
+def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, Outcome]:
+    """Judge a tick, begin anew if the episode is over, and say what comes next: push and observation."""
+    task = episodes.task
+    judged: Judged = judge(task, episode.lean, episode.inputs.command)
+    age = episode.age + 1.0
+    fallen = judged.fallen > 0.5
+    late = ~fallen & (age > episodes.limit - 0.5)
+    memory = {**episode.lean.memory, "last": episode.lean.memory["action"]}
+    lean = Lean(**{**vars(episode.lean), "memory": memory})
+    goes_on = Episode(lean, episode.inputs, episode.parameters, age, episode.next_push)
+    now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws]), goes_on)
+    push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws :])
+    now = Episode(now.lean, Inputs(now.inputs.command, push), now.parameters, now.age, next_push)
+    weight = task.weights["gait"] / task.drive.rate
+    outcome = Outcome(
+        observed(task, now.lean, now.inputs.command), judged.observation, judged.reward,
+        np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity,
+        judged.terms["gait"] / weight if weight else 0.0,
+    )  # fmt: skip
+    return now, outcome
+
+
+def observed(task: WalkTask, lean: Lean, command: Command) -> Float[ndarray, "no"]:
+    """What a policy sees of a robot."""
+    robot = task.robot
+    sensed = Sensed(lean.q, lean.v, lean.forces[: robot.nf])
+    return task.drive.observe(robot, lean.tick / task.drive.rate, sensed, command, lean.memory["action"])
+
+
+def chosen(condition: Any, one: Any, other: Any) -> Any:
+    """One of two nests of arrays, by a condition that may be traced."""
+    ones, rebuild = tree.flatten(one)
+    others, _ = tree.flatten(other)
+    return rebuild([numeric.select(condition, a, b) for a, b in zip(ones, others)])
+
+
+def within(limits: Range, chance: Any) -> Any:
+    """A uniform draw in [0, 1) as one within limits."""
+    return limits[0] + (limits[1] - limits[0]) * chance
