@@ -1,5 +1,7 @@
 """PPO in plain NumPy: its gradients, its estimates, and that it learns."""
 
+import json
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from footfall.cli import run
 from footfall.control.learned.policy import layers_of
 from footfall.errors import InputError
 from footfall.learn import ppo
@@ -14,7 +17,7 @@ from footfall.learn.evaluate import evaluate
 from footfall.learn.figures import curve_figure, read_curve
 from footfall.learn.network import Adam, Normaliser, orthogonal
 from footfall.learn.ppo import PPO, Rollout, Settings
-from footfall.learn.train import Training, main
+from footfall.learn.training import CpuTraining
 
 
 def central(function, arrays, step=1e-6):
@@ -154,24 +157,53 @@ def test_it_learns_a_tiny_problem():
 
 def test_a_training_repeats_itself_bit_for_bit(tmp_path):
     def train():
-        training = Training(32, seed=4, settings=Settings(steps=6, rows=96), threads=1)
+        training = CpuTraining(robots=32, seed=4, settings=Settings(steps=6, rows=96), threads=1)
         rows = [training.iterate() for _ in range(2)]
-        return training.policy(), [{k: v for k, v in row.items() if k != "cpu_seconds"} for row in rows]
+        return training.policy(), [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
 
     (one, rows), (two, again) = train(), train()
     assert rows == again
     assert all((a == b).all() for x, y in zip(one.weights, two.weights) for a, b in zip(x, y))
 
 
-def test_the_command_trains_tries_and_saves(tmp_path, capsys):
+def test_a_training_that_was_cut_off_goes_on_bit_for_bit(tmp_path):
+    def new():
+        return CpuTraining(robots=32, seed=4, settings=Settings(steps=6, rows=96), threads=1)
+
+    whole, first, second = new(), new(), new()
+    whole.iterate(4)
+    first.iterate(2)
+    first.save(tmp_path / "half.npz")
+    second.resume(tmp_path / "half.npz")
+    second.iterate(2)
+    assert second.iteration == whole.iteration == 4
+    for x, y in zip(whole.policy().weights, second.policy().weights):
+        assert all((a == b).all() for a, b in zip(x, y))
+    assert len(second.curve) == 2  # one look before the cut, one after it
+    other = CpuTraining(robots=32, seed=5, settings=Settings(steps=6, rows=96), threads=1)
+    with pytest.raises(InputError, match="of another training: seed 4, not 5"):
+        other.resume(tmp_path / "half.npz")
+    (tmp_path / "half.npz").write_bytes((tmp_path / "half.npz").read_bytes()[:5000])
+    with pytest.raises(InputError, match="not a checkpoint"):
+        second.resume(tmp_path / "half.npz")
+
+
+def test_the_command_trains_saves_and_goes_on(tmp_path, capsys):
     out = tmp_path / "policy.npz"
-    assert main(["--robots", "16", "--iterations", "1", "--out", str(out)]) == 0
-    assert out.exists()
+    line = ["train", "mini_cheetah", "--device", "cpu", "--robots", "16", "--out", str(out), "--json"]
+    assert run([*line, "--iterations", "1"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["samples"] == 16 * 24
+    assert said["policy"] == str(out)
     assert read_curve(out.with_suffix(".csv"))[0]["samples"] == 16 * 24
     assert out.with_suffix(".png").stat().st_size > 1000
-    assert "256 robots at 0.4 m/s" in capsys.readouterr().out
-    assert main(["--out", str(tmp_path / "policy.pkl")]) == 2
-    assert main(["--robots", "0", "--out", str(out)]) == 2
+    assert run([*line, "--iterations", "2", "--resume"]) == 0
+    assert json.loads(capsys.readouterr().out)["samples"] == 2 * 16 * 24
+    assert run([*line, "--iterations", "9", "--reward", "-5"]) == 0  # reached at once
+    assert json.loads(capsys.readouterr().out)["samples"] == 16 * 24
+    for wrong in (["--out", str(tmp_path / "policy.pkl")], ["--robots", "0"], ["--task", "fly"], ["--device", "tpu"]):
+        assert run([*line, *wrong]) == 2
+        assert capsys.readouterr().err.startswith("footfall: error: ")
 
 
 def test_bad_curves_are_one_sentence(tmp_path):
@@ -199,9 +231,9 @@ def test_bad_settings_are_one_sentence():
 @pytest.mark.slow
 def test_it_learns_to_trot_within_half_an_hour_of_processor_time():
     """The whole training of the page on learning, with another seed."""
-    training = Training(1024, seed=1)
+    training = CpuTraining(robots=1024, seed=1)
     rows = [training.iterate() for _ in range(400)]
-    assert rows[-1]["cpu_seconds"] < 1800
+    assert rows[-1]["seconds"] < 1800
     assert rows[-1]["falls"] < 0.01
     found = evaluate(training.policy(), training.env.lanes.robot)
     assert not found.fallen.any()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def read_curve(path: str | Path) -> list[dict[str, float]]:
-    """The rows of a curve that ``footfall.learn.train`` wrote."""
+    """The rows of a curve that ``footfall train`` wrote."""
     try:
         with Path(path).open(newline="") as file:
             return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
@@ -33,14 +33,14 @@ def read_curve(path: str | Path) -> list[dict[str, float]]:
 
 
 def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
-    """Reward, speed error, feet in time and falls over processor time."""
+    """Reward, speed error, feet in time and falls over the time that training took."""
     if not curve:
         raise InputError("a learning curve needs a row or more")
     panels = (
         ("reward", "reward of a tick"), ("forward_error", "error of the forward speed [m/s]"),
         ("gait", "part of the feet in time with the clock"), ("falls", "falls of a robot in a second"),
     )  # fmt: skip
-    x = [row["cpu_seconds"] for row in curve]
+    x = [row.get("seconds", row.get("cpu_seconds", 0.0)) for row in curve]  # curves of before say cpu_seconds
     with style():
         figure = new_figure(8.4, 4.6)
         for axis, (key, title), color in zip(figure.subplots(2, 2, sharex=True).ravel(), panels, COLORS):
@@ -50,7 +50,7 @@ def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
             if key != "reward":
                 axis.set_ylim(bottom=0.0)
         for axis in figure.axes[2:]:
-            axis.set_xlabel("processor time [s]")
+            axis.set_xlabel("time of training [s]")
         return figure
 
 

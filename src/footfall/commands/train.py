@@ -1,0 +1,63 @@
+"""``footfall train``: learn to walk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from footfall.commands.common import JsonOption, examples, load_robot, print_json, progress, tell
+
+NAME = "train"
+EXAMPLES = examples(
+    "footfall train mini_cheetah --out trot.npz",
+    "footfall train go2 --device cuda --seed 3 --json",
+    "footfall train mini_cheetah --out trot.npz --iterations 800 --resume",
+)
+
+
+def command(
+    robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
+    task: Annotated[str, typer.Option("--task", help="What is learned: walk.")] = "walk",
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The policy (.npz); curve, picture and checkpoint go beside it.")
+    ] = None,
+    robots: Annotated[int | None, typer.Option("--robots", help="How many learn at once.")] = None,
+    iterations: Annotated[int, typer.Option("--iterations", help="Of 24 ticks of every robot each.")] = 400,
+    reward: Annotated[
+        float | None, typer.Option("--reward", help="Stop once the mean reward per tick is that high.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed, machine and software give the same policy.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the policy.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn to walk by PPO: on a GPU in seconds, on a processor in minutes.
+
+    May be killed at any time: --resume goes on from the last checkpoint.
+    """
+    from footfall.learn.train import train
+
+    subject = load_robot(robot)
+    file = out if out is not None else Path(f"{subject.name}-{task}.npz")
+    with progress("training") as report_progress:
+        trained = train(
+            subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seed=seed, resume=resume,
+            progress=report_progress,
+        )  # fmt: skip
+    training, last = trained.training, trained.last
+    if as_json:
+        print_json(
+            {
+                "robot": subject.name, "task": task, "device": training.device, "robots": training.robots,
+                "seconds": training.seconds, "samples": int(last["samples"]), "reward": last["reward"], "seed": seed,
+                "policy": str(trained.policy),
+            }
+        )  # fmt: skip
+        return
+    kind = "of processor time" if training.device == "cpu" else "on the GPU"
+    tell(
+        f"{int(last['samples'])} ticks in {training.seconds:.1f} s {kind}: reward {last['reward']:.4f} per tick, speed"
+        f" off by {last['forward_error']:.3f} m/s, {last['falls']:.3f} falls per robot and second: {trained.policy}"
+    )

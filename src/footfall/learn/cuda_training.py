@@ -1,0 +1,71 @@
+"""A training on a GPU: ``CudaPPO`` with a curve and checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.control.learned.policy import Policy
+from footfall.errors import InputError
+from footfall.learn.cuda_lanes import CudaLanes
+from footfall.learn.cuda_ppo import CudaPPO, pytorch
+from footfall.learn.lanes import RANGES
+from footfall.learn.ppo import Settings
+from footfall.learn.task import WalkTask
+from footfall.learn.training import Training
+
+SETTINGS = Settings(rows=24576)  # four minibatches of 4096 robots
+
+
+class CudaTraining(Training):
+    """Everything stays on the card; the processor looks at six numbers now and then."""
+
+    device = "cuda"
+
+    def __init__(
+        self, task: WalkTask, robots: int = 4096, seed: int = 0, settings: Settings | None = None,
+        command: Mapping[str, Any] | None = None, randomise: Any = True, seconds: float = 20.0,
+    ) -> None:  # fmt: skip
+        super().__init__(task, robots, seed, settings or SETTINGS)
+        self.torch = pytorch()
+        lanes = CudaLanes(task, robots, command={**RANGES, **(command or {})}, randomise=randomise, seconds=seconds)
+        self.ppo = CudaPPO(lanes, self.settings, self.seed)
+        self.ppo.prepare()
+
+    @property
+    def iteration(self) -> int:
+        return self.ppo.iteration
+
+    def iterate(self, count: int = 1) -> dict[str, float]:
+        began = time.perf_counter()
+        for _ in range(count):
+            self.ppo.iterate()
+        row = self.ppo.curve_row()  # waits for the card
+        self.seconds += time.perf_counter() - began
+        return self._look({**row, "seconds": self.seconds})
+
+    def policy(self) -> Policy:
+        ppo, task = self.ppo, self.task
+        weights = tuple((W.astype(float), b.astype(float)) for W, b in ppo.networks.actor())
+        mean, inverse = (x.cpu().numpy()[:, 0].astype(float) for x in (ppo.mean, ppo.inverse))
+        return Policy(task.robot.name, task.drive, mean, 1.0 / inverse, weights, self.settings.activation)
+
+    # -- checkpoints -------------------------------------------------------------------------------------------------
+    def _numbers(self) -> dict[str, ndarray]:
+        arrays = {key: value.cpu().numpy() for key, value in self.ppo.numbers().items()}
+        return {**arrays, "random": self.torch.cuda.get_rng_state().numpy()}
+
+    def _words(self) -> dict[str, Any]:
+        return {"iteration": self.ppo.iteration}
+
+    def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
+        for key, tensor in self.ppo.numbers().items():
+            if numbers[key].shape != tuple(tensor.shape):
+                raise InputError(f"the checkpoint's {key} has shape {numbers[key].shape}, not {tuple(tensor.shape)}")
+            tensor.copy_(self.torch.from_numpy(np.array(numbers[key])))
+        self.torch.cuda.set_rng_state(self.torch.from_numpy(np.array(numbers["random"])))
+        self.ppo.iteration = int(words["iteration"])

@@ -1,0 +1,219 @@
+"""A training with its curve and its checkpoints, on the processor or on a GPU."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import time
+from abc import ABC, abstractmethod
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.archive import NoArchive, read_archive
+from footfall.control.learned.policy import Policy
+from footfall.errors import SPOILED, InputError
+from footfall.learn.episode import COMMANDS
+from footfall.learn.ppo import PPO, Settings
+from footfall.learn.task import WalkTask
+from footfall.robot.model.description import Robot
+from footfall.trace.face import tree
+from footfall.whole_file import whole_file
+
+COLUMNS = ("iteration", "samples", "seconds", "reward", "forward_error", "turn_error", "falls", "gait", "noise")
+_MOST_BYTES = 1 << 31  # of a checkpoint: one of 4096 robots has 4 MB
+
+
+class Training(ABC):
+    """What trainings share: ``iterate`` until content, then ``policy``. ``curve``: a row for every look."""
+
+    device: str
+
+    def __init__(self, task: WalkTask, robots: int, seed: int, settings: Settings | None) -> None:
+        if int(seed) != seed or seed < 0:
+            raise InputError(f"the seed of a training must be a whole number, 0 or more, got {seed}")
+        self.task, self.robots, self.seed, self.settings = task, robots, int(seed), settings or Settings()
+        self.curve: list[dict[str, float]] = []
+        self.seconds = 0.0  # of training, over all parts that it was cut into
+
+    @property
+    @abstractmethod
+    def iteration(self) -> int: ...
+
+    @abstractmethod
+    def iterate(self, count: int = 1) -> dict[str, float]:
+        """Some iterations; the row of the curve after the last."""
+
+    @abstractmethod
+    def policy(self) -> Policy:
+        """What was learned so far, without noise."""
+
+    @abstractmethod
+    def _numbers(self) -> dict[str, ndarray]:
+        """All arrays that the training goes on from."""
+
+    @abstractmethod
+    def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
+        """Go on from such arrays, and from what ``_words`` said."""
+
+    @abstractmethod
+    def _words(self) -> dict[str, Any]:
+        """What else the training goes on from, as plain JSON: its random numbers."""
+
+    def _look(self, row: dict[str, float]) -> dict[str, float]:
+        self.curve.append({key: float(row[key]) for key in COLUMNS})
+        return self.curve[-1]
+
+    # -- files -------------------------------------------------------------------------------------------------------
+    def save_curve(self, path: str | Path) -> None:
+        """Write the curve as CSV."""
+        with Path(path).open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({key: f"{value:.6g}" for key, value in row.items()} for row in self.curve)
+
+    def _identity(self) -> dict[str, Any]:
+        """What a checkpoint must have been made with."""
+        settings = json.loads(json.dumps(asdict(self.settings)))
+        return {"device": self.device, "robot": self.task.robot.name, "task": self.task.digest,
+                "robots": self.robots, "seed": self.seed, "settings": settings}  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint, whole or not at all."""
+        words = {**self._identity(), "seconds": self.seconds, "curve": self.curve, **self._words()}
+        text = np.frombuffer(json.dumps(words).encode(), np.uint8)
+        with whole_file(Path(path)) as passing, passing.open("wb") as file:
+            np.savez(file, words=text, **self._numbers())  # type: ignore[arg-type]
+
+    def resume(self, path: str | Path) -> None:
+        """Go on from a checkpoint of the same training."""
+        try:
+            arrays = read_archive(path, _MOST_BYTES)
+            words = json.loads(arrays.pop("words").tobytes())
+            for key, value in self._identity().items():
+                if words[key] != value:
+                    raise InputError(f"the checkpoint {path} is of another training: {key} {words[key]}, not {value}")
+            self._take(arrays, words)
+            self.curve, self.seconds = list(words["curve"]), float(words["seconds"])
+        except OSError as error:
+            raise InputError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
+        except NoArchive as error:
+            raise InputError(f"{path} is not a checkpoint of a training: {error}") from None
+        except SPOILED:
+            raise InputError(f"{path} is not a checkpoint of a training") from None
+
+
+class CpuTraining(Training):
+    """PPO in NumPy on ``footfall/Walk-v0``: two threads, one for each network."""
+
+    device = "cpu"
+
+    def __init__(
+        self, robot: Robot | str = "mini_cheetah", robots: int = 1024, seed: int = 0, settings: Settings | None = None,
+        task: WalkTask | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        from footfall.learn.walk import WalkVectorEnv
+
+        self.env = WalkVectorEnv(robots, robot, task, **options)
+        super().__init__(self.env.lanes.task, robots, seed, settings)
+        self.ppo = PPO(self.env, self.settings, self.seed)
+        self.env.lanes.stagger(np.random.default_rng(seed))
+
+    @property
+    def iteration(self) -> int:
+        return self.ppo.iteration
+
+    def iterate(self, count: int = 1) -> dict[str, float]:
+        for _ in range(count):
+            began = time.process_time()
+            seen: list[tuple[float, ...]] = []
+            row = self.ppo.iterate(lambda reward, ended, late, infos, seen=seen: seen.append(self._seen(ended, infos)))
+            self.seconds += time.process_time() - began
+        means = np.mean(seen, axis=0)
+        row |= {"forward_error": means[0], "turn_error": means[1], "falls": self.task.drive.rate * means[2]}
+        return self._look({**row, "gait": means[3], "seconds": self.seconds})
+
+    def _seen(self, terminated: ndarray, infos: dict[str, Any]) -> tuple[float, ...]:
+        """Errors of the forward speed and the turn, falls, feet in time: means over the robots of a tick."""
+        there = infos["_velocity"]
+        command = np.stack([self.env.lanes.batch.command[key] for key in COMMANDS], axis=1)[there]
+        off = np.abs(infos["velocity"][there] - command).mean(axis=0)
+        weight = self.task.weights["gait"] / self.task.drive.rate
+        gait = infos["reward_gait"][there].mean() / weight if weight else 0.0
+        return float(off[0]), float(off[2]), float(terminated.mean()), float(gait)
+
+    def policy(self) -> Policy:
+        task, normaliser = self.task, self.ppo.normaliser
+        weights = tuple((W.astype(float), b.astype(float)) for W, b in self.ppo.actor)
+        mean, spread = normaliser.mean.copy(), normaliser.spread
+        return Policy(task.robot.name, task.drive, mean, spread, weights, self.settings.activation)
+
+    # -- checkpoints -------------------------------------------------------------------------------------------------
+    def _arrays(self) -> dict[str, ndarray]:
+        """Arrays that are changed in place, by name."""
+        ppo, lanes = self.ppo, self.env.lanes
+        lists: dict[str, list[ndarray]] = {
+            "actor": [x for layer in ppo.actor for x in layer], "critic": [x for layer in ppo.critic for x in layer],
+            "actor_mean": ppo._actor_step.means, "actor_square": ppo._actor_step.squares,
+            "critic_mean": ppo._critic_step.means, "critic_square": ppo._critic_step.squares,
+            "state": tree.flatten(lanes.batch.state)[0], "command": list(lanes.batch.command.values()),
+            "parameter": [lanes.batch.parameters[key] for key in lanes.episodes.nominal],
+        }  # fmt: skip
+        named = {f"{name}{k}": x for name, arrays in lists.items() for k, x in enumerate(arrays)}
+        single = {"log_noise": ppo.log_noise, "push": lanes.batch.push, "age": lanes.age, "next_push": lanes.next_push}
+        return {**named, **single, "observation": ppo.observation}
+
+    def _numbers(self) -> dict[str, ndarray]:
+        normaliser = self.ppo.normaliser
+        return {**self._arrays(), "seen_mean": normaliser.mean, "seen_square": normaliser.square}
+
+    def _words(self) -> dict[str, Any]:
+        ppo = self.ppo
+        generators = [ppo.rng, *self.env.lanes.generators]
+        return {
+            "iteration": ppo.iteration, "samples": ppo.samples, "rate": ppo.rate, "seen": ppo.normaliser.count,
+            "steps": [ppo._actor_step.steps, ppo._critic_step.steps],
+            "random": [generator.bit_generator.state for generator in generators],
+        }  # fmt: skip
+
+    def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
+        ppo = self.ppo
+        for key, array in self._arrays().items():
+            if numbers[key].shape != array.shape:
+                raise InputError(f"the checkpoint's {key} has shape {numbers[key].shape}, not {array.shape}")
+            array[...] = numbers[key]
+        ppo.normaliser.mean, ppo.normaliser.square = numbers["seen_mean"].copy(), numbers["seen_square"].copy()
+        ppo.normaliser.count, ppo.rate = float(words["seen"]), float(words["rate"])
+        ppo.iteration, ppo.samples = int(words["iteration"]), int(words["samples"])
+        ppo._actor_step.steps, ppo._critic_step.steps = map(int, words["steps"])
+        for generator, state in zip([ppo.rng, *self.env.lanes.generators], words["random"], strict=True):
+            generator.bit_generator.state = state
+
+
+def make_training(task: WalkTask, device: str, robots: int | None, seed: int, settings: Settings | None) -> Training:
+    """A training of a task on a device; as many robots as suit it unless given."""
+    if device == "cpu":
+        return CpuTraining(robots=robots or 1024, seed=seed, settings=settings, task=task)
+    from footfall.learn.cuda_training import CudaTraining
+
+    return CudaTraining(task, robots or 4096, seed, settings)
+
+
+def default_device() -> str:
+    """``cuda`` where PyTorch and CuPy find a GPU."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None or find_spec("cupy") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return "cpu"
+    from footfall.batch.gpu import cupy
+    from footfall.errors import FootfallError
+
+    try:
+        cupy()
+    except FootfallError:
+        return "cpu"
+    return "cuda"
