@@ -26,7 +26,7 @@ from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.world import World
 from footfall.spatial import Transform
-from footfall.spatial.quaternion import rotated, to_rotation
+from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 
 TURNS = 16  # at most, in which a step's modes are settled; late ones only tighten them
 
@@ -184,7 +184,7 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
     spun, carried, past = spin
     v_W = to_rotation(q[3:7]) @ (v[3:6] + dt * a[3:6] + carried)
     omega, rates = v[:3] + dt * a[:3] + spun, v[6:] + dt * a[6:]
-    quat = rotated(q[3:7], dt * (omega - past))
+    quat = rotated_in_a_step(q[3:7], dt * (omega - past))
     return State(
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),
         np.concatenate([omega, to_rotation(quat).T @ v_W, rates]),
