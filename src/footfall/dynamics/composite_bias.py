@@ -5,8 +5,8 @@ From body to body B changes only by what the joint between them does,
 
     B_i = B_j + Δ_i,   Δ_i = (ω_j + ω_i)~ (ω_i - ω_j)~     (Coriolis and centripetal: 2 ω_j x u x r + u x u x r)
 
-so the whole subtree of joint i carries Δ_i about that joint, whatever its own joints do. Composite bodies, of which M is
-made (Algorithm 5), therefore tell the wrench that the subtree needs on account of it,
+so the whole subtree of joint i carries Δ_i about that joint, whatever its own joints do. Composite bodies, of which M
+is made (Algorithm 5), therefore tell the wrench that the subtree needs on account of it,
 
     f = Δ_i h,   n = axial(Δ_i J)
 

@@ -1,4 +1,4 @@
-"""Axes that do not turn with parallel joints: a leg's hip and knee both pitch, so their bodies share the axes of its hip.
+"""Axes that do not turn with parallel joints: a leg's hip and knee both pitch, so their bodies share the hip's axes.
 
 Algorithms carry every twist, wrench and inertia from body to body and turn it at each joint. Where a joint's axis is
 parallel to its parent's, or to a child's, nothing need be turned: the bodies of such a row are described in axes that

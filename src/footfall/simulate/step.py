@@ -133,6 +133,8 @@ def _solve(
     robot, X = at_q.robot, at_q.X
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
+    spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
+    points = contact_points(robot, X, poses_in_base(robot, X), spheres, world.ground)
     composite = composite_bodies(robot, X)
     M = composite_mass_matrix(robot, X, composite)
     at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
@@ -146,9 +148,6 @@ def _solve(
     pushed = _pushed(robot, X[0], push)
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
-
-    spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
-    points = contact_points(robot, X, poses_in_base(robot, X), spheres, world.ground)
     known = {**modes["contact"], "turn": turn} if modes["contact"] else before
     a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known)
 

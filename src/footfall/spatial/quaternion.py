@@ -67,7 +67,7 @@ def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[
 def rotated_in_a_step(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
     """The same for the turn of one step: no cases and no sine, to rounding up to 1 rad and to 3e-9 up to 3 rad.
 
-    A direction needs only the ratio of sine and cosine: Lambert's continued fraction of the tangent, cut at the seventh.
+    Only the ratio of sine and cosine matters: Lambert's continued fraction of the tangent, seven terms of it.
     """
     half = 0.5 * turn_B
     y = half @ half
