@@ -121,7 +121,8 @@ def joint_forces(
     """
     if not robot.nj:
         return JointForces(*(np.zeros(0) for _ in range(8)))
-    play, stiffness = 0.0, command.kp
+    play: Any = 0.0
+    stiffness = command.kp
     if not _is_zero(model.backlash):
         error = command.position - q_J - dt * rates
         play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
