@@ -45,41 +45,49 @@ def composite_bias(
     """
     check_shape(robot, v=(v, robot.nv))
     tree, rates = robot.tree, joint_rates(robot, v)
-    omega, field = [base_twist(robot, v)[:3]], [point_acceleration_matrix(base_twist(robot, v)[:3], np.zeros(3))]
-    a, own = [upward(X[0], gravity)], [np.zeros(6)]
-    bias = np.zeros(robot.nv)
-    before: list[_Matrix] = [field[0]]  # the parent's B, in a body's axes
+    omega, a = [base_twist(robot, v)[:3]], [upward(X[0], gravity)]
+    B = [point_acceleration_matrix(omega[0], np.zeros(3))]
+    before = [B[0]]  # B of the parent, in a body's axes
+    own = [np.zeros(6)]  # wrench of the subtree on account of its first joint's rate
     for i in range(1, len(X)):
         j, R_BP, body = tree.parent[i], X[i].R.T, tree.bodies[i]
         carried, moving = R_BP @ omega[j], body.axis * rates[i - 1]
-        a.append(R_BP @ (a[j] + field[j] @ X[i].p))
-        before.append(_turned(field[j], carried, X[i].R, i in still))
+        a.append(R_BP @ (a[j] + B[j] @ X[i].p))
+        before.append(_turned(B[j], carried, X[i].R, i in still))
         if body.kind == "revolute":
             omega.append(carried + moving)
             change = skew(carried + omega[i]) @ skew(moving)
-            field.append(before[i] + change)
-            own.append(_wrench(change, composite[i]))
+            B.append(before[i] + change)
+            own.append(_in_field(np.zeros(3), change, composite[i]))
         else:
-            omega.append(carried)
             coriolis = 2.0 * cross(carried, moving)
-            field.append(before[i])
-            own.append(np.concatenate([cross(composite[i].h, coriolis), composite[i].m * coriolis]))
+            omega.append(carried)
             a[i] = a[i] + coriolis
-    gyroscopic = [np.zeros(6)] * len(X)
-    for i, body in enumerate(tree.bodies):
-        for spin in body.spins:
-            twist = cross(omega[i], spin.momentum) * rates[spin.joint - 1]
-            gyroscopic[i] = gyroscopic[i] + np.concatenate([twist, np.zeros(3)])
-            bias[tree.dof(spin.joint)] = spin.momentum @ (0.5 * _axial(field[i]))
-    behind = gyroscopic
+            B.append(before[i])
+            own.append(_in_field(coriolis, np.zeros((3, 3)), composite[i]))
+    behind, bias = _gyroscopic(robot, omega, B, rates)
     for i in reversed(range(1, len(X))):
         j, body = tree.parent[i], tree.bodies[i]
         needs = behind[i] + _in_field(a[i], before[i], composite[i])
         bias[tree.dof(i)] = bias[tree.dof(i)] + body.axis @ (needs[:3] if body.kind == "revolute" else needs[3:])
         behind[j] = behind[j] + X[i].wrench_to_parent(behind[i] + own[i])
     if robot.floating:
-        bias[:6] = behind[0] + _in_field(a[0], field[0], composite[0])
+        bias[:6] = behind[0] + _in_field(a[0], B[0], composite[0])
     return bias
+
+
+def _gyroscopic(
+    robot: Robot, omega: list[ndarray], B: list[_Matrix], rates: Float[ndarray, "nj"]
+) -> tuple[list[ndarray], Float[ndarray, "nv"]]:
+    """(wrench on every body, generalised forces) that exact rotors need; zero without them."""
+    tree, bias = robot.tree, np.zeros(robot.nv)
+    wrenches: list[ndarray] = [np.zeros(6)] * len(omega)
+    for i, body in enumerate(tree.bodies):
+        for spin in body.spins:
+            torque = cross(omega[i], spin.momentum) * rates[spin.joint - 1]
+            wrenches[i] = wrenches[i] + np.concatenate([torque, np.zeros(3)])
+            bias[tree.dof(spin.joint)] = spin.momentum @ (0.5 * _axial(B[i]))
+    return wrenches, bias
 
 
 def _turned(B: _Matrix, omega: Float[ndarray, "3"], R: _Matrix, shared: bool) -> _Matrix:
@@ -89,11 +97,7 @@ def _turned(B: _Matrix, omega: Float[ndarray, "3"], R: _Matrix, shared: bool) ->
 
 def _in_field(a: Float[ndarray, "3"], B: _Matrix, body: Inertia) -> Float[ndarray, "6"]:
     """The wrench of a body whose points accelerate by a + B r."""
-    return np.concatenate([cross(body.h, a), body.m * a]) + _wrench(B, body)
-
-
-def _wrench(B: _Matrix, body: Inertia) -> Float[ndarray, "6"]:
-    return np.concatenate([_axial(B @ body.J), B @ body.h])
+    return np.concatenate([cross(body.h, a) + _axial(B @ body.J), body.m * a + B @ body.h])
 
 
 def _axial(B: _Matrix) -> Float[ndarray, "3"]:
