@@ -44,7 +44,7 @@ RATIOS = {
 }
 COUNTED = {"formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"}, "control": set()}
 # the implicit step misses its must of 5 800: friction that is on its cone makes the system unsymmetric
-MOST_OPERATIONS = {"forward_dynamics": 3400, "explicit": 4400, "implicit": 6800}
+MOST_OPERATIONS = {"forward_dynamics": 3190, "explicit": 3760, "implicit": 6250}
 
 
 @pytest.fixture(scope="module", params=[name for name in bench.NAMES if name != "gpu"])

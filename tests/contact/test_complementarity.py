@@ -174,3 +174,10 @@ def test_contact_models_have_names():
     assert ff.contact.named("complementarity", restitution=0.5).restitution == 0.5
     with pytest.raises(InputError, match="unknown contact model 'sticky'"):
         ff.contact.named("sticky")
+
+
+@pytest.mark.parametrize("contact", [ff.contact.Complementarity(), ff.contact.Stance()])
+def test_robot_without_feet_is_refused_in_one_sentence(contact):
+    stone = ff.Robot("stone", [ff.Link("stone", 2.0, inertia=np.eye(3))])
+    with pytest.raises(InputError, match="robot 'stone' has no feet"):
+        ff.Simulation(stone, contact=contact, stop_on_fall=False).run(0.01)

@@ -11,9 +11,11 @@ from simulated_bodies import IDEAL, G, ball, block, many_steps
 import footfall as ff
 from footfall.contact import Compliant, ForceLaw
 from footfall.contact.ground import Plane
+from footfall.contact.points import contact_points
 from footfall.control.interface import Command, JointCommand
 from footfall.errors import InputError
-from footfall.simulate.step import State, step
+from footfall.kinematics.forward import joint_transforms, poses_in_base
+from footfall.simulate.step import State, accelerate, step
 from footfall.simulate.tick import Inputs, tick
 from footfall.simulate.world import World
 
@@ -140,6 +142,39 @@ def test_users_own_law_is_compiled_with_the_physics(implicit):
     rec = sim.run(3.0)
     assert 0.1 - rec.q[-1, 2] == pytest.approx(1.0 * G / 2e4, rel=1e-3)
     assert rec.force[-1, 0, 2] == pytest.approx(G, rel=1e-3)
+
+
+@dataclass(frozen=True)
+class Slick(ForceLaw):
+    """A linear spring and a damper strong enough to pull a foot that leaves."""
+
+    def law(self, depth, v_C, friction, dt):
+        touching = np.where(depth > 0, 1.0, 0.0)
+        slope = touching * (500.0 + dt * 2e4)
+        return np.array([0.0, 0.0, touching * 2e4 * depth - slope * v_C[2]]), np.array([0.0, 0.0, slope])
+
+
+def test_feet_under_a_users_own_law_press_as_it_says_or_would_pull():
+    """A foot that is let go only since another still pulled is taken back: at the end none that presses is left out."""
+    robot, contact, dt, random = block(3, 2.0), Slick(), 1e-3, np.random.default_rng(3)
+    world = World(robot, Plane(), contact, IDEAL)
+
+    def both(q, v):
+        """(normal forces of the feet, what the law says for the velocity at the end of the step)."""
+        a, acted = accelerate(world, State(q, v), JointCommand().spread(0), np.zeros(6), dt)
+        X = joint_transforms(robot, q)
+        points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
+        ends = [(-point.distance, point.R_BC.T @ (point.J @ (v + dt * a))) for point in points]
+        return acted.forces[:, 2], np.stack([contact.law(depth, v_C, 0.8, dt)[0][2] for depth, v_C in ends])
+
+    start, count = robot.state(height=0.019), 2000
+    q, v = (np.tile(np.array(x, dtype=float), (count, 1)) for x in start)
+    q[:, 4:6] = 1.5e-4 * random.normal(size=(count, 2))
+    q[:, 3] = np.sqrt(1.0 - np.square(q[:, 4:6]).sum(axis=1))
+    v[:, [0, 1, 5]] = 0.1 * random.normal(size=(count, 3)) + (0.0, 0.0, 0.05)
+    forces, pressed = ff.compile(both, None, q[0], v[0], target="batch")(q, v)
+    assert (pressed < -1.0).any()
+    np.testing.assert_allclose(forces, np.maximum(pressed, 0.0), atol=1e-9)
 
 
 def test_law_that_is_not_written_says_so():

@@ -21,6 +21,7 @@ from footfall.simulate.step import State
 from footfall.simulate.world import World
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import is_rotation
+from footfall.trace.tracer import verify
 
 CHEETAH = ff.load("mini_cheetah")
 RNG = np.random.default_rng(5)
@@ -244,10 +245,7 @@ def test_heights_may_differ_from_robot_to_robot_in_a_batch():
     flat = Heightfield.centred(np.zeros((6, 5)), 0.5)
     state, targets = standing()
     world = World(ROBOT, flat, ff.contact.Compliant(damping=1e4, implicit=True), IDEAL)
-    # not replayed on random heights: feet deep in the ground multiply rounding
-    batch = compiling.compile(
-        held_step, world, state, targets, dt=1e-3, target="batch", free=["ground.heights"], verify=False
-    )
+    batch = compiling.compile(held_step, world, state, targets, dt=1e-3, target="batch", free=["ground.heights"])
     heights = np.stack([np.zeros((6, 5)), np.full((6, 5), 1e-4), 1e-4 * RNG.uniform(-1, 1, (6, 5))])
     many = State(np.tile(state.q, (3, 1)), np.tile(state.v, (3, 1)))
     after = batch(many, targets, {"ground.heights": heights})
@@ -255,6 +253,15 @@ def test_heights_may_differ_from_robot_to_robot_in_a_batch():
         own = dataclasses.replace(world, ground=Heightfield.centred(heights[k], 0.5))
         np.testing.assert_allclose(after.v[k], held_step(own, state, targets, 1e-3).v, atol=1e-9)
     assert np.abs(after.v[1] - after.v[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("free", [(), ("ground.heights",)])
+def test_users_step_on_a_heightfield_is_no_mistrace_where_feet_deep_in_it_multiply_rounding(free):
+    """It is replayed beside the given state: 1e-15 of a state with feet centimetres deep is 1e-7 of the next one."""
+    state, targets = standing()
+    world = World(ROBOT, Heightfield.rough(0.04, size=(2.0, 2.0)), ff.contact.Compliant(), IDEAL)
+    bound = compiling.Bound(held_step, world, (state, targets), free, {"dt": 1e-3})
+    verify(bound, *bound.examples, samples=5)
 
 
 @pytest.mark.parametrize("smooth", [False, True])

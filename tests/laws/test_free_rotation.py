@@ -18,6 +18,7 @@ from footfall.robot import Link, Robot, library
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.step import State, step
 from footfall.simulate.world import World
+from footfall.spatial.quaternion import rotated, rotated_in_a_step
 
 DT = 1e-3
 WEIGHTLESS = (0.0, 0.0, 0.0)
@@ -146,3 +147,14 @@ def test_hard_contact_stops_its_feet_while_the_robot_turns():
     assert any(sticking)
     for point, sticks in zip(points, sticking):
         assert not sticks or np.abs(point.J @ v_plus).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("angle", "tolerance"), [(1e-9, 1e-15), (0.01, 1e-15), (0.3, 1e-15), (1.0, 1e-15), (3.0, 3e-9)]
+)
+def test_the_turn_of_a_step_is_the_rotation_of_its_rotation_vector(angle: float, tolerance: float) -> None:
+    random = np.random.default_rng(8)
+    for _ in range(20):
+        quat, axis = random.normal(size=4), random.normal(size=3)
+        quat, turn = quat / np.sqrt(quat @ quat), angle * axis / np.sqrt(axis @ axis)
+        np.testing.assert_allclose(rotated_in_a_step(quat, turn), rotated(quat, turn), rtol=0, atol=tolerance)

@@ -181,6 +181,18 @@ def test_robot_dropped_with_sideways_speed_feels_at_most_mu_times_its_normal_imp
             check_robot_cone(run, mu, 0.002)
 
 
+def test_a_hard_landing_is_on_its_cone_wherever_it_starts_to_a_nanometre():
+    """A landed foot slips no more than rounding before it slides, and its direction must be good for thousands of N."""
+    robot, random, dt, mu = robot_of("mini_cheetah"), np.random.default_rng(3), 4e-3, 0.9
+    q, v = robot.state("stand")
+    hold = JointCommand(q[7:], 0.0, 0.5 * robot.mass * G, 0.012 * robot.mass * G, 0.0)
+    for _ in range(12):
+        moved = np.concatenate([1e-9 * random.normal(size=3), np.zeros(4), 1e-9 * random.normal(size=robot.nj)])
+        start = State(q + moved + 0.15 * np.eye(len(q))[2], v - 2.5 * np.eye(len(v))[4])
+        run = standing_steps("mini_cheetah")(start, round(0.3 / dt), dt=dt, friction=mu, command=hold)
+        check_robot_cone(run, mu, 0.002)
+
+
 SLOW_WALKERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("spined", "xiling", "a1", "anymal_c")]
 
 

@@ -207,3 +207,12 @@ def test_what_is_kept_from_the_first_call_is_hidden_state():
     with pytest.raises(TraceMismatch, match="KEPT"):
         verify(latches, X)
     assert KEPT == {}
+
+
+def test_a_stiff_function_whose_trace_is_another_is_found():
+    def stiff(x):
+        return np.sin(1e8 * x) * (1.0 if type(x[0]) is np.float64 else 1.0001)
+
+    with pytest.raises(TraceMismatch, match="is not the function"):
+        verify(stiff, X)
+    verify(lambda x: np.sin(1e8 * x), X)

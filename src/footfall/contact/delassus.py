@@ -19,6 +19,7 @@ from numpy import ndarray
 
 from footfall.contact.points import ContactPoint
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
+from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 
 
@@ -50,6 +51,11 @@ def contact_space(
     dt: float,
 ) -> ContactSpace:
     """Eqs. (28)-(30) for a robot that feels ``force`` and has velocity v."""
+    if not points:
+        raise InputError(
+            f"hard contact needs a sphere that may touch, and robot '{robot.name}' has no feet: give it feet=[...] or"
+            " contact spheres, or choose compliant contact, which lets it move freely"
+        )
     L, d = factor(robot, M)
     weights = 1.0 / d
     y = solve_outward(robot, L, force)

@@ -72,18 +72,21 @@ class ForceLaw:
         """The force of one sphere under its modes, from the velocity v_B of its contact point in base axes."""
         hold, R_BC = modes["holds"], point.R_BC
         force, slopes = self.law(-point.distance, R_BC.T @ v_B, point.friction, dt)
-        return Linearised(R_BC @ (hold * force), (R_BC * (dt * hold * slopes)) @ R_BC.T, modes, R_BC[:, 2])
+        f, D = R_BC @ force, (R_BC * (dt * slopes)) @ R_BC.T
+        return Linearised(hold * f, hold * D, modes, (f, D, R_BC[:, 2], v_B))
 
     def judged(
-        self, sphere: Linearised, a_B: Float[ndarray, "3"], dt: float, turn: float
+        self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float
     ) -> tuple[Float[ndarray, "3"], Modes, Any]:
-        """(force, modes for another turn, in how much they differ) for the acceleration a_B found at the contact point.
+        """(force, modes for another turn, in how much they differ) for the velocity v_B found at the end of the step.
 
-        The ground never pulls: a sphere whose force would do so is let go.
+        The ground never pulls: a sphere whose force would do so is let go. One that would press after all, once others
+        are let go, is taken back; late turns only let go.
         """
-        force, normal = sphere.force - sphere.D @ a_B, sphere.parts
-        pulls = normal @ force < 0.0
-        return force, {"holds": np.where(pulls, 0.0, sphere.modes["holds"])}, np.where(pulls, 1.0, 0.0)
+        (f, D, normal, start), hold = sphere.parts, sphere.modes["holds"]
+        held = f - D @ ((v_B - start) / dt)
+        holds = np.where(normal @ held < 0.0, 0.0, np.where(turn < LATE, 1.0, hold))
+        return hold * held, {"holds": holds}, np.abs(holds - hold)
 
     # -- the step ----------------------------------------------------------------------------------------------------
     def respond(
@@ -115,7 +118,8 @@ class ForceLaw:
         ]
         pushes = [point.J.T @ sphere.force for point, sphere in zip(points, spheres)]
         a = self._solved(robot, M, sum(pushes, start=force), points, spheres)
-        judged = [self.judged(sphere, point.J @ a, dt, turn) for point, sphere in zip(points, spheres)]
+        v_end = v + dt * a
+        judged = [self.judged(sphere, point.J @ v_end, dt, turn) for point, sphere in zip(points, spheres)]
         after = {key: np.stack([modes[key] for _, modes, _ in judged]) for key in judged[0][1]}
         unsettled = sum(differs for _, _, differs in judged)
         return a, [f for f, _, _ in judged], {**after, "turn": turn + 1.0, "unsettled": unsettled}

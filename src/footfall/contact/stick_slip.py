@@ -32,6 +32,7 @@ from footfall.contact.points import ContactPoint
 from footfall.errors import InputError, unknown
 from footfall.numeric import smoothstep
 from footfall.robot.model.description import Robot
+from footfall.spatial import symmetric
 
 FRICTION = ("isotropic", "per_axis")
 _TINY_SPEED = 1e-8  # [m/s], so that the direction of no slip is not 0 / 0
@@ -91,49 +92,41 @@ class StickSlip(ForceLaw):
         first, hold, n = turn < 0.5, modes["holds"], point.R_BC[:, 2]
         at_rest, falls = self.normal(np.maximum(-point.distance, 0.0), dt)
         elastic, slope = hold * at_rest, hold * falls
-        v_n = n @ v_B
-        u = self._tangential(point, v_B, v_n)
-        slip = np.where(first, u, modes["slip"])
+        slip = self._slip(point, first, v_B, modes["slip"])
         speed = self._speed(slip)
         stopped = np.maximum(_STOPPED * dt * point.friction / robot.mass * elastic, self.stick_speed)
         slides = np.where(first, np.where(speed > stopped, 1.0, 0.0), modes["slides"])
         t = (slides / speed) * slip
         at = np.where(slides > 0.0, np.maximum(speed, self.stick_speed), np.minimum(speed, self.stick_speed))
-        drag, mu = self._drag(at, point.friction), self._mu(slides, speed, u, point.friction)
+        drag, mu = self._drag(at, point.friction), self._mu(slides, speed, point, v_B)
         k = np.where((turn < LATE) | (slides <= 0.0), drag * elastic, 0.0)
-        f_n = elastic - slope * v_n
-        force = f_n * n - self._to_base(point, k * (u - self._dot(u, t) * t) + (mu * f_n) * t)
-        D = self._slopes(point, dt * k, dt * slope, mu, t)
+        on_cone = n - self._to_base(point, mu * t)  # the force of a sphere that slides, for a unit normal force
+        D = self._slopes(point, dt * k, dt * slope, on_cone, t)
         kept = {"holds": hold, "slides": slides, "slip": slip}
-        return Linearised(force, D, kept, (point, v_B, at_rest, falls, k, mu, t))
+        return Linearised(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
 
     def judged(
-        self, sphere: Linearised, a_B: Float[ndarray, "3"], dt: float, turn: float
+        self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float
     ) -> tuple[Float[ndarray, "3"], Modes, Any]:
         """(force, modes for another turn, in how much they differ): who pulls, left its cone, or slides backwards."""
-        (point, v_B, at_rest, falls, k, mu, t), slides, hold = (
-            sphere.parts,
-            sphere.modes["slides"],
-            sphere.modes["holds"],
-        )
-        n, v_B = point.R_BC[:, 2], v_B + dt * a_B
-        v_n = n @ v_B
-        u, presses = self._tangential(point, v_B, v_n), at_rest - falls * v_n
+        (point, at_rest, falls, k, mu, t, on_cone), modes = sphere.parts, sphere.modes
+        slides, hold = modes["slides"], modes["holds"]
+        u, presses = self._tangential(point, v_B), at_rest - falls * (point.R_BC[:, 2] @ v_B)
         f_n, along = hold * presses, self._dot(u, t)
         # let go in a turn whose other modes were wrong, it is taken back; late turns only let go
         holds = np.where(presses < 0.0, 0.0, np.where(turn < LATE, 1.0, hold))
-        across = self._dot(u, u) - along * along  # squared
+        turns = k * (u - along * t)  # a difference of vectors: one of squares would be all rounding where k is large
         room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
-        leaves = k * k * across > room
+        leaves = self._dot(turns, turns) > room
         back = (slides > _HARDLY) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": holds,
             "slides": np.where(
                 back, np.where(turn < LATE, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
             ),
-            "slip": np.where(leaves, u, sphere.modes["slip"]),
+            "slip": np.where(leaves, u, modes["slip"]),
         }
-        force = f_n * n - self._to_base(point, k * (u - along * t) + (mu * f_n) * t)
+        force = f_n * on_cone - self._to_base(point, turns)
         return force, after, np.abs(holds - hold) + np.sum(np.where(leaves | back, 1.0, 0.0))
 
     # -- slip as a vector in base axes where friction is round, as its two components in contact axes where it is not --
@@ -141,8 +134,19 @@ class StickSlip(ForceLaw):
     def _is_round(self) -> bool:
         return self.friction == "isotropic"
 
-    def _tangential(self, point: ContactPoint, v_B: Float[ndarray, "3"], v_n: Any) -> ndarray:
-        return v_B - v_n * point.R_BC[:, 2] if self._is_round else point.R_BC[:, :2].T @ v_B
+    def _tangential(self, point: ContactPoint, v_B: Float[ndarray, "3"]) -> ndarray:
+        n = point.R_BC[:, 2]
+        return v_B - (n @ v_B) * n if self._is_round else point.R_BC[:, :2].T @ v_B
+
+    def _slip(self, point: ContactPoint, first: Any, v_B: Float[ndarray, "3"], before: ndarray) -> ndarray:
+        """By the start of the step in its first turn, then as it was last found.
+
+        What a sticking sphere slips may be no more than the rounding of its speed along the normal, and friction that
+        is not tangential to the last digit would change the normal force: so what was found is made tangential again.
+        """
+        if self._is_round:
+            return self._tangential(point, np.where(first, v_B, before))
+        return np.where(first, self._tangential(point, v_B), before)
 
     def _to_base(self, point: ContactPoint, tangential: ndarray) -> Float[ndarray, "3"]:
         return tangential if self._is_round else point.R_BC[:, :2] @ tangential
@@ -153,20 +157,20 @@ class StickSlip(ForceLaw):
     def _speed(self, slip: ndarray) -> Any:
         return np.sqrt(np.maximum(self._dot(slip, slip), _TINY_SPEED**2))
 
-    def _slopes(self, point: ContactPoint, k: Any, k_n: Any, mu: Any, t: ndarray) -> Float[ndarray, "3 3"]:
+    def _slopes(self, point: ContactPoint, k: Any, k_n: Any, on_cone: ndarray, t: ndarray) -> Float[ndarray, "3 3"]:
         """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k is two and t is ±1 or 0."""
         n = point.R_BC[:, 2]
         if self._is_round:
-            return np.outer((k_n - k) * n - (k_n * mu) * t, n) - np.outer(k * t, t) + k * np.eye(3)
+            return np.outer(k_n * on_cone - k * n, n) - symmetric(np.outer(k * t, t)) + k * np.eye(3)
         across = (point.R_BC[:, :2] * (k * (1.0 - t * t))) @ point.R_BC[:, :2].T
-        return across + np.outer(k_n * (n - point.R_BC[:, :2] @ (mu * t)), n)
+        return across + np.outer(k_n * on_cone, n)
 
-    def _mu(self, slides: Any, speed: Any, start: ndarray, friction: Any) -> Any:
+    def _mu(self, slides: Any, speed: Any, point: ContactPoint, v_B: Float[ndarray, "3"]) -> Any:
         """Of a sphere that slides, by the faster of its slip at the start and that found; or of one that sticks."""
         if not self._has_ratio:
-            return friction
-        at = np.maximum(np.maximum(speed, self._speed(start)), self.stick_speed)
-        return np.where(slides > 0.0, self._drag(at, friction) * at, self.static_ratio * friction)
+            return point.friction
+        at = np.maximum(np.maximum(speed, self._speed(self._tangential(point, v_B))), self.stick_speed)
+        return np.where(slides > 0.0, self._drag(at, point.friction) * at, self.static_ratio * point.friction)
 
     @property
     def _has_ratio(self) -> bool:

@@ -17,16 +17,24 @@ def mass_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"
     return composite_mass_matrix(robot, joint_transforms(robot, q))
 
 
-def composite_mass_matrix(robot: Robot, X: list[Transform]) -> Float[ndarray, "nv nv"]:
+def composite_bodies(robot: Robot, X: list[Transform]) -> list[Inertia]:
+    """Of every body and all that it carries, eq. (26)."""
+    composite = [body.inertia for body in robot.tree.bodies]
+    for i in reversed(range(1, len(X))):
+        j = robot.tree.parent[i]
+        composite[j] = composite[j] + composite[i].to_parent(X[i])
+    return composite
+
+
+def composite_mass_matrix(
+    robot: Robot, X: list[Transform], composite: list[Inertia] | None = None
+) -> Float[ndarray, "nv nv"]:
+    """M of bodies at X; their composites need not be made again."""
     tree = robot.tree
     M = np.zeros((robot.nv, robot.nv))
-    composite = [body.inertia for body in tree.bodies]
-    momentum: list[ndarray] = [np.zeros(6)] * len(X)
+    composite = composite_bodies(robot, X) if composite is None else composite
     for i in reversed(range(1, len(X))):
-        j = tree.parent[i]
-        composite[j] = composite[j] + composite[i].to_parent(X[i])
-        momentum[i] = composite[i].times(joint_twist(robot, i, 1.0))
-        F = momentum[i]
+        F = composite[i].times(joint_twist(robot, i, 1.0))
         M[tree.dof(i), tree.dof(i)] = _along(robot, i, F) + tree.bodies[i].armature
         for j in reversed(tree.support[i][:-1]):
             F = X[_child_towards(robot, j, i)].wrench_to_parent(F)

@@ -47,7 +47,7 @@ def velocity_wrenches(
     a = [np.zeros(3) if a_0 is None else a_0]
     if not classical:
         a[0] = a[0] + cross(V_0[:3], V_0[3:])
-    B = [_point_acceleration_matrix(omega[0], alpha[0])]
+    B = [point_acceleration_matrix(omega[0], alpha[0])]
     for i in range(1, len(X)):
         j, R_BP, body = tree.parent[i], X[i].R.T, tree.bodies[i]
         carried, moving = R_BP @ omega[j], body.axis * rates[i - 1]
@@ -60,7 +60,7 @@ def velocity_wrenches(
             omega.append(carried)
             alpha.append(R_BP @ alpha[j])
             a.append(a_i + 2.0 * cross(carried, moving))
-        B.append(_point_acceleration_matrix(omega[i], alpha[i]))
+        B.append(point_acceleration_matrix(omega[i], alpha[i]))
     wrenches, spin_torques = [], np.zeros(robot.nv)
     for i, body in enumerate(tree.bodies):
         m, h, BJ = body.inertia.m, body.inertia.h, B[i] @ body.inertia.J
@@ -72,7 +72,7 @@ def velocity_wrenches(
     return wrenches, spin_torques
 
 
-def _point_acceleration_matrix(w: Float[ndarray, "3"], alpha: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+def point_acceleration_matrix(w: Float[ndarray, "3"], alpha: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
     """B = α̃ + ω̃ ω̃."""
     xx, yy, zz, xy, xz, yz = w[0] * w[0], w[1] * w[1], w[2] * w[2], w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(

@@ -116,17 +116,20 @@ def joint_forces(
 ) -> JointForces:
     """Torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
 
-    PD: τ = kp (q_d - q - dt q̇) + kd (q̇_d - q̇), slope kd + dt kp: implicit Euler to first order. ``modes``: see
+    PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, slope kd + dt kp: implicit Euler to first order. ``modes``: see
     ``joint_modes``; without them limits and dry friction are those of the speed at the start.
     """
     if not robot.nj:
         return JointForces(*(np.zeros(0) for _ in range(8)))
-    error, stiffness = command.position - q_J - dt * rates, command.kp
+    play: Any = 0.0
+    stiffness = command.kp
     if not _is_zero(model.backlash):
+        error = command.position - q_J - dt * rates
         play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
-        error, stiffness = error - play, np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
-    asked = stiffness * error + command.kd * (command.velocity - rates) + command.torque
+        stiffness = np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
     asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
+    wanted = stiffness * (command.position - q_J - play) + command.kd * command.velocity + command.torque
+    asked = wanted - asked_slope * rates
     motor, slope = asked, asked_slope
     if model.motor_limits and robot.actuators:
         known = modes or _saturation_modes(robot, asked, rates)

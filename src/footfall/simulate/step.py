@@ -17,15 +17,16 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.contact.points import contact_points
 from footfall.control.interface import JointCommand
-from footfall.dynamics.forward_dynamics import bias_forces
-from footfall.dynamics.mass_matrix import composite_mass_matrix
-from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
+from footfall.dynamics.composite_bias import composite_bias
+from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
+from footfall.dynamics.parallel_joints import posture
+from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.world import World
 from footfall.spatial import Transform
-from footfall.spatial.quaternion import rotated, to_rotation
+from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 
 TURNS = 16  # at most, in which a step's modes are settled; late ones only tighten them
 
@@ -127,11 +128,15 @@ def _solve(
 
     (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ.
     """
-    robot, v = world.robot, state.v
-    X = joint_transforms(robot, state.q)
+    v = state.v
+    at_q = posture(world.robot, state.q)
+    robot, X = at_q.robot, at_q.X
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
-    M = composite_mass_matrix(robot, X)
+    spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
+    points = contact_points(robot, X, poses_in_base(robot, X), spheres, world.ground)
+    composite = composite_bodies(robot, X)
+    M = composite_mass_matrix(robot, X, composite)
     at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
     if at:
         asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at).asked
@@ -141,10 +146,8 @@ def _solve(
     if world.contact.implicit:
         M = M + np.diag(_behind_base(robot, dt * (torques.motor_slope + torques.passive_slope)))
     pushed = _pushed(robot, X[0], push)
-    bias = bias_forces(robot, X, v, world.gravity, classical=True)
+    bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
-
-    points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
     known = {**modes["contact"], "turn": turn} if modes["contact"] else before
     a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known)
 
@@ -180,7 +183,7 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
     spun, carried, past = spin
     v_W = to_rotation(q[3:7]) @ (v[3:6] + dt * a[3:6] + carried)
     omega, rates = v[:3] + dt * a[:3] + spun, v[6:] + dt * a[6:]
-    quat = rotated(q[3:7], dt * (omega - past))
+    quat = rotated_in_a_step(q[3:7], dt * (omega - past))
     return State(
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),
         np.concatenate([omega, to_rotation(quat).T @ v_W, rates]),

@@ -50,7 +50,9 @@ class Inertia:
         R, p = X_AB.R, X_AB.p
         h = R @ self.h
         moved = np.outer(p, h) + np.outer(h, p) + self.m * np.outer(p, p)
-        return Inertia(self.m, h + self.m * p, symmetric(R @ self.J @ R.T + moved))
+        J = symmetric(R @ self.J @ R.T)
+        J[2, 2] = np.trace(self.J) - J[0, 0] - J[1, 1]  # a rotation keeps the trace: fewer operations
+        return Inertia(self.m, h + self.m * p, J + symmetric(moved))
 
     def times(self, twist: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
         """I V: momentum of a twist, or wrench of a spatial acceleration."""

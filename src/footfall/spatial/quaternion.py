@@ -64,6 +64,19 @@ def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[
     return product / np.sqrt(product @ product)
 
 
+def rotated_in_a_step(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
+    """The same for the turn of one step: no cases and no sine, to rounding up to 1 rad and to 3e-9 up to 3 rad.
+
+    Only the ratio of sine and cosine matters: Lambert's continued fraction of the tangent, seven terms of it.
+    """
+    half = 0.5 * turn_B
+    y = half @ half
+    cosine = 135135 - y * (62370 - y * (3150 - y * 28))
+    sinc = 135135 - y * (17325 - y * (378 - y))
+    product = multiply(quat_WB, np.concatenate([np.stack([cosine]), sinc * half]))
+    return product / np.sqrt(product @ product)
+
+
 def rotation_vector(quat: Float[ndarray, "4"]) -> Float[ndarray, "3"]:
     """The rotation vector [rad] of a unit quaternion, at most π long."""
     quat = np.where(quat[0] < 0, -quat, quat)

@@ -118,6 +118,18 @@ class Robot:
         with numeric.untraced():
             return LimbFrames.of(self.tree)
 
+    @cached_property
+    def parallel_joints(self) -> dict[int, float]:
+        """``Tree.parallel_joints``: known before a trace, like ``limb_frames``."""
+        with numeric.untraced():
+            return self.tree.parallel_joints()
+
+    def with_tree(self, tree: Tree) -> Robot:
+        """An unchecked copy for algorithms that walk the tree, which see it so; links, joints and feet stay."""
+        copy = self.with_parameters({})
+        copy.__dict__["tree"] = tree
+        return copy
+
     def in_limb_frames(self) -> Robot:
         """The same robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no frame of a link.
 
@@ -134,8 +146,8 @@ class Robot:
         return self._made_in_limb_frames()
 
     def _made_in_limb_frames(self) -> Robot:
-        copy = self.with_parameters({})
-        copy.__dict__.update(tree=self.limb_frames.apply(self.tree), limb_frames=LimbFrames())
+        copy = self.with_tree(self.limb_frames.apply(self.tree))
+        copy.__dict__["limb_frames"] = LimbFrames()
         return copy
 
     @property
@@ -228,7 +240,9 @@ class Robot:
         for key, value in values.items():
             object.__setattr__(copy, key, value)
         moved = any(path.endswith((".rotation", ".axis", ".origin", ".position")) for path in parameters)
-        copy.__dict__["limb_frames"] = LimbFrames() if moved else self.limb_frames  # traced numbers show no zeros
+        # traced numbers show no zeros
+        copy.__dict__["limb_frames"] = LimbFrames() if moved else self.limb_frames
+        copy.__dict__["parallel_joints"] = {} if moved else self.parallel_joints
         return copy
 
     def parameter(self, path: str) -> Any:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
     from footfall.robot.model.parts import Joint
 
+_PARALLEL = 1e-14  # what the cosine between two axes lacks to 1 if they count as parallel
+
 
 @dataclass(frozen=True)
 class Spin:
@@ -68,6 +70,16 @@ class Tree:
     def dof(self, body: int) -> int:
         """Position of joint ``body`` in v."""
         return self.base_dof + body - 1
+
+    def parallel_joints(self) -> dict[int, float]:
+        """Of every revolute joint with the axis of its parent's joint: 1, or -1 if it turns the other way."""
+        senses = {}
+        for i, body in enumerate(self.bodies):
+            if body.kind == "revolute" and self.bodies[body.parent].kind == "revolute":
+                cosine = float(self.bodies[body.parent].axis @ (body.X_PJ.R @ body.axis))
+                if abs(cosine) > 1.0 - _PARALLEL:
+                    senses[i] = float(np.sign(cosine))
+        return senses
 
     @staticmethod
     def of(robot: Robot) -> Tree:

@@ -1,0 +1,80 @@
+"""Axes that do not turn with parallel joints: a leg's hip and knee both pitch, so their bodies share the hip's axes.
+
+Algorithms carry every twist, wrench and inertia from body to body and turn it at each joint. Where a joint's axis is
+parallel to its parent's, or to a child's, nothing need be turned: the bodies of such a row are described in axes that
+stay with the body before the row, and only what is fixed in a body (its inertia, the next joint, its foot) is turned,
+once, by the sum of the row's angles. The recursions are the same, for they are about vectors and not about components.
+A body's origin may lie anywhere on its joint's axis, too: it is the point nearest to the parent's origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.dynamics.base_parameters import base_parameters
+from footfall.kinematics.forward import base_pose, check_shape, joint_positions
+from footfall.robot.model.description import Robot
+from footfall.robot.model.tree import Tree
+from footfall.spatial import Inertia, Transform
+from footfall.spatial.rotation import about_axis
+
+
+@dataclass(frozen=True)
+class Posture:
+    """A robot at one q, for algorithms that walk its tree: they take ``robot`` and ``X`` for it and its transforms."""
+
+    robot: Robot  # its bodies' inertias are base parameters, and like its feet they are as they stand at q
+    X: list[Transform]  # axes and origin of every body in its parent's; 0: the base in the world
+    turns: list[Float[ndarray, "3 3"]]  # of the bodies in their axes
+    origins: list[Float[ndarray, "3"]]  # of the bodies' own frames, before their turn
+    still: frozenset[int]  # bodies whose axes do not turn in their parents'
+
+    def point(self, body: int, p: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+        """A point of a body, given in the body's own frame."""
+        return self.turns[body] @ (self.origins[body] + p)
+
+
+def posture(robot: Robot, q: Float[ndarray, "nq"]) -> Posture:
+    """The robot at q."""
+    check_shape(robot, q=(q, robot.nq))
+    tree, senses, fixed = robot.tree, robot.parallel_joints, base_parameters(robot.tree)
+    shares = {k for i in senses for k in (i, tree.parent[i])}
+    still = frozenset(i for i in shares if i in senses or tree.parent[i] not in shares)
+    at = Posture(robot, [base_pose(robot, q)], [np.eye(3)], [np.zeros(3)], still)
+    angles, inertias = [0.0, *joint_positions(robot, q)], fixed[:1]
+    for i, body in enumerate(tree.bodies[1:], start=1):
+        j, axis_P = tree.parent[i], body.X_PJ.R @ body.axis
+        ahead = axis_P @ (at.origins[j] + body.X_PJ.p) if j > 0 and body.kind == "revolute" else 0.0
+        p, R = at.point(j, body.X_PJ.p - ahead * axis_P), body.X_PJ.R if i in senses else at.turns[j] @ body.X_PJ.R
+        turn = np.eye(3)
+        if i in shares:
+            angles[i] = angles[i] + senses.get(i, 0.0) * angles[j]
+            turn = about_axis(body.axis, angles[i])
+        elif body.kind == "revolute":
+            R = R @ about_axis(body.axis, angles[i])
+        else:
+            p = p + (R @ body.axis) * angles[i]
+        at.X.append(Transform(R, p))
+        at.turns.append(turn)
+        at.origins.append(ahead * body.axis)
+        inertias.append(fixed[i].to_parent(Transform(np.eye(3), at.origins[i])).to_parent(Transform(turn, np.zeros(3))))
+    return replace(at, robot=robot.with_tree(_standing(at, inertias)))
+
+
+def _standing(at: Posture, inertias: list[Inertia]) -> Tree:
+    """The tree with what is fixed in its bodies as it stands."""
+    tree = at.robot.tree
+    bodies = [
+        replace(
+            body,
+            inertia=inertia,
+            spins=tuple(replace(spin, momentum=turn @ spin.momentum) for spin in body.spins),
+        )
+        for body, inertia, turn in zip(tree.bodies, inertias, at.turns)
+    ]
+    feet = tuple(at.point(i, p) for i, p in zip(tree.feet, tree.foot_positions))
+    return replace(tree, bodies=tuple(bodies), foot_positions=feet)
