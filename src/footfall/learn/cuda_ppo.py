@@ -76,7 +76,9 @@ class CudaPPO:
         self._slopes = module.get_function("slopes_evaluate")
         self._make_buffers(seen, acts)
         self.graphs: tuple[Any, Any] | None = None
-        torch.cuda.manual_seed(seed)
+        self.random = torch.Generator("cuda").manual_seed(
+            seed
+        )  # trainings side by side do not meet
         self._begin()
         self.iteration = 0
 
@@ -119,11 +121,14 @@ class CudaPPO:
         """First episodes, of any age: ones that all began together would end together."""
         source, torch, n = self.lanes.source, self.torch, self.lanes.n
         with self._stream():
-            self.lanes.begin(self._cupy(torch.rand(source.draws, n, device="cuda")))
-        passed = torch.floor(torch.rand(n, device="cuda") * source.episodes.limit)
+            self.lanes.begin(self._cupy(self._uniform(source.draws, n)))
+        passed = torch.floor(self._uniform(n) * source.episodes.limit)
         for key in ("age", "next_push"):
             self.columns[source.places[key]] += passed
         self._count_observations(self.seen)
+
+    def _uniform(self, *shape: int) -> Any:
+        return self.torch.rand(shape, generator=self.random, device="cuda")
 
     def _stream(self) -> Any:
         return self.lanes.cupy.cuda.Stream.from_external(self.torch.cuda.current_stream())
@@ -134,8 +139,8 @@ class CudaPPO:
     def _rollout(self) -> None:
         """Act for some ticks; afterwards advantages and returns, all in ``rows``, and then shuffled."""
         torch, seen = self.torch, len(self.mean)
-        self.noise.normal_()
-        self.chance.uniform_()
+        self.noise.normal_(generator=self.random)
+        self.chance.uniform_(generator=self.random)
         deviation = self.log_noise[0].exp()[:, None]
         observation, action, likelihood, center, _, _ = self.rows.split(self.sizes)
         for t in range(self.settings.steps):
@@ -203,7 +208,7 @@ class CudaPPO:
     def _shuffle(self) -> None:
         """Rows in random order, one minibatch after the other."""
         rows = self.rows.reshape(len(self.rows), -1)
-        order = self.torch.rand(rows.shape[1], device="cuda").argsort()
+        order = self._uniform(rows.shape[1]).argsort()
         for k in range(self.batches):
             self.torch.index_select(rows, 1, order[k * self.batch : (k + 1) * self.batch], out=self.shuffled[k])
         self.log_noise[1].copy_(self.log_noise[0])
@@ -252,7 +257,7 @@ class CudaPPO:
     def prepare(self) -> None:
         """Record rollout and update as CUDA graphs; nothing is learned by it, and every number is put back."""
         torch = self.torch
-        kept, random = {k: v.clone() for k, v in self.numbers().items()}, torch.cuda.get_rng_state()
+        kept, random = {k: v.clone() for k, v in self.numbers().items()}, self.random.get_state()
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -263,11 +268,12 @@ class CudaPPO:
         self.graphs = self._captured(self._rollout, stream), self._captured(self._epoch, stream)
         for key, value in self.numbers().items():
             value.copy_(kept[key])
-        torch.cuda.set_rng_state(random)
+        self.random.set_state(random)
         torch.cuda.synchronize()
 
     def _captured(self, work: Callable[[], None], stream: Any) -> Any:
         graph = self.torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.random)
         with self.torch.cuda.graph(graph, stream=stream):
             work()
         return graph

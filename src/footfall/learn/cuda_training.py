@@ -18,7 +18,7 @@ from footfall.learn.ppo import Settings
 from footfall.learn.task import WalkTask
 from footfall.learn.training import Training
 
-SETTINGS = Settings(rows=24576)  # four minibatches of 4096 robots
+SETTINGS = Settings(rows=24576, noise=0.3)  # four minibatches of 4096 robots
 
 
 class CudaTraining(Training):
@@ -57,7 +57,7 @@ class CudaTraining(Training):
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def _numbers(self) -> dict[str, ndarray]:
         arrays = {key: value.cpu().numpy() for key, value in self.ppo.numbers().items()}
-        return {**arrays, "random": self.torch.cuda.get_rng_state().numpy()}
+        return {**arrays, "random": self.ppo.random.get_state().numpy()}
 
     def _words(self) -> dict[str, Any]:
         return {"iteration": self.ppo.iteration}
@@ -67,5 +67,5 @@ class CudaTraining(Training):
             if numbers[key].shape != tuple(tensor.shape):
                 raise InputError(f"the checkpoint's {key} has shape {numbers[key].shape}, not {tuple(tensor.shape)}")
             tensor.copy_(self.torch.from_numpy(np.array(numbers[key])))
-        self.torch.cuda.set_rng_state(self.torch.from_numpy(np.array(numbers["random"])))
+        self.ppo.random.set_state(self.torch.from_numpy(np.array(numbers["random"])))
         self.ppo.iteration = int(words["iteration"])
