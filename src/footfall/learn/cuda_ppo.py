@@ -76,9 +76,7 @@ class CudaPPO:
         self._slopes = module.get_function("slopes_evaluate")
         self._make_buffers(seen, acts)
         self.graphs: tuple[Any, Any] | None = None
-        self.random = torch.Generator("cuda").manual_seed(
-            seed
-        )  # trainings side by side do not meet
+        self.random = torch.Generator("cuda").manual_seed(seed)  # trainings side by side do not meet
         self._begin()
         self.iteration = 0
 

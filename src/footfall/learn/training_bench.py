@@ -1,6 +1,6 @@
-"""``python -m footfall.bench.training [OUT.json]``: how long a GPU takes to learn to walk, and whether it repeats itself.
+"""How long a GPU takes to learn to walk, and whether it repeats itself: ``python -m footfall.learn.training_bench``.
 
-Run as a module on a machine with a GPU; it needs NumPy, jaxtyping, CuPy and PyTorch. Every training begins on kernels
+A first argument is a file for the JSON. Run it on a machine with a GPU; it needs NumPy, jaxtyping, CuPy and PyTorch. Every training begins on kernels
 that are compiled and recorded, as a second one in the same process does; what a first one costs before is told apart.
 """
 
