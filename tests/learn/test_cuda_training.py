@@ -1,4 +1,4 @@
-"""Training on a GPU, where there is one: the same bits again, and from a checkpoint; the actor walks as a policy does."""
+"""Training on a GPU, where there is one: the same bits again, also from a checkpoint; what is saved is what acts."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 """How long a GPU takes to learn to walk, and whether it repeats itself: ``python -m footfall.learn.training_bench``.
 
-A first argument is a file for the JSON. Run it on a machine with a GPU; it needs NumPy, jaxtyping, CuPy and PyTorch. Every training begins on kernels
-that are compiled and recorded, as a second one in the same process does; what a first one costs before is told apart.
+A first argument is a file for the JSON. Run it on a machine with a GPU; it needs NumPy, jaxtyping, CuPy and PyTorch.
+Every training begins on kernels that are compiled and recorded; how long that took is told apart.
 """
 
 from __future__ import annotations
