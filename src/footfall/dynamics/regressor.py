@@ -162,7 +162,7 @@ class BaseParameters:
         seen = np.abs(self.combinations).max(axis=0, initial=0.0) > 0
         return tuple(name for name, is_seen in zip(self.names, seen) if not is_seen)
 
-    def words(self, most: int = 6) -> list[str]:
+    def descriptions(self, most: int = 6) -> list[str]:
         """Every base parameter written out: ``trunk.m + LF_abad_link.m + ...``, at most ``most`` terms of each."""
         lines = []
         for row, own in zip(self.combinations, self.independent):
