@@ -1,8 +1,12 @@
 """Settings of the documentation; it builds and reads without a network."""
 
 import html
+import sys
+from pathlib import Path
 
 from docutils import nodes
+
+sys.path.append(str(Path(__file__).parents[1] / "studies"))
 
 project = "footfall"
 author = "the footfall contributors"
