@@ -1,4 +1,4 @@
-"""The server trusts nobody: loopback, Host, Origin, token, junk, silence (R7, R8)."""
+"""The server trusts nobody: loopback, Host, Origin, token, junk, silence."""
 
 import gzip
 import json

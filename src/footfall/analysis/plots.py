@@ -1,4 +1,4 @@
-"""Figures of recordings, alone or laid over each other: trunk (Fig. 5 of seed 000), contact (Fig. 6), torque, joints,
+"""Figures of recordings, alone or overlaid: trunk (Fig. 5 of de Paula et al. 2024), contact (Fig. 6), torque, joints,
 energy.
 
 ``plot(rec, "trunk")`` and ``plot_compare({"footfall": rec, "MuJoCo": other}, "trunk")`` return a matplotlib Figure and

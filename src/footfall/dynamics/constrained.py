@@ -1,4 +1,4 @@
-"""Excess coordinates: one floating robot, and contact as constraints on it (lecture slides of seed 002).
+"""Excess coordinates: one floating robot, and contact as constraints on it (lecture slides on floating-base robots).
 
     [ M  -Jᵀ ] [ a ]   [ Sᵀτ - h            ]
     [ J   0  ] [ f ] = [ -dJ/dt v - feedback ]
@@ -7,7 +7,7 @@ J holds three rows for every standing foot. The system is solved by its Schur co
 A = J M⁻¹ Jᵀ (the inverse of the inertia that the feet feel), built from the branch-sparse factor of M. The rows of feet
 that are up become rows of the identity, so that one traced program serves all 2ⁿ modes: the mode is data.
 
-A foot is held at the centre of its sphere (frame ``world``: the spherical joint of seed 003), or rolls on the ground
+A foot is held at the centre of its sphere (frame ``world``: the spherical joint of Yan 2021), or rolls on the ground
 without slipping (frame ``contact`` with the ground's axes ``R_WC``).
 """
 

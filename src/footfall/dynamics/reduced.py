@@ -1,4 +1,4 @@
-"""Minimal coordinates: each contact mode as a robot of its own (lecture slides of seed 002).
+"""Minimal coordinates: each contact mode as a robot of its own (lecture slides on floating-base robots).
 
 In a mode the rates obey J v = 0. Splitting them into dependent and independent ones, J_d v_d + J_i v_i = 0, gives
 

@@ -157,12 +157,12 @@ class LivePage:
 
     def _keys(self) -> None:
         for label, key, part, change in KEYS:
-            command = self.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+            command = self.gui.add_command(label, hotkey=key)
             command.on_trigger(functools.partial(self._stepped, part, change))
         for (label, key), what in zip(
             OTHER_KEYS, (self.halt, self.push, self.driver.reset, self._pause, self.driver.step), strict=True
         ):
-            command = self.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+            command = self.gui.add_command(label, hotkey=key)
             command.on_trigger(lambda _, what=what: what())
 
     # -- what a person does --------------------------------------------------------------------------------------------

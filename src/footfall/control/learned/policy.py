@@ -16,8 +16,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.archive import NoArchive, read_archive
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_pd import check_gain, check_rate, gains_of
+from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.joint.joint_pd import check_gain, gains_of
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
 from footfall.robot.model.description import Robot

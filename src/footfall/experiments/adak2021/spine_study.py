@@ -1,4 +1,4 @@
-"""Does a spine help? Trotting and bounding with a rigid, a passive and an actuated spine (questions of seed 001).
+"""Does a spine help? Trotting and bounding with a rigid, a passive and an actuated spine (questions of Adak 2021).
 
 The legs follow the same open-loop gait throughout; only the spine differs. A case runs under eight conditions at once:
 two frictions, with and without a payload, started straight and with a sideways shove. Means are over those that stay
