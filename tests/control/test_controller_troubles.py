@@ -149,7 +149,7 @@ def test_sensors_and_switches_before_a_controller_do_not_hide_its_name():
     assert simulation.stopped.message.startswith("controller JointPD at 0.0200 s (tick 20) raised")
 
 
-# -- what is not finite --------------------------------------------------------------------------------------------------
+# -- what is not finite ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_numbers_that_are_not_finite_are_refused_by_every_setting(value):
     gait = ff.gait.trot()

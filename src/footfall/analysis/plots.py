@@ -131,7 +131,7 @@ def _joints(runs: Runs) -> Figure:
 def _by_limb(
     runs: Runs, values: Callable[[Recording], dict[str, ndarray]], what: str, title: str, turn: float
 ) -> Figure:
-    """One panel a leg (and one for the spine), one line a joint; dashes tell recordings, or commands, apart."""
+    """One panel per leg (and one for the spine), one line per joint; dashes tell recordings, or commands, apart."""
     robot = _robot(runs)
     groups = limbs(robot)
     rows = -(-len(groups) // 2)

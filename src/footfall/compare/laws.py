@@ -133,7 +133,7 @@ def momentum_is_its_matrix_times_velocity(robot: Robot, q: ndarray, v: ndarray, 
 
 
 def momentum_changes_by_outside_forces_only(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """A free robot driven by its joints: d(A v)/dt = (0, m g), whatever the joints do (conservation of momentum as an identity)."""
+    """A free robot driven by its joints: d(A v)/dt = (0, m g), whatever the joints do (momentum as an identity)."""
     if not robot.floating:
         return None
     driven = dynamics.forward_dynamics(robot, q, v, tau[6:])

@@ -45,7 +45,7 @@ def constrained_dynamics(
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
     """(a, f): accelerations dv/dt, and forces of the ground on the feet [N], zero at feet that are up.
 
-    mode: one number a foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names and checks it).
+    mode: one number per foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names).
     stabilisation: Baumgarte's (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor), the last term only
     where ``anchors`` [m] says where the feet should be. damping: added to the diagonal of A as a share of its mean; it
     makes redundant sets of feet solvable at the price of feet that give a little. ``contact_set`` says if it is needed.
@@ -91,7 +91,7 @@ def delassus_matrix(
 def contact_jacobian(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
 ) -> Float[ndarray, "3nf nv"]:
-    """J: velocities of all feet by v, three rows a foot (a point contact holds no moment)."""
+    """J: velocities of all feet by v, three rows per foot (a point contact holds no moment)."""
     return feet_jacobian(robot, q, frame, R_WC)[:, 3:].reshape(3 * robot.nf, robot.nv)
 
 

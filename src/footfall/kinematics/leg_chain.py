@@ -1,7 +1,7 @@
 """A leg as a chain of screws: what iterative inverse kinematics needs to know of any leg, and nothing of its kind.
 
 A leg is the joints that move one foot and no other. All its axes and points are written in the frame of the body that
-carries it, with the leg's joints at zero: a pose is then a product of exponentials, one a joint (Yan et al. 2021,
+carries it, with the leg's joints at zero: a pose is then a product of exponentials, one per joint (Yan et al. 2021,
 eqs. (7)-(9)).
 """
 

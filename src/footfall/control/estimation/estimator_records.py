@@ -58,7 +58,7 @@ class Estimator:
     level: float | None = None  # what the ground strays from a level plane [m]; None: nothing is assumed of it
     patience: float = 0.06  # how long a force sensor may contradict the momentum observer [s]
     gyro_disagreement: float = 0.08  # between gyro and standing legs, mean over 0.05 s [rad/s]
-    worst_gyro_bias: float = 0.05  # beyond which it is told [rad/s]
+    worst_gyro_bias: float = 0.05  # beyond which it is reported [rad/s]
     limits: Limits = field(default_factory=Limits)
     imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))  # on the base [m]
     imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))  # R_BI
