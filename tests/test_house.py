@@ -45,6 +45,13 @@ def test_files_are_short():
     assert set(long) == set(LONG_FILES), "split what is new, and drop from the list what is short by now"
 
 
+def test_arrays_have_the_shapes_that_signatures_say():
+    """Every formalism and law by plain NumPy, with the shapes of all arrays checked at every call."""
+    command = [sys.executable, str(Path(__file__).parent / "shape_checks.py"), "mini_cheetah", "xiling"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 # -- docs/architecture.md ----------------------------------------------------------------------------------------------
 def _generator():
     spec = importlib.util.spec_from_file_location("generate_walks", DOCS / "generate_walks.py")

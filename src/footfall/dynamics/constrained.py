@@ -82,7 +82,7 @@ def impact_map(
 
 def delassus_matrix(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
-) -> Float[ndarray, "3nf 3nf"]:
+) -> Float[ndarray, "rows rows"]:
     """A = J M⁻¹ Jᵀ of all feet [1/kg]: accelerations of the feet by forces on the feet."""
     _, d, Y, _ = feet_in_factor(robot, q, frame, R_WC)
     return Y.T @ _divided(Y, d)
@@ -90,7 +90,7 @@ def delassus_matrix(
 
 def contact_jacobian(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
-) -> Float[ndarray, "3nf nv"]:
+) -> Float[ndarray, "rows nv"]:
     """J: velocities of all feet by v, three rows per foot (a point contact holds no moment)."""
     return feet_jacobian(robot, q, frame, R_WC)[:, 3:].reshape(3 * robot.nf, robot.nv)
 
@@ -127,7 +127,7 @@ def _contact_solve(
 
 def _drift(
     robot: Robot, q: Float[ndarray, "nq"], anchors: Float[ndarray, "nf 3"], R_WC: ndarray | None
-) -> Float[ndarray, "3nf"]:
+) -> Float[ndarray, "rows"]:
     """How far the feet are from their anchors, in the axes of the constraint rows."""
     away = foot_positions(robot, q) - anchors
     return (away if R_WC is None else away @ R_WC).reshape(-1)

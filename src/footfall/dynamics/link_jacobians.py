@@ -189,7 +189,9 @@ def kinetic_energy(robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "
     return total
 
 
-def potential_energy(robot: Robot, x: Float[ndarray, "nv"], gravity: tuple[float, float, float], order: str) -> float:
+def potential_energy(
+    robot: Robot, x: Float[ndarray, "nv"], gravity: Float[ndarray, "3"] | tuple[float, float, float], order: str
+) -> float:
     """P = Σ m g h = -Σ m gᵀ r, eqs. (21)-(22) of Adak 2021 [J]. DynaKat prints +, for a g that points upwards."""
     total = 0.0
     for body in masses(robot, x, order):

@@ -128,7 +128,7 @@ def reduced_touchdown(
     return N @ np.linalg.solve(N.T @ M @ N, N.T @ (M @ v))
 
 
-def _turning(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3nf"]:
+def _turning(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "rows"]:
     """dJ/dt v of all feet."""
     return feet_bias_acceleration(robot, q, v)[:, 3:].reshape(-1)
 

@@ -32,7 +32,7 @@ def about_z(angle: float) -> Float[ndarray, "3 3"]:
 _ABOUT = (about_x, about_y, about_z)
 
 
-def about_axis(axis: Float[ndarray, "3"], angle: float) -> Float[ndarray, "3 3"]:
+def about_axis(axis: Float[ndarray, "3"] | tuple[float, ...], angle: float) -> Float[ndarray, "3 3"]:
     """Rotation about a constant unit axis; a coordinate axis of either sign keeps its zeros (Rodrigues otherwise)."""
     for k in range(3):
         if abs(abs(axis[k]) - 1.0) < _SNAP:
@@ -73,7 +73,7 @@ def euler_rates_to_body(angles: Float[ndarray, "3"], order: str = "zyx") -> Floa
     return from_euler(angles, order).T @ euler_rates_to_world(angles, order)
 
 
-def snapped(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
+def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
     """R with entries within rounding of -1, 0 and 1 made exact, so that structural zeros stay zeros in a trace."""
     whole = np.round(R)
     return np.where(np.abs(R - whole) < _SNAP, whole, R)
