@@ -42,7 +42,7 @@ def draw(front: Front) -> Figure:
 
 
 def rows(front: Front) -> list[dict[str, object]]:
-    """One row a gait and speed."""
+    """One row per gait and speed."""
     return [{**dataclasses.asdict(best), "wins": front.winner(best.asked) == best} for best in front.best]
 
 

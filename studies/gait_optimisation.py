@@ -100,7 +100,7 @@ class Track:
         self.controller = starting(robot, pattern)
         self.ranges = ranges(robot, self.controller.gait)
         simulation = Simulation(robot, self.controller, dt=dt)
-        self.first = Metered(lean_of(simulation.carried, feels=False), 0.0)
+        self.first = Metered(lean_of(simulation.carried, uses_foot_forces=False), 0.0)
         self.inputs = Inputs(Command(), np.zeros(6))
         self.period = simulation.rig.period
         self.trunk = f"{robot.tree.bodies[0].name}.mass"

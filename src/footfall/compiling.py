@@ -22,13 +22,14 @@ from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 
 _PACKAGE = Path(__file__).parent
+Function = Callable[..., Any]
 
 
 class Bound:
     """A function with its constant bound: positional array arguments, and the free parameters as a last argument."""
 
     def __init__(
-        self, function: Callable, constant: Any, examples: Sequence[Any], free: Sequence[str], given: Mapping[str, Any]
+        self, function: Function, constant: Any, examples: Sequence[Any], free: Sequence[str], given: Mapping[str, Any]
     ) -> None:
         self.original, self.constant, self.free = function, constant, tuple(free)
         self.__name__ = getattr(_unwrapped(function), "__name__", type(function).__name__)
@@ -103,7 +104,7 @@ class Bound:
 
 
 def compile(
-    function: Callable,
+    function: Function,
     robot: Any = None,
     *examples: Any,
     target: str = "native",
@@ -137,7 +138,7 @@ def compile(
 
 
 def jacobian(
-    function: Callable, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
+    function: Function, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
 ) -> Any:
     """Exact derivatives by the arguments named in ``wrt``: arrays of shape result.shape + argument.shape.
 
@@ -152,7 +153,7 @@ def jacobian(
 
 
 def gradient(
-    function: Callable, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
+    function: Function, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
 ) -> Any:
     """The gradient of a function that returns one number, by reverse mode."""
     from footfall import trace
@@ -162,7 +163,7 @@ def gradient(
     return trace.gradient(bound, *bound.examples, wrt=wrt, names=bound.names, **settings)
 
 
-def program(function: Callable, robot: Any = None, *examples: Any, free: Sequence[str] = (), **given: Any) -> Any:
+def program(function: Function, robot: Any = None, *examples: Any, free: Sequence[str] = (), **given: Any) -> Any:
     """The traced program: ``print(ff.program(f, robot))`` lists it, ``.size`` counts its operations."""
     from footfall import trace
 
@@ -180,7 +181,7 @@ def _check_constant(constant: Any, title: str) -> None:
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
-def _parameters(function: Callable, constant: Any) -> dict[str, inspect.Parameter]:
+def _parameters(function: Function, constant: Any) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -195,7 +196,7 @@ def _parameters(function: Callable, constant: Any) -> dict[str, inspect.Paramete
     return {p.name: p for p in parameters}
 
 
-def _example_of(function: Callable, name: str, constant: Any, title: str) -> Any:
+def _example_of(function: Function, name: str, constant: Any, title: str) -> Any:
     """An example made from the annotation of an argument: generic numbers of the right shape."""
     inner = _unwrapped(function)
     try:

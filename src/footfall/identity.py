@@ -16,17 +16,17 @@ import numpy as np
 def digest_of(thing: Any) -> str | None:
     """The digest of a nest of footfall's dataclasses, arrays, numbers and names; None if something else is inside."""
     try:
-        words = json.dumps(_words(thing))
+        text = json.dumps(_plain(thing))
     except _Foreign:
         return None
-    return hashlib.sha256(words.encode()).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _Foreign(Exception):
     pass
 
 
-def _words(x: Any) -> Any:
+def _plain(x: Any) -> Any:
     if x is None or isinstance(x, (bool, int, str)):
         return x
     if isinstance(x, (float, np.floating)):
@@ -34,12 +34,12 @@ def _words(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
         return [list(x.shape), [float(v).hex() for v in x.ravel()]]
     if isinstance(x, (tuple, list)):
-        return [_words(v) for v in x]
+        return [_plain(v) for v in x]
     if isinstance(x, dict):
-        return [[_words(k), _words(v)] for k, v in x.items()]
+        return [[_plain(k), _plain(v)] for k, v in x.items()]
     kind = type(x)
     if dataclasses.is_dataclass(x) and kind.__module__.split(".")[0] == "footfall":
         skipped = getattr(kind, "NOT_IN_DIGEST", ())
-        fields = {f.name: _words(getattr(x, f.name)) for f in dataclasses.fields(x) if f.name not in skipped}
+        fields = {f.name: _plain(getattr(x, f.name)) for f in dataclasses.fields(x) if f.name not in skipped}
         return [kind.__module__, kind.__qualname__, fields]
     raise _Foreign

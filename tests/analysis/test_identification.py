@@ -9,13 +9,8 @@ import pytest
 
 import footfall as ff
 from footfall.analysis.consistent_inertia import nearest_pseudo_inertia
-from footfall.analysis.identification import (
-    Identified,
-    foot_terms,
-    identify,
-    joint_torques_from_sensors,
-    samples,
-)
+from footfall.analysis.identification import Identified, identify, samples
+from footfall.analysis.sensed_torques import foot_terms, joint_torques_from_sensors
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import damping_torques, friction_torques, joint_values
 from footfall.dynamics.regressor import parameters, pseudo_inertia, regressor

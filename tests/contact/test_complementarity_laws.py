@@ -1,4 +1,4 @@
-"""Hard contact against closed forms: inclines (C1), rolling (C2), bounces (C3), direction (C4), no gain of energy."""
+"""Hard contact against closed forms: inclines, rolling, bounces, direction, no gain of energy."""
 
 from __future__ import annotations
 

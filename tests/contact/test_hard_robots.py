@@ -1,5 +1,5 @@
-"""Robots on hard ground, by both hard models: standing (C7), residuals (C8), free flight (D6), audit (E1), the same
-numbers again and in a batch (R6), trots on a plane and on a slope."""
+"""Robots on hard ground, by both hard models: standing, residuals, free flight, audit, the same
+numbers again and in a batch, trots on a plane and on a slope."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What may go wrong with a controller: commands beyond the robot, programs without a solution, NaN, exceptions.
 
-R3: what is not finite is an error, or flagged within one step, whatever input it comes by. R4: a degenerate whole-body
+What is not finite is an error, or flagged within one step, whatever input it comes by. A degenerate whole-body
 program never hangs, and the next tick has a safe torque.
 """
 
@@ -149,7 +149,7 @@ def test_sensors_and_switches_before_a_controller_do_not_hide_its_name():
     assert simulation.stopped.message.startswith("controller JointPD at 0.0200 s (tick 20) raised")
 
 
-# -- R3: what is not finite --------------------------------------------------------------------------------------------
+# -- what is not finite ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_numbers_that_are_not_finite_are_refused_by_every_setting(value):
     gait = ff.gait.trot()
@@ -230,7 +230,7 @@ def test_a_state_that_is_not_finite_stops_the_run_within_one_tick(name):
     assert len(recording) <= 1
 
 
-# -- R4: degenerate whole-body programs --------------------------------------------------------------------------------
+# -- degenerate whole-body programs ------------------------------------------------------------------------------------
 def _spoil(program: Program, how: str) -> Program:
     H, A = program.H.copy(), program.A.copy()
     low, high = program.low.copy(), program.high.copy()

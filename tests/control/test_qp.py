@@ -1,4 +1,4 @@
-"""Quadratic programs: solved, or refused with a reason; never NaN, never a hang (R4)."""
+"""Quadratic programs: solved, or refused with a reason; never NaN, never a hang."""
 
 import numpy as np
 import pytest

@@ -148,7 +148,7 @@ def test_potential_energy_has_the_slope_of_gravity_terms(euler_case: tuple) -> N
 
 
 def test_link_jacobians_are_derivatives_of_positions(euler_case: tuple) -> None:
-    """Eq. (9) of seed 001: ẋ = ∂x/∂q q̇."""
+    """Eq. (9) of Adak et al. 2021: ẋ = ∂x/∂q q̇."""
     robot, order, x, rate = euler_case
     foot = robot.feet[1]
 

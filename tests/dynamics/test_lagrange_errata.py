@@ -15,7 +15,7 @@ ORDER = "xyz"
 
 
 def test_correcting_by_E_t_alone_counts_omega_cross_I_omega_twice() -> None:
-    """Seed 001, below eq. (27): M is written in ω_W = E_t⁻¹ dξ/dt, derivatives are corrected by E_t, no more."""
+    """Adak 2021, below eq. (27): M is written in ω_W = E_t⁻¹ dξ/dt, derivatives are corrected by E_t, no more."""
     body = Robot("body", [Link("body", 2.0, np.zeros(3), np.diag([0.3, 0.5, 0.7]))], [])
     x = np.array([0.3, -0.5, 0.8, 0.1, 0.2, 0.3])
     omega_W, v_W = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.1, -0.2])
@@ -43,7 +43,7 @@ def test_derived_in_euler_coordinates_then_mapped_is_right_for_a_whole_robot() -
 
 
 def test_without_the_half_christoffel_symbols_double_the_coriolis_forces() -> None:
-    """Seed 004 prints c_kj = Σ (∂M_kj/∂q_i + ∂M_ki/∂q_j - ∂M_ij/∂q_k) q̇_i."""
+    """The DynaKat paper prints c_kj = Σ (∂M_kj/∂q_i + ∂M_ki/∂q_j - ∂M_ij/∂q_k) q̇_i."""
     robot = random_tree(np.random.default_rng(0), bodies=6, floating=False)
     q, v = np.random.default_rng(6).normal(size=(2, robot.nv))
     slope = nested.interpreted(lambda y: nested.jacobian(_mass_matrix_of(robot), (y,)), q)(q)
@@ -60,7 +60,7 @@ def _mass_matrix_of(robot: Robot):
 
 
 def _world_map(robot: Robot, x: np.ndarray) -> np.ndarray:
-    """T with dx/dt = T w for w = (ω_W, dp/dt, joint rates): diag(E_t, 1, 1), eq. (8) of seed 001."""
+    """T with dx/dt = T w for w = (ω_W, dp/dt, joint rates): diag(E_t, 1, 1), eq. (8) of Adak et al. 2021."""
     phi, theta = x[0], x[1]
     s, c, t = np.sin(phi), np.cos(phi), np.tan(theta)
     T = np.eye(robot.nv)

@@ -107,8 +107,8 @@ def test_losses_and_armature_of_joints_can_all_be_told() -> None:
 def test_the_first_base_parameter_is_the_mass_of_all() -> None:
     base = base_parameters(CHEETAH)
     assert base.of(parameters(CHEETAH))[0] == pytest.approx(CHEETAH.mass, rel=1e-9)
-    assert base.words()[0].startswith("trunk.m + ")
-    assert len(base.words()) == base.count
+    assert base.descriptions()[0].startswith("trunk.m + ")
+    assert len(base.descriptions()) == base.count
 
 
 def test_names_and_ten_numbers() -> None:

@@ -71,7 +71,7 @@ class _Page:
         for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
             assert abs(getattr(self.driver.command, key)) <= getattr(LIMITS, key), key
         update = {"type": "GuiUpdateMessage", "uuid": self.still._impl.uuid, "updates": {"value": True}}
-        self.driver.ask(forward=0.2)
+        self.driver.set_command(forward=0.2)
         until = time.monotonic() + _PATIENCE
         while self.driver.command != Command():
             assert time.monotonic() < until, "the button 'Stand still' no longer works"

@@ -1,4 +1,4 @@
-"""D1: M, bias, forward dynamics and Jacobians against Pinocchio (and MuJoCo): at most 1e-10, median 1e-13."""
+"""M, bias, forward dynamics and Jacobians against Pinocchio (and MuJoCo): at most 1e-10, median 1e-13."""
 
 from __future__ import annotations
 

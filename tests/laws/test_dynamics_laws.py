@@ -1,4 +1,4 @@
-"""D2 and D6: what mechanics says about any robot, on every robot of the library and every backend."""
+"""What mechanics says about any robot, on every robot of the library and every backend."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_articulated_bodies_accelerate_as_the_inertia_matrix_says(robot: Robot, 
 
 
 def test_internal_torques_leave_the_rate_of_total_momentum_zero(robot: Robot, states: States, call) -> None:
-    """D6 as an identity: without gravity nothing outside acts, so d(A v)/dt = 0 whatever the joints do."""
+    """Momentum as an identity: without gravity nothing outside acts, so d(A v)/dt = 0 whatever the joints do."""
     for q, v, tau in zip(states.q, states.v, states.tau):
         a = call(without_gravity, robot, q, v, tau[6:])
         A = call(dynamics.momentum_matrix, robot, q)

@@ -1,4 +1,4 @@
-"""A body that turns freely gains no energy and keeps its angular momentum, at the default step (D4 for Euler steps)."""
+"""A body that turns freely gains no energy and keeps its angular momentum, at the default step (Euler steps)."""
 
 from __future__ import annotations
 

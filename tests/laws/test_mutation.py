@@ -1,4 +1,4 @@
-"""D7: one sign, index or factor flipped in any one algorithm makes ``verify`` fail, and it names the quantity."""
+"""One sign, index or factor flipped in any one algorithm makes ``verify`` fail, and it names the quantity."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a simulation must keep: energy and angular momentum of a spinning body (D4), energy of passive robots and the
-order of every integrator (D5), momentum of a free robot that moves its joints (D6)."""
+"""What a simulation must keep: energy and angular momentum of a spinning body, energy of passive robots and the
+order of every integrator, momentum of a free robot that moves its joints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feet on the ground: weight while standing (C7), step halving (C9), a ground that never pulls (C10)."""
+"""Feet on the ground: weight while standing, step halving, a ground that never pulls."""
 
 from __future__ import annotations
 

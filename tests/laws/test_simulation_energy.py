@@ -1,4 +1,4 @@
-"""The energy audit (E1): work of motors and pushes = change of energy + losses in joints + losses in contact."""
+"""The energy audit: work of motors and pushes = change of energy + losses in joints + losses in contact."""
 
 from __future__ import annotations
 

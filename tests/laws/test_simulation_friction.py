@@ -1,4 +1,4 @@
-"""Dry friction: inclines (C1), a ball that starts to roll (C2), the same in every direction (C4)."""
+"""Dry friction: inclines, a ball that starts to roll, the same in every direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The structure of floating-base dynamics (lecture slides, seed 002), on every library robot and every backend."""
+"""The structure of floating-base dynamics (lecture slides), on every library robot and every backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings on disk: nothing is lost there and back, and what cannot be written is said (R5)."""
+"""Recordings on disk: nothing is lost there and back, and what cannot be written is said."""
 
 import os
 import re

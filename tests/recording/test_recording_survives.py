@@ -1,4 +1,4 @@
-"""Recordings on disk lose little when the disk is full, the run is killed or the file is damaged (R5, R9)."""
+"""Recordings on disk lose little when the disk is full, the run is killed or the file is damaged."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""Model files that nobody vouches for: refused with one sentence, quickly, whatever they hold (R1, R2)."""
+"""Model files that nobody vouches for: refused with one sentence, quickly, whatever they hold."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What a simulation refuses, and how it stops: one sentence, before any work, nothing half written (R3)."""
+"""What a simulation refuses, and how it stops: one sentence, before any work, nothing half written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bit for bit: the same run again, in a fresh process, and after a checkpoint (R6); a killed run can be read (R5)."""
+"""Bit for bit: the same run again, in a fresh process, and after a checkpoint; a killed run can be read."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_a_command_is_clipped_and_junk_is_zero(value, is_):
 
 def test_it_walks_when_told_and_stands_when_nobody_is_there(driver):
     driver.present = lambda: True
-    driver.ask(forward=0.5)
+    driver.set_command(forward=0.5)
     until(lambda: driver.sim.q[0] > 0.1)
     there, looks, walked = [True], [], []  # (simulated time, answer) of every look for somebody; of every piece walked
     advance = driver.sim._advance
@@ -127,7 +127,7 @@ def test_a_robot_without_a_pose_gets_one_to_stand_in():
 )
 def test_every_robot_stays_on_its_feet_with_the_controller_it_is_shown_with(name):
     driver = Driver(Choice(robot=name, controller=fitting_controller(library.load(name))))
-    driver.ask(forward=0.2)
+    driver.set_command(forward=0.2)
     for _ in range(100):
         driver._advance(0.02)
     assert driver.sim.stopped is None

@@ -14,9 +14,9 @@ from footfall.control.interface import Command
 from footfall.robot import library
 from footfall.view.admitted import MOST_A_SECOND, admitted
 from footfall.view.driver import Choice, Driver
+from footfall.view.safe_text import as_text, file_stem
 from footfall.view.server import Server
 from footfall.view.stage import viser
-from footfall.view.words import as_text, file_stem
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_stand_still_cannot_be_disarmed(live, forge):
     for field, value in (("update_cb", []), ("removed", True), ("uuid", "x"), ("is_button", False), ("sync_cb", None)):
         forge(update(halt, **{field: value}))
     live.page.commander = next(iter(live.server.viser._websock_server._live_connections))
-    live.driver.ask(turn=0.3)
+    live.driver.set_command(turn=0.3)
     forge(update(halt, value=True))  # and here it is pressed
     until(lambda: live.driver.command == Command())
     assert halt._impl.update_cb == callbacks

@@ -1,4 +1,4 @@
-"""The server trusts nobody: loopback, Host, Origin, token, junk, silence (R7, R8)."""
+"""The server trusts nobody: loopback, Host, Origin, token, junk, silence."""
 
 import gzip
 import json
@@ -194,7 +194,7 @@ def test_a_browser_that_falls_silent_is_followed_by_a_zero_command_within_half_a
     _, _, link = ask(live.server, "/", True)  # open, and answers no question
     until(lambda: links)
     live.page.commander = next(iter(links))
-    live.driver.ask(forward=0.4)
+    live.driver.set_command(forward=0.4)
     until(lambda: live.driver.sim.command.forward == 0.4)
     clock.now += 0.3
     finish(live.driver)

@@ -7,11 +7,12 @@ from footfall.rooms import room
 if TYPE_CHECKING:
     from footfall.analysis.estimation_error import EstimationErrors, estimation_errors
     from footfall.analysis.gait_diagram import footfall_diagram, footfall_diagram_of
-    from footfall.analysis.identification import Identified, Samples, identify, joint_torques_from_sensors, samples
+    from footfall.analysis.identification import Identified, Samples, identify, samples
     from footfall.analysis.margin_search import Margin, Margins, margins
     from footfall.analysis.motor_loads import MotorLoad, motor_loads
     from footfall.analysis.run_stability import Stability, plot_stability, plot_support, stability
     from footfall.analysis.run_summary import summary
+    from footfall.analysis.sensed_torques import SensedTorques, joint_torques_from_sensors
     from footfall.analysis.walking_economy import Economy, Strides, economy, plot_economy, strides
 
 __all__, __getattr__, __dir__ = room(
@@ -19,11 +20,12 @@ __all__, __getattr__, __dir__ = room(
     {
         "estimation_error": "EstimationErrors estimation_errors",
         "gait_diagram": "footfall_diagram footfall_diagram_of",
-        "identification": "Identified Samples identify joint_torques_from_sensors samples",
+        "identification": "Identified Samples identify samples",
         "margin_search": "Margin Margins margins",
         "motor_loads": "MotorLoad motor_loads",
         "run_stability": "Stability plot_stability plot_support stability",
         "run_summary": "summary",
+        "sensed_torques": "SensedTorques joint_torques_from_sensors",
         "walking_economy": "Economy Strides economy plot_economy strides",
     },
 )

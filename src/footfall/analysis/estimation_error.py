@@ -106,7 +106,7 @@ def _over_feet(recording: Recording, history: History, rows: ndarray, both: ndar
 
 
 def _rms(x: ndarray) -> float:
-    """Root mean square of the length of vectors, one a row."""
+    """Root mean square of the length of vectors, one per row."""
     return float(np.sqrt(np.mean(np.sum(np.square(x), axis=1))))
 
 

@@ -1,19 +1,19 @@
-"""What a robot weighs, from a recording; and its joint torques from IMU, encoders and foot forces.
+"""What a robot weighs, from a recording.
 
 The future work of Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
 
-    Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is asked for)
+    Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is to be identified)
 
 in the parameters θ of ``dynamics.regressor``. Their base parameters follow by weighted least squares: every degree
-of freedom is weighted by the noise that its own residual shows. All of θ, the part that no motion shows included,
-follows by a second fit in which every body is one that can exist (``simulate.consistent_inertia``).
+of freedom is weighted by the noise that its own residual shows. All of θ, what no motion shows included,
+follows by a second fit in which every body is one that can exist (``analysis.consistent_inertia``).
 
-    found = identify(recording)
-    found.values, found.deviations, found.base.words()   # base parameters, one standard deviation, in words
-    found.joint("damping"), found.inertias               # N m s/rad a joint; (m, h, J) a body
+    result = identify(recording)
+    result.values, result.deviations, result.base.descriptions()   # base parameters, one standard deviation, in words
+    result.joint("damping"), result.inertias               # [N m s/rad] per joint; (m, h, J) per body
 
 A run of ``Simulation`` recorded at every step gives its robot back to rounding. Recovered from noise
-(``tests/simulate/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four feet,
+(``tests/analysis/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four feet,
 accelerations from filtered rates, a prior 30 % too heavy and without joint losses. With noise (standard deviations)
 of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parameters come back within 0.03 kg (mass),
 4e-3 kg m (first moments) and 4e-3 kg m² (second moments), damping within 6e-3 N m s/rad, dry friction within
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -32,9 +31,10 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.analysis.consistent_inertia import physical_parameters
+from footfall.analysis.sensed_torques import foot_terms
 from footfall.dynamics.checks import check_finite
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
-from footfall.dynamics.passive import STICK_RATE, damping_torques, friction_part, friction_torques, spring_torques
+from footfall.dynamics.passive import STICK_RATE, friction_part, spring_torques
 from footfall.dynamics.regressor import (
     JOINT_COLUMNS,
     BaseParameters,
@@ -47,11 +47,10 @@ from footfall.dynamics.regressor import (
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_rates
-from footfall.kinematics.jacobian import feet_jacobian
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.simulate.free_rotation import gyroscopic_change
-from footfall.spatial import Inertia, cross, quaternion
+from footfall.spatial import Inertia, quaternion
 
 ACCELERATIONS = ("recorded", "step", "smooth")
 WORST_CONDITION = 2000.0  # of the regressor with columns of length 1: errors grow at most this much
@@ -59,68 +58,15 @@ _CHUNK = 512  # rows at a time
 _FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
 
 
-# -- joint torques from sensors --------------------------------------------------------------------------------------
-class SensedTorques(NamedTuple):
-    """Joint torques [N m], and the wrench (n, f) on the base [N m, N] that sensors and model leave unexplained."""
-
-    motor: Float[ndarray, "nj"]
-    unexplained: Float[ndarray, "6"]
-
-
-def joint_torques_from_sensors(
-    robot: Robot,
-    q: Float[ndarray, "nq"],
-    v: Float[ndarray, "nv"],
-    joint_acceleration: Float[ndarray, "nj"],
-    imu_acceleration: Float[ndarray, "3"],
-    imu_gyro_rate: Float[ndarray, "3"],
-    foot_forces: Float[ndarray, "nf 3"],
-    imu_position: Float[ndarray, "3"] | tuple[float, float, float] = (0.0, 0.0, 0.0),
-    imu_rotation: Float[ndarray, "3 3"] | None = None,
-    ground_axes: Float[ndarray, "3 3"] | None = None,
-    stick_rate: float = STICK_RATE,
-) -> SensedTorques:
-    """Motor torques from what a robot can measure of itself, through inverse dynamics. Plain NumPy, can be compiled.
-
-    q, v: joints from the encoders [rad, rad/s], attitude and angular velocity from the IMU; the position and the
-    linear velocity of the base are not used. ``joint_acceleration`` [rad/s²]. ``imu_acceleration``: the specific
-    force at the IMU in its axes [m/s²], g upwards at rest; since gravity is in it, none is given.
-    ``imu_gyro_rate``: angular acceleration in its axes [rad/s²]. ``foot_forces``: of the ground, world axes [N], at
-    the lowest point of each foot over a ground with ``ground_axes`` (normal last; level unless given).
-    ``imu_position`` [m] and ``imu_rotation`` on the base as in ``simulate.sensors``. ``stick_rate`` [rad/s] of dry
-    friction.
-    """
-    if not robot.floating:
-        raise InputError(f"robot '{robot.name}' has a fixed base: its torques need no IMU; use inverse_dynamics")
-    R_BI = np.eye(3) if imu_rotation is None else imu_rotation
-    omega, alpha, p = v[:3], R_BI @ imu_gyro_rate, np.asarray(imu_position)
-    at_origin = R_BI @ imu_acceleration - cross(alpha, p) - cross(omega, cross(omega, p))
-    still = np.concatenate([omega, np.zeros(3), v[6:]])  # seen from a frame that moves with the base's origin
-    a = np.concatenate([alpha, at_origin, joint_acceleration])
-    needed = inverse_dynamics(robot, q, still, a, (0.0, 0.0, 0.0)) - foot_terms(robot, q, foot_forces, ground_axes)
-    passive = spring_torques(robot, q) + damping_torques(robot, v) + friction_torques(robot, v, stick_rate)
-    return SensedTorques(needed[6:] - passive, needed[:6])
-
-
-def foot_terms(
-    robot: Robot, q: Float[ndarray, "nq"], forces: Float[ndarray, "nf 3"],
-    ground_axes: Float[ndarray, "3 3"] | None = None,
-) -> Float[ndarray, "nv"]:  # fmt: skip
-    """Jᵀ f: generalised forces [N m, N] of forces on the feet, world axes [N], where the spheres meet the ground."""
-    R_WC = np.eye(3) if ground_axes is None else ground_axes
-    J = feet_jacobian(robot, q, "contact", R_WC)
-    return sum((J[k, 3:].T @ (R_WC.T @ forces[k]) for k in range(robot.nf)), start=np.zeros(robot.nv))
-
-
 # -- rows of a recording ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Samples:
-    """Motions and loads that belong together, one row a moment."""
+    """Motions and loads that belong together, one row per moment."""
 
     q: Float[ndarray, "n nq"]
     v: Float[ndarray, "n nv"]
     a: Float[ndarray, "n nv"]  # dv/dt; the base's is spatial
-    rates: Float[ndarray, "n nj"]  # of the joints, as their losses feel them [rad/s]
+    rates: Float[ndarray, "n nj"]  # of the joints, at which their losses act [rad/s]
     torque: Float[ndarray, "n nj"]
     force: Float[ndarray, "n nf 3"]
     turns: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
@@ -265,35 +211,23 @@ def identify(
 
     It needs the columns q, v and torque, and force if the feet touch anything (at their lowest points over a ground
     with ``ground_axes``). Other forces that act, such as pushes, come as generalised forces in ``external`` [N m, N],
-    a row each. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot that the part no motion shows
-    is taken from, with its geometry, springs and (unless a joint column) armature; the recording's unless given.
+    one row per row of the recording. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot from which
+    what no motion shows is taken, with its geometry, springs and (unless a joint column) armature; the recording's
+    unless given.
     ``spread``: how far log A may stray from it, as a standard deviation. ``stick_rate`` [rad/s]: of dry
     friction, as the recording has it unless given.
     At most ``most_rows`` evenly spaced rows count. A recording without excitation, whose regressor's condition
     exceeds ``worst_condition``, is refused.
     """
     robot = prior or recording.robot
-    if (robot.nq, robot.nj, robot.nf) != (recording.robot.nq, recording.robot.nj, recording.robot.nf):
-        raise InputError(f"the prior '{robot.name}' does not move like the recorded robot '{recording.robot.name}'")
-    for name in joint_columns:
-        if name not in JOINT_COLUMNS:
-            raise unknown("joint column", name, JOINT_COLUMNS)
-    if not (np.isfinite(spread) and spread > 0):
-        raise InputError(f"the spread around a prior must be positive, got {spread}")
+    _check_request(robot, recording, joint_columns, spread)
     rows = samples(recording, acceleration, window)
     g_x, g_y, g_z = map(float, recording.meta.get("gravity", GRAVITY))
     gravity = (g_x, g_y, g_z)
     base = base_parameters(robot, joint_columns, gravity)
-    extra = np.zeros((len(recording), robot.nv)) if external is None else np.asarray(external, dtype=float)
-    if extra.shape != (len(recording), robot.nv):
-        raise InputError(f"external forces must have shape {(len(recording), robot.nv)}, got {extra.shape}")
-    lost = len(recording) - len(rows)  # the first row of steps, both ends of smooth ones
-    extra = extra[lost - lost // 2 :][: len(rows)]
-    keep = np.unique(np.round(np.linspace(0, len(rows) - 1, min(len(rows), most_rows))).astype(int))
-    rows, extra = rows.at(keep), extra[keep]
+    rows, extra = _used_rows(recording, rows, external, most_rows)
     width = float(recording.meta.get("stick_rate", STICK_RATE)) if stick_rate is None else stick_rate
     Y, y = _equations(robot, base, rows, extra, gravity, width, ground_axes)
-
     factors = _factors(Y, y)
     _, condition = _solved(factors, np.ones(robot.nv))
     if not condition <= worst_condition:
@@ -310,6 +244,29 @@ def identify(
     deviations = np.linalg.norm(np.linalg.inv(R), axis=1)
     theta = physical_parameters(robot, base, R, z, spread)
     return Identified(robot, base, beta, deviations, theta, condition, residual, len(rows))
+
+
+def _check_request(robot: Robot, recording: Recording, joint_columns: Sequence[str], spread: float) -> None:
+    if (robot.nq, robot.nj, robot.nf) != (recording.robot.nq, recording.robot.nj, recording.robot.nf):
+        raise InputError(f"the prior '{robot.name}' does not move like the recorded robot '{recording.robot.name}'")
+    for name in joint_columns:
+        if name not in JOINT_COLUMNS:
+            raise unknown("joint column", name, JOINT_COLUMNS)
+    if not (np.isfinite(spread) and spread > 0):
+        raise InputError(f"the spread around a prior must be positive, got {spread}")
+
+
+def _used_rows(
+    recording: Recording, rows: Samples, external: ndarray | None, most: int
+) -> tuple[Samples, Float[ndarray, "n nv"]]:
+    """At most so many evenly spaced rows, and the external forces that belong to them."""
+    shape = (len(recording), rows.v.shape[1])
+    extra = np.zeros(shape) if external is None else np.asarray(external, dtype=float)
+    if extra.shape != shape:
+        raise InputError(f"external forces must have shape {shape}, got {extra.shape}")
+    lost = len(recording) - len(rows)  # the first row of steps, both ends of smooth ones
+    keep = np.unique(np.round(np.linspace(0, len(rows) - 1, min(len(rows), most))).astype(int))
+    return rows.at(keep), extra[lost - lost // 2 :][: len(rows)][keep]
 
 
 def _equations(
@@ -333,10 +290,10 @@ def _equations(
     if "armature" in base.joint_columns:
         goal[:, behind] += np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_a
     blocks = [np.concatenate(Y)]
-    felt = {"damping": rows.rates, "dry_friction": friction_part(rows.rates, stick_rate), "armature": joint_a}
+    losses = {"damping": rows.rates, "dry_friction": friction_part(rows.rates, stick_rate), "armature": joint_a}
     for name in base.joint_columns:
         block = np.zeros((len(rows), robot.nv, robot.nj))
-        block[:, np.arange(robot.nv - robot.nj, robot.nv), np.arange(robot.nj)] = felt[name]
+        block[:, np.arange(robot.nv - robot.nj, robot.nv), np.arange(robot.nj)] = losses[name]
         blocks.append(block)
     all_columns = np.concatenate(blocks, axis=2)
     if "dry_friction" in base.joint_columns:
@@ -364,7 +321,7 @@ def _loads(
 
 
 def _factors(Y: Float[ndarray, "n nv count"], y: Float[ndarray, "n nv"]) -> Float[ndarray, "nv count+1 count+1"]:
-    """Triangular factors of (Y, y), one a degree of freedom: all that least squares with any weights need."""
+    """Triangular factors of (Y, y), one per degree of freedom: all that least squares with any weights need."""
     size = Y.shape[2] + 1
     factors = np.zeros((Y.shape[1], size, size))
     for k in range(Y.shape[1]):
@@ -396,4 +353,4 @@ def _tens(robot: Robot, theta: ndarray) -> Float[ndarray, "nb 10"]:
     return theta[: 10 * len(robot.tree.bodies)].reshape(-1, 10)
 
 
-__all__ = ["Identified", "Samples", "SensedTorques", "foot_terms", "identify", "joint_torques_from_sensors", "samples"]
+__all__ = ["Identified", "Samples", "identify", "samples"]

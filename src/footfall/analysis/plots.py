@@ -1,4 +1,4 @@
-"""Figures of recordings, alone or laid over each other: trunk (Fig. 5 of seed 000), contact (Fig. 6), torque, joints,
+"""Figures of recordings, alone or overlaid: trunk (Fig. 5 of de Paula et al. 2024), contact (Fig. 6), torque, joints,
 energy.
 
 ``plot(rec, "trunk")`` and ``plot_compare({"footfall": rec, "MuJoCo": other}, "trunk")`` return a matplotlib Figure and
@@ -131,7 +131,7 @@ def _joints(runs: Runs) -> Figure:
 def _by_limb(
     runs: Runs, values: Callable[[Recording], dict[str, ndarray]], what: str, title: str, turn: float
 ) -> Figure:
-    """One panel a leg (and one for the spine), one line a joint; dashes tell recordings, or commands, apart."""
+    """One panel per leg (and one for the spine), one line per joint; dashes tell recordings, or commands, apart."""
     robot = _robot(runs)
     groups = limbs(robot)
     rows = -(-len(groups) // 2)

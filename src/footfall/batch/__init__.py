@@ -1,4 +1,4 @@
-"""Many robots at once: SIMD lanes and threads on the CPU, or one thread a robot on a GPU."""
+"""Many robots at once: SIMD lanes and threads on the CPU, or one thread per robot on a GPU."""
 
 from footfall.batch.batch import Batch
 from footfall.batch.gpu import GpuBatch

@@ -40,8 +40,8 @@ COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
 class Batch:
     """n robots. ``free`` names parameters that differ between them: ``free=["trunk.mass", "ground.friction"]``.
 
-    feels: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores unless given.
-    Other options are those of ``Simulation``. A controller that cannot be traced is refused.
+    uses_foot_forces: the controller reads the forces at the feet. dtype: float64 or float32. threads: all cores unless
+    given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
 
     ``q``, ``v`` and ``state`` are arrays with the robot first that stay in place, so that PyTorch and JAX can share
     them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
@@ -55,7 +55,7 @@ class Batch:
         *,
         free: Sequence[str] = (),
         dtype: DTypeLike = np.float64,
-        feels: bool = False,
+        uses_foot_forces: bool = False,
         threads: int | None = None,
         lanes: int | None = None,
         **options: Any,
@@ -69,7 +69,7 @@ class Batch:
         if hasattr(rig.controller, "prepare"):
             name = type(self.simulation.controller).__name__
             raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
-        self.first = lean_of(self.simulation.carried, feels)
+        self.first = lean_of(self.simulation.carried, uses_foot_forces)
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(rig.parameter(path), float) for path in self.free}
         self._check_memory(inputs)

@@ -1,6 +1,6 @@
 """Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
 
-One thread a robot where there are robots enough to fill the card; four where there are fewer and legs are alike.
+One thread per robot where there are robots enough to fill the card; four where there are fewer and legs are alike.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
 and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
@@ -29,9 +29,9 @@ from footfall.trace.passes.slp import vectorised
 from footfall.trace.targets import cuda, emit
 
 KERNEL = "footfall_tick"
-FEW = 24576  # robots; below, one thread a robot leaves most of a large card idle
+FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
 # Implicit contact keeps more alive than one thread has registers for, so that four are faster for any number of robots.
-BLOCKS = {1: 256, 4: 128}  # threads a block, by threads a robot: warps of one block share the instructions they fetch
+BLOCKS = {1: 256, 4: 128}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
@@ -57,14 +57,14 @@ def cupy() -> ModuleType:
 class TickSource:
     """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
 
-    threads: 1 a robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` then says so. The two add up
+    threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
     what the legs do to the base in different orders: they agree to rounding, not to the bit.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
     def __init__(
         self, robot: Robot, controller: Any = None, *, dtype: DTypeLike = np.float32, block: int | None = None,
-        feels: bool = False, threads: int = 1, free: Sequence[str] = (), **options: Any,
+        uses_foot_forces: bool = False, threads: int = 1, free: Sequence[str] = (), **options: Any,
     ) -> None:  # fmt: skip
         if threads not in (1, 4):
             raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
@@ -72,7 +72,7 @@ class TickSource:
             raise InputError(f"block {block!r}: threads come in warps of 32")
         self.robot, self.dtype = robot, np.dtype(dtype)
         self.simulation = Simulation(robot, controller, **options)
-        self.first = lean_of(self.simulation.carried, feels)
+        self.first = lean_of(self.simulation.carried, uses_foot_forces)
         rig, self.inputs = self.simulation.rig, Inputs(self.simulation.command, np.zeros(6))
         self.parameters = {path: np.asarray(rig.parameter(path), float) for path in free}
         check_world(rig, self.simulation.carried, self.inputs)
@@ -152,7 +152,7 @@ class GpuBatch:
         self._put(slice(0, _size(Command())), which, self.source.numbers(command))
 
     def set_push(self, push: Any, which: Any = slice(None)) -> None:
-        """A wrench (n, f) on the base at its origin, world axes, held until it is set again: one, or one a robot."""
+        """A wrench (n, f) on the base at its origin, world axes, held until it is set again: one, or one per robot."""
         self._put(slice(_size(Command()), _size(self.source.inputs)), which, push)
 
     def set(self, parameters: Mapping[str, Any], which: Any = slice(None)) -> None:
@@ -166,7 +166,7 @@ class GpuBatch:
         self.state[:, which] = self.cupy.asarray(self.source.numbers(self.source.first))[:, None]
 
     def _put(self, rows: slice, which: Any, value: Any) -> None:
-        """Numbers, one set for all or one a robot, into the rows of the inputs."""
+        """Numbers, one set for all or one per robot, into the rows of the inputs."""
         value = self.cupy.asarray(value, self.source.dtype)
         if not bool(self.cupy.isfinite(value).all()):
             raise InputError("the inputs of a batch must be finite")

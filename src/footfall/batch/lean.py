@@ -26,10 +26,10 @@ class Lean:
     memory: Any  # of the controller
 
 
-def lean_of(carried: Carried, feels: bool) -> Lean:
-    """``feels``: whether the controller looks at the forces; without, none are carried."""
+def lean_of(carried: Carried, uses_foot_forces: bool) -> Lean:
+    """``uses_foot_forces``: whether the controller looks at the forces; without, none are carried."""
     body = carried.body
-    forces = body.forces if feels else body.forces[:0]
+    forces = body.forces if uses_foot_forces else body.forces[:0]
     return Lean(carried.tick, body.q, body.v, forces, body.memory, carried.memory)
 
 

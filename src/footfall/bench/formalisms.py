@@ -1,4 +1,4 @@
-"""``footfall bench formalisms``: M, C, G and J of the spined robot (Table 2 of seed 001), and accelerations six ways.
+"""``footfall bench formalisms``: M, C, G and J of the spined robot (Table 2 of Adak 2021), and accelerations six ways.
 
 Euler-Lagrange is timed in the paper's own coordinates (XYZ angles, position, joints), each matrix three ways:
 *symbolic*, the traced expressions evaluated one by one, which is what substituting numbers into stored expressions
@@ -41,7 +41,7 @@ METHOD = (
     " Python. C is the vector C(q, q') of eq. (27); J is 24 x 20."
 )
 ORDER = "xyz"
-TABLE2 = {  # of seed 001 [s], on a 3 GHz processor: symbolic (subs), optimised (matlabFunctionBlock)
+TABLE2 = {  # of Adak et al. 2021 [s], on a 3 GHz processor: symbolic (subs), optimised (matlabFunctionBlock)
     "M": (8.061, 0.041),
     "C": (47.124, 0.107),
     "G": (0.246, 0.010),
@@ -89,7 +89,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
 
 
 def table2(seconds: float, progress: Callable[[str, int, int], None]) -> tuple[dict[str, Row], dict[str, int]]:
-    """(rows by name, operations by quantity) of Euler-Lagrange alone: Table 2 of seed 001."""
+    """(rows by name, operations by quantity) of Euler-Lagrange alone: Table 2 of Adak et al. 2021."""
     robot = library.load("spined")
     with pinned():
         tasks, operations = lagrange_tasks(robot, sampled(robot), progress)

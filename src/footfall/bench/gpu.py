@@ -1,7 +1,7 @@
-"""``footfall bench gpu``: robot-steps a second on one GPU, and agreement with the processor.
+"""``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
 
 Run as a module on a machine with a GPU: ``python -m footfall.bench.gpu [STATES.npz]``. It needs NumPy, jaxtyping and
-CuPy. One thread a robot and four, one for each leg, are timed side by side.
+CuPy. One thread per robot and four, one for each leg, are timed side by side.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from footfall.robot.library import load
 from footfall.simulate.actuators import JointModel
 
 SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
-BLOCKS = {1: (64, 128, 256), 4: (64, 128)}  # by threads a robot
+BLOCKS = {1: (64, 128, 256), 4: (64, 128)}  # by threads per robot
 _COMPARED = 65536  # robots
 _APART = (8192, 65536)  # numbers of robots that are also timed a little apart, where one waits for another's contact
 METHOD = (
     "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
-    " launches by the GPU's own clock, best block size and best of one and four threads a robot; implicit contact at"
+    " launches by the GPU's own clock, best block size and best of one and four threads per robot; implicit contact at"
     f" dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact that started up to a"
     " centimetre apart; the others run in step with each other."
     " Peers: the same robot standing under joint PD, dt 1e-3, 50 steps replayed as a CUDA graph or"
@@ -51,7 +51,7 @@ def controller(dt: float = 1e-3) -> JointPD:
 
 
 def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Any]:
-    """Robot-steps a second by scheme, threads a robot, block and number of robots."""
+    """Robot-steps per second by scheme, threads per robot, block and number of robots."""
     from footfall.batch.gpu import GpuBatch, cupy
 
     cp = cupy()

@@ -31,7 +31,7 @@ def installed() -> dict[str, bool]:
 
 
 def rows(sizes: tuple[int, ...] = SIZES) -> list[dict[str, Any]]:
-    """Robot-steps a second of every peer that is here; one that fails says why instead."""
+    """Robot-steps per second of every peer that is here; one that fails says why instead."""
     found = []
     for peer, is_here in installed().items():
         run = {"mujoco_warp": _warp, "mjx": _mjx}[peer]

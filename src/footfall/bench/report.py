@@ -57,7 +57,7 @@ class Report:
             ],
         }
 
-    def machine_in_words(self) -> str:
+    def machine_description(self) -> str:
         cpu, cores, lanes = (self.machine[key] for key in ("cpu", "cores", "lanes"))
         return f"Machine: {cpu}, {cores} cores, {lanes['f64']} lanes of f64 and {lanes['f32']} of f32"
 

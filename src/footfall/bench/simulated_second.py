@@ -7,7 +7,7 @@ against its *own* limit for dt to 0, by the place of the trunk at the end, and i
 within half a millimetre of it in all motions.
 
 Contact is damped on both sides, so that feet do not ring: MuJoCo's default is critically damped, ours takes Table I of
-seed 000 in its reading of 10 N s/mm. In the other reading, 10 N s/m, the feet bounce at some hundred hertz for a while,
+de Paula 2024 in its reading of 10 N s/mm. In the other reading, 10 N s/m, the feet bounce at some hundred hertz,
 and their micro-slip asks for steps that resolve it; that row is printed too.
 """
 

@@ -53,5 +53,5 @@ def command(
     out = console()
     for table in report.tables():
         out.print(table)
-    for line in (*report.notes, f"Method: {report.method}", report.machine_in_words()):
+    for line in (*report.notes, f"Method: {report.method}", report.machine_description()):
         out.print(line, highlight=False)

@@ -30,7 +30,7 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a study: finished items are kept.")] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Resume, and do failed items again.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the study; out/NAME unless given.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Local processes; one a core unless given.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="Local processes; default: one per core.")] = None,
     allow_code: Annotated[
         bool,
         typer.Option("--allow-code", help="The study's own function may run: it is code. Remembered for --resume."),
@@ -57,7 +57,7 @@ def command(
         _print(outcome)
     failures = outcome.failures()
     for own, message in failures[:_MOST_FAILURES]:
-        note(f"failed: {_words(own)}: {message}")
+        note(f"failed: {_parameters_text(own)}: {message}")
     if len(failures) > _MOST_FAILURES:
         note(f"failed: {len(failures) - _MOST_FAILURES} more, see 'item_message' in {outcome.table}")
     if failures:
@@ -77,7 +77,7 @@ def _json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _words(own: dict[str, Any]) -> str:
+def _parameters_text(own: dict[str, Any]) -> str:
     return ", ".join(f"{key} = {_shown(value)}" for key, value in own.items())
 
 

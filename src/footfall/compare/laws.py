@@ -133,7 +133,7 @@ def momentum_is_its_matrix_times_velocity(robot: Robot, q: ndarray, v: ndarray, 
 
 
 def momentum_changes_by_outside_forces_only(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """A free robot driven by its joints: d(A v)/dt = (0, m g), whatever the joints do (D6 as an identity)."""
+    """A free robot driven by its joints: d(A v)/dt = (0, m g), whatever the joints do (momentum as an identity)."""
     if not robot.floating:
         return None
     driven = dynamics.forward_dynamics(robot, q, v, tau[6:])
@@ -265,7 +265,7 @@ def euler_rates_map_to_velocity(robot: Robot, q: ndarray, v: ndarray, a: ndarray
 
 
 def virtual_joints_have_the_same_mass_matrix(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """A floating base is three sliders and three hinges: M' = Nᵀ M N, g' = Nᵀ g (seed 002)."""
+    """A floating base is three sliders and three hinges: M' = Nᵀ M N, g' = Nᵀ g (the lecture slides)."""
     if not robot.floating or _near_singular(q):
         return None
     found, asked = [], []

@@ -82,7 +82,7 @@ def articulated(robot: Robot) -> Side:
 
 
 def euler_lagrange(robot: Robot) -> Side:
-    """Energies differentiated in Euler coordinates, then mapped (seeds 001, 004)."""
+    """Energies differentiated in Euler coordinates, then mapped (Adak et al. 2021, the DynaKat paper)."""
     return {
         "mass_matrix": partial(lagrange.mass_matrix, robot),
         "bias": partial(lagrange.bias_terms, robot),

@@ -1,6 +1,6 @@
 """Sides that know contact modes: the screw system, constrained and reduced dynamics, and Pinocchio in their place.
 
-The three derive a robot on some of its feet in different ways, seed 003 and both halves of seed 002; in flight they
+The three derive a robot on some of its feet in different ways, Yan 2021 and both halves of the slides; in flight they
 answer as every other formalism does.
 """
 
@@ -32,7 +32,7 @@ STANCE_QUANTITIES: dict[str, tuple[str, ...]] = {
 
 
 def screw(robot: Robot) -> Side:
-    """All links and constraint screws in one sparse system (seed 003)."""
+    """All links and constraint screws in one sparse system (Yan et al. 2021)."""
     solved = _remembered(partial(screw_system.screw_forward_dynamics, robot))
     return {
         "forward_dynamics": lambda q, v, tau: screw_system.screw_forward_dynamics(robot, q, v, tau).a,
@@ -53,7 +53,7 @@ def _screw_inverse(robot: Robot, q: ndarray, v: ndarray, a: ndarray) -> Float[nd
 
 
 def excess(robot: Robot) -> Side:
-    """KKT with stance constraints (seed 002, excess coordinates); traceable, the mode is data."""
+    """KKT with stance constraints (the lecture slides, excess coordinates); traceable, the mode is data."""
     flight = np.zeros(robot.nf)
     return {
         "forward_dynamics": lambda q, v, tau: constrained.constrained_dynamics(robot, q, v, tau, flight)[0],
@@ -66,7 +66,7 @@ def excess(robot: Robot) -> Side:
 
 
 def minimal(robot: Robot) -> Side:
-    """The coordinates of each mode (seed 002, minimal coordinates)."""
+    """The coordinates of each mode (the lecture slides, minimal coordinates)."""
     flight = np.zeros(robot.nf)
     solved = _remembered(partial(reduced.reduced_dynamics, robot))
     return {

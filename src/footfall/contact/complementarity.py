@@ -1,4 +1,4 @@
-"""Hard contact by time stepping: Stewart and Trinkle's scheme, section 3.2 of Adak et al. (seed 001).
+"""Hard contact by time stepping: Stewart and Trinkle's scheme, section 3.2 of Adak et al. 2021.
 
     M v⁺ = M v + dt (Sᵀτ - c - g) + Jᵀ λ,     A λ + V_0 = V
 

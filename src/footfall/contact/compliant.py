@@ -26,7 +26,7 @@ from footfall.contact.stick_slip import StickSlip
 class Compliant(StickSlip):
     """Hertz stiffness, ramped damping and stick-slip friction.
 
-    Defaults: Table I of seed 000 with K read in N/mm^2.2 and c_max in N s/mm. Printed is 10 N/(m/s), which leaves a
+    Defaults: Table I of de Paula 2024, K read in N/mm^2.2 and c_max in N s/mm. Printed is 10 N/(m/s), which leaves a
     standing robot's feet ringing almost undamped; explicit steps stand nothing stiffer, see ``as_printed``.
     """
 

@@ -1,4 +1,4 @@
-"""The robot as its contacts feel it: A λ + V_0 = V, eqs. (28)-(30) of Adak et al. (seed 001).
+"""The robot as its contacts feel it: A λ + V_0 = V, eqs. (28)-(30) of Adak et al. 2021.
 
 A = J M⁻¹ Jᵀ is the Delassus matrix, the inverse inertia at the contact points; λ are impulses, V velocities at the end
 of the step, V_0 those without contact. Erratum: the seed counts a full wrench at every foot, 24 rows for 20 degrees of

@@ -1,7 +1,7 @@
 """Impacts: feet that stop where they touch, and feet that bounce without gaining energy.
 
 Stopping: the impulses that bring chosen feet to chosen velocities, A λ = wanted - V in their rows, which is the KKT
-system of seed 002 in impulses; without forces and with nothing wanted it is ``dynamics.constrained.impact_map``.
+system of the slides in impulses; without forces and with nothing wanted it is ``dynamics.constrained.impact_map``.
 
 Bouncing: Newton's law, V_N⁺ = -e V_N⁻, at the moment of the impact. A step that bounces begins with a gap over the
 ground and keeps its new velocity to its end, so it would start the bounce from the gap; V_N⁺ is less than that by as

@@ -1,4 +1,4 @@
-"""Contact impulses as an unconstrained least-squares problem: eqs. (33)-(37) of Adak et al. (seed 001).
+"""Contact impulses as an unconstrained least-squares problem: eqs. (33)-(37) of Adak et al. 2021.
 
 One number x for every row codes both an impulse and a velocity, only one of which can be there:
 

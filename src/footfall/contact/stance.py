@@ -1,4 +1,4 @@
-"""Feet that stand or are up: contact as constraints that come and go (lecture slides of seed 002).
+"""Feet that stand or are up: contact as constraints that come and go (lecture slides on floating-base robots).
 
     [ M  -Jᵀ ] [ a ]   [ Sᵀτ - h            ]
     [ J   0  ] [ f ] = [ -dJ/dt v - feedback ]

@@ -37,7 +37,7 @@ _TRIANGLES, _AROUND = 12_000, 14
 _TILES = (np.array([236.0, 239.0, 243.0]), np.array([224.0, 229.0, 235.0]))
 _SEEN = 9.0  # robots' sizes to where the ground fades
 _TRAIL = 2.0  # [s]
-_MOST_PICTURES = 100_000  # of a video: an hour at 25 a second
+_MOST_PICTURES = 100_000  # of a video: an hour at 25 per second
 _FURTHEST, _STRONGEST = 1e6, 1e12  # [m] and [rad], [N]: what is beyond cannot be painted
 
 Progress = Callable[[str, int, int], None]

@@ -1,4 +1,4 @@
-"""How the robot moves under forces: one file an algorithm, each plain NumPy that reads like its paper."""
+"""How the robot moves under forces: one file per algorithm, each plain NumPy that reads like its paper."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Excess coordinates: one floating robot, and contact as constraints on it (lecture slides of seed 002).
+"""Excess coordinates: one floating robot, and contact as constraints on it (lecture slides on floating-base robots).
 
     [ M  -Jᵀ ] [ a ]   [ Sᵀτ - h            ]
     [ J   0  ] [ f ] = [ -dJ/dt v - feedback ]
@@ -7,7 +7,7 @@ J holds three rows for every standing foot. The system is solved by its Schur co
 A = J M⁻¹ Jᵀ (the inverse of the inertia that the feet feel), built from the branch-sparse factor of M. The rows of feet
 that are up become rows of the identity, so that one traced program serves all 2ⁿ modes: the mode is data.
 
-A foot is held at the centre of its sphere (frame ``world``: the spherical joint of seed 003), or rolls on the ground
+A foot is held at the centre of its sphere (frame ``world``: the spherical joint of Yan 2021), or rolls on the ground
 without slipping (frame ``contact`` with the ground's axes ``R_WC``).
 """
 
@@ -45,7 +45,7 @@ def constrained_dynamics(
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
     """(a, f): accelerations dv/dt, and forces of the ground on the feet [N], zero at feet that are up.
 
-    mode: one number a foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names and checks it).
+    mode: one number per foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names).
     stabilisation: Baumgarte's (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor), the last term only
     where ``anchors`` [m] says where the feet should be. damping: added to the diagonal of A as a share of its mean; it
     makes redundant sets of feet solvable at the price of feet that give a little. ``contact_set`` says if it is needed.
@@ -82,7 +82,7 @@ def impact_map(
 
 def delassus_matrix(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
-) -> Float[ndarray, "3nf 3nf"]:
+) -> Float[ndarray, "rows rows"]:
     """A = J M⁻¹ Jᵀ of all feet [1/kg]: accelerations of the feet by forces on the feet."""
     _, d, Y, _ = feet_in_factor(robot, q, frame, R_WC)
     return Y.T @ _divided(Y, d)
@@ -90,8 +90,8 @@ def delassus_matrix(
 
 def contact_jacobian(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
-) -> Float[ndarray, "3nf nv"]:
-    """J: velocities of all feet by v, three rows a foot (a point contact holds no moment)."""
+) -> Float[ndarray, "rows nv"]:
+    """J: velocities of all feet by v, three rows per foot (a point contact holds no moment)."""
     return feet_jacobian(robot, q, frame, R_WC)[:, 3:].reshape(3 * robot.nf, robot.nv)
 
 
@@ -127,7 +127,7 @@ def _contact_solve(
 
 def _drift(
     robot: Robot, q: Float[ndarray, "nq"], anchors: Float[ndarray, "nf 3"], R_WC: ndarray | None
-) -> Float[ndarray, "3nf"]:
+) -> Float[ndarray, "rows"]:
     """How far the feet are from their anchors, in the axes of the constraint rows."""
     away = foot_positions(robot, q) - anchors
     return (away if R_WC is None else away @ R_WC).reshape(-1)

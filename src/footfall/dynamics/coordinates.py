@@ -1,4 +1,4 @@
-"""Coordinates of the base: quaternion, Euler angles (seeds 000, 001), virtual joints (seed 002), and moving along them.
+"""Coordinates of the base: quaternion, Euler angles (de Paula 2024, Adak 2021), virtual joints (lecture slides).
 
 footfall's own state is q = (p_WB, quat_WB, joints), v = (ω, v of the base in base axes, joint rates). The papers use
 Euler angles ξ; with E(ξ) of ``spatial.rotation`` the velocities are related by v = N dx/dt, N = diag(E, R_BW, 1), for
@@ -25,7 +25,7 @@ _SINGULAR = np.radians(0.5)
 
 # -- the quaternion state --------------------------------------------------------------------------------------------
 def configuration_rate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nq"]:
-    """dq/dt. Erratum of eq. (42) of seed 000: the position's rate is R_WB v, not v, for a velocity in base axes."""
+    """dq/dt. Erratum of eq. (42) of de Paula 2024: the position's rate is R_WB v, not v, if v is in base axes."""
     if not robot.floating:
         return v
     return np.concatenate([to_rotation(q[3:7]) @ v[3:6], rate(q[3:7], v[:3]), v[6:]])
@@ -49,7 +49,7 @@ def difference(robot: Robot, q_from: Float[ndarray, "nq"], q_to: Float[ndarray, 
 
 # -- Euler angles ----------------------------------------------------------------------------------------------------
 def to_euler_coordinates(robot: Robot, q: Float[ndarray, "nq"], order: str = "zyx") -> Float[ndarray, "nv"]:
-    """x = (ξ, p_WB, joints), eq. (39) of seed 000."""
+    """x = (ξ, p_WB, joints), eq. (39) of de Paula et al. 2024."""
     _check(robot, order)
     angles = rotation.to_euler(to_rotation(q[3:7]), order)
     if abs(abs(float(angles[1])) - np.pi / 2) < _SINGULAR:
@@ -67,7 +67,7 @@ def from_euler_coordinates(robot: Robot, x: Float[ndarray, "nv"], order: str = "
 
 
 def euler_velocity_map(robot: Robot, x: Float[ndarray, "nv"], order: str = "zyx") -> Float[ndarray, "nv nv"]:
-    """N with v = N dx/dt: eqs. (41)-(42) of seed 000 mended, the block diag(E, R_BW, 1)."""
+    """N with v = N dx/dt: eqs. (41)-(42) of de Paula et al. 2024 mended, the block diag(E, R_BW, 1)."""
     _check(robot, order)
     N = np.eye(robot.nv)
     N[:3, :3] = rotation.euler_rates_to_body(x[:3], order)
@@ -86,7 +86,7 @@ def _check(robot: Robot, order: str) -> None:
 def with_virtual_joints(robot: Robot, order: str = "zyx") -> Robot:
     """The same robot on a fixed base: three virtual sliders (x, y, z), then three virtual hinges in the given order.
 
-    Its q is (p_WB, ξ, joints): the virtual joints of the lecture slides (seed 002), Euler singularity included.
+    Its q is (p_WB, ξ, joints): the virtual joints of the lecture slides, Euler singularity included.
     """
     _check(robot, order)
     root = robot.tree.bodies[0].name

@@ -1,4 +1,4 @@
-"""The Coriolis *matrix* C(q, v) with C v = c(q, v) and dM/dt - 2 C skew-symmetric (erratum of seed 002: not M - 2 C).
+"""The Coriolis *matrix* C(q, v) with C v = c(q, v) and dM/dt - 2 C skew-symmetric (erratum of the slides: not M - 2 C).
 
 Body by body, with V = J v in the body's own axes: M = Σ Jᵀ I J, and
 

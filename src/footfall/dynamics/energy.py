@@ -1,4 +1,4 @@
-"""Kinetic and potential energy [J] (seed 002: T = vᵀ M v / 2)."""
+"""Kinetic and potential energy [J] (the lecture slides: T = vᵀ M v / 2)."""
 
 import numpy as np
 from jaxtyping import Float

@@ -5,11 +5,12 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import factor, solve_factored
-from footfall.dynamics.gravity_terms import GRAVITY, upward
+from footfall.dynamics.gravity_terms import upward
 from footfall.dynamics.mass_matrix import composite_mass_matrix
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.dynamics.velocity_terms import velocity_wrenches
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross

@@ -34,5 +34,5 @@ def gravity_wrenches(
 
 
 def upward(X_WB: Transform, gravity: Float[ndarray, "3"] | tuple[float, float, float]) -> Float[ndarray, "3"]:
-    """-R_0W g: the acceleration of the base that feels like gravity, in base axes."""
+    """-R_0W g: the acceleration of the base that acts like gravity, in base axes."""
     return -(X_WB.R.T @ np.asarray(gravity))

@@ -1,4 +1,4 @@
-"""Euler-Lagrange: eqs. (12)-(27) of seed 001 and the M, C, G of seed 004, an independent witness for all dynamics.
+"""Euler-Lagrange: eqs. (12)-(27) of Adak 2021 and the M, C, G of DynaKat, an independent witness for all dynamics.
 
 From the energies K = ẋᵀ M ẋ / 2 and P of ``link_jacobians``, in coordinates x = (ξ, p_WB, joints) with the Euler
 angles of a paper, everything follows by differentiation, which the tracer does exactly:
@@ -6,9 +6,9 @@ angles of a paper, everything follows by differentiation, which the tracer does 
     M ẍ + C ẋ + G = F,    C = (dM/dt + A - Aᵀ) / 2,  A = ∂(M ẋ)/∂x with ẋ held,    G = ∂P/∂x
 
 C is the matrix of Christoffel symbols c_kji = (∂M_kj/∂x_i + ∂M_ki/∂x_j - ∂M_ij/∂x_k) / 2, summed with ẋ_i. Erratum of
-seed 004: it prints the sum without the half. C ẋ alone (``euler_coriolis_terms``) is eq. (27) of seed 001.
+the DynaKat paper: it prints the sum without the half. C ẋ alone (``euler_coriolis_terms``) is eq. (27) of Adak 2021.
 
-The functions without ``euler_`` speak footfall's coordinates: v = N ẋ, N = diag(E, R_BW, 1). Erratum of seed 001,
+The functions without ``euler_`` speak footfall's coordinates: v = N ẋ, N = diag(E, R_BW, 1). Erratum of Adak 2021,
 below eq. (27): it corrects the finished C by E_t. That alone counts ω x I ω twice: the velocities ω are no rates of
 coordinates, so eq. (27) does not hold in them. Derive in x, then map, the rate of N included:
 
@@ -45,13 +45,13 @@ Gravity = tuple[float, float, float]
 
 # -- in the coordinates of the papers --------------------------------------------------------------------------------
 def euler_mass_matrix(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "nv nv"]:
-    """M of x = (ξ, p_WB, joints): eq. (20) of seed 001."""
+    """M of x = (ξ, p_WB, joints): eq. (20) of Adak et al. 2021."""
     _check(robot, order, x=x)
     return link_jacobians.mass_matrix(robot, x, order)
 
 
 def euler_feet_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "nf 6 nv"]:
-    """J_C of seed 001: twists (ω, v) of the feet in world axes by dx/dt; all feet stacked, its 24 x 20."""
+    """J_C of Adak et al. 2021: twists (ω, v) of the feet in world axes by dx/dt; all feet stacked, its 24 x 20."""
     _check(robot, order, x=x)
     return link_jacobians.feet_jacobian(robot, x, order)
 
@@ -59,7 +59,7 @@ def euler_feet_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz
 def euler_gravity_terms(
     robot: Robot, x: Float[ndarray, "nv"], gravity: Gravity = GRAVITY, order: str = "xyz"
 ) -> Float[ndarray, "nv"]:
-    """G = ∂P/∂x of eq. (27) of seed 001."""
+    """G = ∂P/∂x of eq. (27) of Adak et al. 2021."""
     _check(robot, order, x=x)
 
     def slope(x: ndarray, gravity: ndarray) -> ndarray:
@@ -71,7 +71,7 @@ def euler_gravity_terms(
 def euler_coriolis_terms(
     robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "nv"], order: str = "xyz"
 ) -> Float[ndarray, "nv"]:
-    """C ẋ, the vector C(q, q̇) of eq. (27) of seed 001: d/dt (∂K/∂ẋ) - ∂K/∂x less M ẍ, which is (dM/dt) ẋ - ∂K/∂x."""
+    """C ẋ, the vector C(q, q̇) of eq. (27) of Adak 2021: d/dt (∂K/∂ẋ) - ∂K/∂x less M ẍ, which is (dM/dt) ẋ - ∂K/∂x."""
     _check(robot, order, x=x, rate=rate)
 
     def terms(x: ndarray, rate: ndarray) -> ndarray:
@@ -84,7 +84,7 @@ def euler_coriolis_terms(
 def euler_coriolis_matrix(
     robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "nv"], order: str = "xyz"
 ) -> Float[ndarray, "nv nv"]:
-    """C = (dM/dt + A - Aᵀ) / 2 by Christoffel symbols, summed with ẋ before they are written out (seed 004)."""
+    """C = (dM/dt + A - Aᵀ) / 2 by Christoffel symbols, summed with ẋ before they are written out (DynaKat)."""
     _check(robot, order, x=x, rate=rate)
 
     def matrix(x: ndarray, rate: ndarray) -> ndarray:
@@ -170,13 +170,13 @@ def forward_dynamics(
 
 
 def feet_jacobian(robot: Robot, q: Float[ndarray, "nq"], order: str = "best") -> Float[ndarray, "nf 6 nv"]:
-    """Twists (ω, v) of the feet in world axes by v: J_C with the correction of eq. (8) of seed 001."""
+    """Twists (ω, v) of the feet in world axes by v: J_C with the correction of eq. (8) of Adak et al. 2021."""
     x, order = _coordinates(robot, q, order)
     return euler_feet_jacobian(robot, x, order) @ _inverse_map(robot, x, order)
 
 
 def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], order: str = "best") -> float:
-    """K = ẋᵀ M ẋ / 2, eq. (19) of seed 001 [J]."""
+    """K = ẋᵀ M ẋ / 2, eq. (19) of Adak et al. 2021 [J]."""
     x, order = _coordinates(robot, q, order, v=v)
     return link_jacobians.kinetic_energy(robot, x, _inverse_map(robot, x, order) @ v, order)
 
@@ -200,7 +200,7 @@ def _coordinates(robot: Robot, q: ndarray, order: str, **others: ndarray) -> tup
 
 
 def _velocity_map(robot: Robot, x: ndarray, order: str) -> ndarray:
-    """N with v = N ẋ: E of eq. (7) of seed 001 for the turning, R_BW for the base's velocity."""
+    """N with v = N ẋ: E of eq. (7) of Adak et al. 2021 for the turning, R_BW for the base's velocity."""
     N = np.eye(robot.nv)
     if robot.floating:
         N[:3, :3] = rotation.euler_rates_to_body(x[:3], order)

@@ -1,11 +1,11 @@
-"""Links, their Jacobians and energies by homogeneous transforms: eqs. (1)-(9) and (14)-(22) of seed 001, seed 004.
+"""Links, their Jacobians and energies by homogeneous transforms: eqs. (1)-(9) and (14)-(22) of Adak 2021, DynaKat.
 
 The ground that ``lagrange`` stands on. It shares the robot's numbers and rotation matrices with the recursive
 algorithms and nothing else: every link of ``robot.links`` counts on its own (also one that a fixed joint holds),
 its frame is a 4x4 matrix in the world, and a coordinate is a turn about a line or a slide along it, read off there.
 
 The coordinates are x = (ξ, p_WB, joints), with ξ the Euler angles of the base in the order of a paper: ``xyz`` for
-seed 001 (eq. 5), ``zyx`` for seed 000. A fixed base has x = joints.
+Adak et al. 2021 (eq. 5), ``zyx`` for de Paula et al. 2024. A fixed base has x = joints.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Mass:
 
 # -- where the links are ---------------------------------------------------------------------------------------------
 def placed_links(robot: Robot, x: Float[ndarray, "nv"], order: str) -> dict[str, Placed]:
-    """Every link by name, root first: products of homogeneous transforms, eqs. (1)-(4) of seed 001."""
+    """Every link by name, root first: products of homogeneous transforms, eqs. (1)-(4) of Adak et al. 2021."""
     children: dict[str, list[Joint]] = {}
     for joint in robot.joints:
         children.setdefault(joint.parent, []).append(joint)
@@ -89,14 +89,14 @@ def column_of(robot: Robot, joint: Joint) -> int:
 
 
 def homogeneous(R: Float[ndarray, "3 3"], p: Float[ndarray, "3"]) -> Float[ndarray, "4 4"]:
-    """[[R, p], [0, 1]], eq. (1) of seed 001."""
+    """[[R, p], [0, 1]], eq. (1) of Adak et al. 2021."""
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = R, p
     return T
 
 
 def _placed_base(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Placed:
-    """Eqs. (2) and (5) of seed 001: three turns about the axes of the Euler rates, three slides along the world's."""
+    """Eqs. (2) and (5) of Adak 2021: three turns about the axes of the Euler rates, three slides along the world's."""
     if not robot.floating:
         return Placed(np.eye(4), ())
     angles, p_WB = x[:3], x[3:6]
@@ -120,7 +120,7 @@ def _placed_child(robot: Robot, x: Float[ndarray, "nv"], parent: Placed, joint: 
 
 # -- what they weigh -------------------------------------------------------------------------------------------------
 def masses(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Iterator[Mass]:
-    """Links and rotors, eqs. (14)-(17) of seed 001: the tensor in the world is R I Rᵀ."""
+    """Links and rotors, eqs. (14)-(17) of Adak et al. 2021: the tensor in the world is R I Rᵀ."""
     placed = placed_links(robot, x, order)
     for link in robot.links:
         if not _is_nothing(link.mass):
@@ -164,7 +164,7 @@ def _is_nothing(mass: float) -> bool:
 
 # -- energies --------------------------------------------------------------------------------------------------------
 def mass_matrix(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Float[ndarray, "nv nv"]:
-    """M = Σ m J_vᵀ J_v + J_ωᵀ (R I Rᵀ) J_ω, eq. (20) of seed 001 and the inertia matrix of seed 004."""
+    """M = Σ m J_vᵀ J_v + J_ωᵀ (R I Rᵀ) J_ω, eq. (20) of Adak 2021 and the inertia matrix of the DynaKat paper."""
     M = np.diag(armatures(robot))
     for body in masses(robot, x, order):
         M = M + body.mass * (body.J_v.T @ body.J_v) + body.J_omega.T @ (body.tensor @ body.J_omega)
@@ -181,7 +181,7 @@ def momenta(robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "nv"], o
 
 
 def kinetic_energy(robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "nv"], order: str) -> float:
-    """K = Σ (m vᵀv + ωᵀ(R I Rᵀ)ω) / 2, eqs. (18)-(19) of seed 001 [J]."""
+    """K = Σ (m vᵀv + ωᵀ(R I Rᵀ)ω) / 2, eqs. (18)-(19) of Adak et al. 2021 [J]."""
     total = 0.5 * (armatures(robot) * rate) @ rate
     for body in masses(robot, x, order):
         omega, v = body.J_omega @ rate, body.J_v @ rate
@@ -189,8 +189,10 @@ def kinetic_energy(robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "
     return total
 
 
-def potential_energy(robot: Robot, x: Float[ndarray, "nv"], gravity: tuple[float, float, float], order: str) -> float:
-    """P = Σ m g h = -Σ m gᵀ r, eqs. (21)-(22) of seed 001 [J]. Seed 004 prints +, for a g that points upwards."""
+def potential_energy(
+    robot: Robot, x: Float[ndarray, "nv"], gravity: Float[ndarray, "3"] | tuple[float, float, float], order: str
+) -> float:
+    """P = Σ m g h = -Σ m gᵀ r, eqs. (21)-(22) of Adak 2021 [J]. DynaKat prints +, for a g that points upwards."""
     total = 0.0
     for body in masses(robot, x, order):
         total = total - body.mass * (np.asarray(gravity) @ body.center)
@@ -198,7 +200,7 @@ def potential_energy(robot: Robot, x: Float[ndarray, "nv"], gravity: tuple[float
 
 
 def feet_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Float[ndarray, "nf 6 nv"]:
-    """J_C: twists (ω, v) of the feet's centres in world axes by dx/dt, eq. (9) of seed 001."""
+    """J_C: twists (ω, v) of the feet's centres in world axes by dx/dt, eq. (9) of Adak et al. 2021."""
     placed = placed_links(robot, x, order)
     rows = []
     for foot in robot.feet:

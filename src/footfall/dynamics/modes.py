@@ -1,6 +1,6 @@
-"""Contact modes: which feet stand. A robot of n feet has 2ⁿ of them; seed 002 counts 4 for a biped, 16 for a quadruped.
+"""Contact modes: which feet stand. n feet have 2ⁿ of them; the slides count 4 for a biped, 16 for a quadruped.
 
-A mode is data, one number a foot: 1 stands, 0 is up. Names are for people: ``LF+RH``, ``flight``.
+A mode is data, one number per foot: 1 stands, 0 is up. Names are for people: ``LF+RH``, ``flight``.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Momentum of the whole robot and the matrix that gives it (seed 002: the base rows of the dynamics are its rate).
+"""Momentum of the whole robot and the matrix that gives it (the slides: the base rows of the dynamics are its rate).
 
 Momentum about the centre of mass, in world axes, angular part first: k = A(q) v.
 """

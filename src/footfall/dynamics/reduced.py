@@ -1,4 +1,4 @@
-"""Minimal coordinates: each contact mode as a robot of its own (lecture slides of seed 002).
+"""Minimal coordinates: each contact mode as a robot of its own (lecture slides on floating-base robots).
 
 In a mode the rates obey J v = 0. Splitting them into dependent and independent ones, J_d v_d + J_i v_i = 0, gives
 
@@ -128,7 +128,7 @@ def reduced_touchdown(
     return N @ np.linalg.solve(N.T @ M @ N, N.T @ (M @ v))
 
 
-def _turning(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3nf"]:
+def _turning(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "rows"]:
     """dJ/dt v of all feet."""
     return feet_bias_acceleration(robot, q, v)[:, 3:].reshape(-1)
 

@@ -42,7 +42,7 @@ def regressor(
 ) -> Float[ndarray, "nv np"]:
     """Y with Y @ parameters(robot, joint_columns) = generalised forces [N m, N] for a = dv/dt (spatial at the base).
 
-    Ten columns a body in the order of ``BODY_PARAMETERS``; then, for every name in ``joint_columns``, one a joint:
+    Ten columns per body in the order of ``BODY_PARAMETERS``; then, for every name in ``joint_columns``, one per joint:
     ``damping`` (q̇), ``dry_friction`` (``passive.friction_part``, stick_rate in rad/s) and ``armature`` (q̈).
     Without joint columns Y θ is ``inverse_dynamics`` less armature and exact rotors.
     """
@@ -60,7 +60,7 @@ def regressor(
     for i in range(len(tree.bodies)):
         n, f = _body_wrench(V[i], A[i])
         columns, j = slice(10 * i, 10 * i + 10), i
-        while j > 0:  # every joint on the way to the base feels this body
+        while j > 0:  # every joint on the way to the base carries this body
             body = tree.bodies[j]
             Y[tree.dof(j), columns] = body.axis @ (n if body.kind == "revolute" else f)
             f = X[j].R @ f
@@ -162,7 +162,7 @@ class BaseParameters:
         seen = np.abs(self.combinations).max(axis=0, initial=0.0) > 0
         return tuple(name for name, is_seen in zip(self.names, seen) if not is_seen)
 
-    def words(self, most: int = 6) -> list[str]:
+    def descriptions(self, most: int = 6) -> list[str]:
         """Every base parameter written out: ``trunk.m + LF_abad_link.m + ...``, at most ``most`` terms of each."""
         lines = []
         for row, own in zip(self.combinations, self.independent):

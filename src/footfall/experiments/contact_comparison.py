@@ -1,4 +1,4 @@
-"""Three models of contact on the same robot, controller and ground: a question of our own, in the manner of seed 000.
+"""Three models of contact on the same robot, controller and ground: our own question, after de Paula et al. 2024.
 
 Drop, slide and trot of the Mini Cheetah by ``Compliant``, ``Complementarity`` and ``Stance``, and by MuJoCo as an
 outside witness: pose of the trunk, forces on the feet, residuals of the laws of contact, energy, time. Differences are

@@ -66,7 +66,7 @@ class Gait:
     hip_height: float | None = None  # of the hip joints over the ground, H [m]
     depth: float = 0.002  # of the virtual penetration, δ [m]
     ramp: float = 1.0  # of the start [s]; 0 starts at full stride
-    knees: tuple[int, int, int, int] | int | None = None  # +1 behind the hips, -1 in front of them; one, or one a leg
+    knees: tuple[int, int, int, int] | int | None = None  # +1 behind the hips, -1 in front of them; one, or one per leg
     foot_pitch: float = 0.0  # held by the last link of a leg with an ankle, positive lifts its toe [rad]
 
     def __post_init__(self) -> None:
@@ -131,7 +131,7 @@ def clock_phase(gait: Gait, t: float) -> Float[ndarray, "4"]:
 
 
 def stance(gait: Gait, phase: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
-    """Which feet should be down: 1 or 0 a leg."""
+    """Which feet should be down: 1 or 0 per leg."""
     return np.where(phase < gait.duty, 1.0, 0.0)
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -63,7 +62,7 @@ class _Plane:
     def flat(self, p: Any) -> tuple[Any, Any]:
         return along(self.e_1, p), along(self.e_2, p)
 
-    def solid(self, point: Sequence[Any]) -> Float[ndarray, "3"]:
+    def solid(self, point: Values) -> Float[ndarray, "3"]:
         """A point of the plane in which the foot moves."""
         e_1, e_2, n = np.array(self.e_1), np.array(self.e_2), np.array(self.normal)
         return point[0] * e_1 + point[1] * e_2 + self.side * n

@@ -1,7 +1,7 @@
 """A leg as a chain of screws: what iterative inverse kinematics needs to know of any leg, and nothing of its kind.
 
 A leg is the joints that move one foot and no other. All its axes and points are written in the frame of the body that
-carries it, with the leg's joints at zero: a pose is then a product of exponentials, one a joint (Yan et al. 2021,
+carries it, with the leg's joints at zero: a pose is then a product of exponentials, one per joint (Yan et al. 2021,
 eqs. (7)-(9)).
 """
 
@@ -44,7 +44,7 @@ class Screw:
         """Where the joint takes what it carries, seen from where that was at zero."""
         if self.kind == "prismatic":
             return Transform(np.eye(3), np.array(self.axis) * value)
-        R, point = about_axis(self.axis, value), np.array(self.point)  # type: ignore[arg-type]
+        R, point = about_axis(self.axis, value), np.array(self.point)
         return Transform(R, point - R @ point)
 
     def within(self, value: Any) -> Any:
@@ -149,7 +149,7 @@ def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
     return X
 
 
-def along(axis: Sequence[Any], p: Any) -> Any:
+def along(axis: Values, p: Any) -> Any:
     """The component of a vector along another of length one; constants stay numbers while a trace runs."""
     return axis[0] * p[0] + axis[1] * p[1] + axis[2] * p[2]
 

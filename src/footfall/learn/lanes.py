@@ -27,7 +27,7 @@ RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways":
 
 @dataclass(frozen=True)
 class Ticked:
-    """What came of a tick, an entry a lane."""
+    """What came of a tick, an entry per lane."""
 
     judged: Judged  # before any reset
     fallen: ndarray
@@ -59,8 +59,8 @@ class WalkLanes:
             raise InputError(f"an episode must last at least one tick, got {seconds} s")
         self.limit = round(seconds * task.drive.rate)
         self.batch = Batch(
-            self.robot, n, Driven(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype, feels=True,
-            threads=threads, dt=task.dt,
+            self.robot, n, Driven(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype,
+            uses_foot_forces=True, threads=threads, dt=task.dt,
         )  # fmt: skip
         self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
         rig = self.batch.simulation.rig

@@ -52,7 +52,7 @@ def _spaces(task: WalkTask) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]
     return gymnasium.spaces.Box(-most, most, dtype=np.float32), gymnasium.spaces.Box(-one, one, dtype=np.float32)
 
 
-def _told(judged: Judged) -> dict[str, ndarray]:
+def _info(judged: Judged) -> dict[str, ndarray]:
     """The info of a tick, with a lane axis."""
     terms = {f"reward_{key}": value for key, value in judged.terms.items()}
     return {**terms, "velocity": judged.velocity, "contact": judged.contact}
@@ -92,10 +92,10 @@ class WalkEnv(gymnasium.Env):
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
         """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
         done = self.lanes.tick(np.asarray(action)[None])
-        told = {key: _only(value) for key, value in _told(done.judged).items()}
+        info = {key: _only(value) for key, value in _info(done.judged).items()}
         observation = _only(done.judged.observation.astype(np.float32))
         late = bool(done.late[0] and not done.fallen[0])
-        return observation, float(done.judged.reward[0]), bool(done.fallen[0]), late, told
+        return observation, float(done.judged.reward[0]), bool(done.fallen[0]), late, info
 
 
 def _only(array: ndarray) -> Any:
@@ -152,10 +152,10 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         terminated, truncated = done.fallen, done.late & ~done.fallen
         over = terminated | truncated
         observation = done.judged.observation.astype(np.float32)
-        told = _told(done.judged)
+        info = _info(done.judged)
         infos: dict[str, Any] = {}
         if not over.all():
-            _add(infos, {key: value[~over] for key, value in told.items()}, ~over)
+            _add(infos, {key: value[~over] for key, value in info.items()}, ~over)
         if over.any():
             which = np.flatnonzero(over)
             final = np.full(self.num_envs, None, dtype=object)
@@ -163,7 +163,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
                 final[k] = observation[k].copy()
             infos["final_obs"], infos["_final_obs"] = final, over.copy()
             last: dict[str, Any] = {}
-            _add(last, {key: value[over] for key, value in told.items()}, over)
+            _add(last, {key: value[over] for key, value in info.items()}, over)
             infos["final_info"], infos["_final_info"] = last, over.copy()
             self.lanes.begin(which)
             observation[which] = self.lanes.look(which).observation

@@ -57,7 +57,7 @@ class Recording:
     def __getitem__(self, name: str) -> ndarray:
         if not isinstance(name, str):
             raise InputError(
-                f"a recording is asked for a column by its name, got {name!r}: between() takes a part of it"
+                f"a column of a recording is taken by its name, got {name!r}: between() takes a stretch of it"
             )
         if name not in self.columns:
             raise unknown("column", name, self.columns, "this recording has")

@@ -118,7 +118,7 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
 def _tally(claims: Sequence[Claim]) -> str:
     counts = Counter(claim.verdict for claim in claims)
     badges = [
-        f'<span class="badge {verdict}">{counts[verdict]} {_words(verdict)}</span>'
+        f'<span class="badge {verdict}">{counts[verdict]} {_verdict_text(verdict)}</span>'
         for verdict in VERDICTS
         if counts[verdict]
     ]
@@ -133,7 +133,7 @@ def _claims(claims: Sequence[Claim]) -> str:
             f'<tr{told}><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span></td>'
             f'<td class="number">{_value(claim.printed, claim.unit)}</td>'
             f'<td class="number">{_value(claim.measured, claim.unit)}</td>'
-            f'<td><span class="badge {claim.verdict}">{_words(claim.verdict)}</span></td></tr>'
+            f'<td><span class="badge {claim.verdict}">{_verdict_text(claim.verdict)}</span></td></tr>'
         )
         if claim.note:
             rows.append(f'<tr><td class="note" colspan="4">{escape(claim.note)}</td></tr>')
@@ -185,5 +185,5 @@ def _again(command: str, took: float | None) -> str:
     return f'<section><h2 id="again">Do it again</h2><pre>{escape(command)}</pre>{_facts(facts)}</section>'
 
 
-def _words(verdict: str) -> str:
+def _verdict_text(verdict: str) -> str:
     return verdict.replace("_", " ")

@@ -90,7 +90,7 @@ class JointModel:
 
     @staticmethod
     def ideal() -> JointModel:
-        """Motors that give what is asked, and joints without effects of their own: as in seed 000."""
+        """Motors that give what is asked, and joints without effects of their own: as in de Paula et al. 2024."""
         return JointModel(False, False, False, False, False)
 
 

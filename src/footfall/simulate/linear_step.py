@@ -42,7 +42,7 @@ class Linearised:
 class LinearStep:
     """The step of a world, compiled, with its derivatives by the state and by ``by``.
 
-    world: a ``World``, or a ``Simulation`` or ``Rig`` whose world, dt, integrator and steps a tick are taken. by: one
+    world: a ``World``, or a ``Simulation`` or ``Rig`` whose world, dt, integrator and steps per tick are taken. by: one
     or more of torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in this order.
     dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given;
     the derivative is that of all of them together.
@@ -172,7 +172,7 @@ def deviated(
 def _rig(world: World | Simulation | Rig, dt: float | None, steps: int | None) -> Rig:
     if isinstance(world, Simulation | Rig):
         if dt is not None or steps is not None:
-            raise InputError("a simulation has its own dt and steps a tick: for others linearise sim.rig.world")
+            raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.rig.world")
         return world.rig.physics if isinstance(world, Simulation) else world
     if not isinstance(world, World):
         raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")

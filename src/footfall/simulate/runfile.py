@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from footfall.toml_file import parse_toml, read_toml_text
 
 CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], about which controllers are called
-_WALKING_SPEED = 0.4  # [m/s], of controllers on command when nothing is asked of them
+_WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
 
@@ -55,7 +55,7 @@ _MOST = {"speed": 100.0, "sideways": 100.0, "turn": 100.0, "friction": 100.0, "d
 
 @dataclass(frozen=True)
 class RunOptions:
-    """One run, in the words of the command line. None: left to the robot, the gait or the controller."""
+    """One run, by the options of the command line. None: left to the robot, the gait or the controller."""
 
     robot: str
     gait: str | None = None
@@ -97,7 +97,7 @@ KEYS = tuple(field.name for field in dataclasses.fields(RunOptions))
 
 @dataclass(frozen=True)
 class Planned:
-    """A simulation ready to run, and what was asked of it."""
+    """A simulation ready to run, and the options that it was made from."""
 
     options: RunOptions
     simulation: Simulation
@@ -109,19 +109,19 @@ class Planned:
 def read_run_file(path: str | Path) -> dict[str, Any]:
     """The options in a run file; a key that is none is refused with the nearest that is."""
     file = Path(path)
-    found = parse_toml(read_toml_text(file, "the run file"), str(file))
-    for key in found:
+    keys = parse_toml(read_toml_text(file, "the run file"), str(file))
+    for key in keys:
         if key not in KEYS:
             raise unknown(f"key of the run file {file}", key, KEYS, "choose from")
-    if "robot" not in found:
+    if "robot" not in keys:
         raise InputError(f'the run file {file} names no robot: it needs  robot = "mini_cheetah"  or the like')
     for key in ("robot", "out"):
-        value = found.get(key)
+        value = keys.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
-            found[key] = str(file.parent / value)
-    if isinstance(found.get("ground"), str):
-        found["ground"] = resolved_ground(found["ground"], file.parent)
-    return found
+            keys[key] = str(file.parent / value)
+    if isinstance(keys.get("ground"), str):
+        keys["ground"] = resolved_ground(keys["ground"], file.parent)
+    return keys
 
 
 def resolved_ground(name: str, folder: Path) -> str:
@@ -153,36 +153,43 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------
-def _controller(
-    robot: Robot, options: RunOptions, constants: Mapping[str, Any]
-) -> tuple[Controller, Gait | None]:  # fmt: skip
+Made = tuple[Controller, Gait | None]
+
+
+def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     if options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, CONTROLLERS)
     if not robot.floating and options.controller != "hold":
         raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
-    rate = fitting_rate(options.dt)
-    if options.controller in ("hold", "lqr"):
-        own = ("kp", "kd") if options.controller == "lqr" else ()
-        asked = [key for key in ("gait", "constants", "speed", *own) if getattr(options, key) is not None]
-        asked += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
-        if asked:
-            raise InputError(f"controller '{options.controller}' stands still: it takes no {asked[0]}")
-        if options.controller == "lqr":
-            return lqr_stand(robot, rate=rate, dt=options.dt, friction=options.friction), None
-        kp, kd = _gains(robot, options)
-        return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp, kd, rate), None
-    if options.controller in control_named.FOLLOWING:
-        asked = [key for key in ("constants", "kp", "kd") if getattr(options, key) is not None]
-        if asked:
-            raise InputError(f"controller '{options.controller}' finds its own forces: it takes no {asked[0]}")
-        if options.controller == control_named.LEARNED:
-            if constants:
-                raise InputError(f"controller 'learned' has its own gait: it takes no {next(iter(constants))}")
-            policy = control_named.learned(robot.name, options.gait or "trot")
-            return policy, policy.gait
-        moving = control_named.on_command(options.controller, options.gait or "trot", rate=rate)
-        moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
-        return moving, moving.gait
+    return _MAKERS[options.controller](robot, options, constants)
+
+
+def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse_motion(options, constants)
+    kp, kd = _gains(robot, options)
+    return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp, kd, fitting_rate(options.dt)), None
+
+
+def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse_motion(options, constants, "kp", "kd")
+    return lqr_stand(robot, rate=fitting_rate(options.dt), dt=options.dt, friction=options.friction), None
+
+
+def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
+    moving = control_named.on_command(options.controller, options.gait or "trot", rate=fitting_rate(options.dt))
+    moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
+    return moving, moving.gait
+
+
+def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
+    _refuse(options, "has its own gait", list(constants))
+    policy = control_named.learned(robot.name, options.gait or "trot")
+    return policy, policy.gait
+
+
+def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     for key in ("sideways", "turn"):
         if getattr(options, key):
             others = ", ".join(control_named.FOLLOWING)
@@ -191,8 +198,32 @@ def _controller(
             )
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
-    inner = JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0)
+    inner = JointPD(gait, kp, kd, fitting_rate(options.dt), pace=_PACE if gait.stride else 0.0)
     return control_named.ON_A_GAIT[options.controller](inner), gait
+
+
+_MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
+    "hold": _hold,
+    "lqr": _lqr,
+    control_named.LEARNED: _learned,
+    **dict.fromkeys(control_named.ON_COMMAND, _on_command),
+    **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
+}
+
+
+def _given(options: RunOptions, *keys: str) -> list[str]:
+    return [key for key in keys if getattr(options, key) is not None]
+
+
+def _refuse(options: RunOptions, why: str, keys: list[str]) -> None:
+    if keys:
+        raise InputError(f"controller '{options.controller}' {why}: it takes no {keys[0]}")
+
+
+def _refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
+    keys = _given(options, "gait", "constants", "speed", *others)
+    keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
+    _refuse(options, "stands still", keys)
 
 
 def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Gait:
@@ -208,19 +239,19 @@ def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Ga
 
 
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
-    """As asked, as tuned for this gait or any of this robot's, as they scale, or in proportion to the weight."""
+    """As given, as tuned for this gait or any of this robot's, as they scale, or in proportion to the weight."""
     kp, kd = stand_gains(robot)
-    asked = options.gait or "trot"
-    for name in (asked, "trot", "walk"):
+    gait = options.gait or "trot"
+    for name in (gait, "trot", "walk"):
         known = tuned.choices(robot, name)
         if known:
-            found = tuned.for_robot(robot, name, known[0])
-            kp, kd = found.kp, found.kd
+            setup = tuned.for_robot(robot, name, known[0])
+            kp, kd = setup.kp, setup.kd
             break
     else:
         with contextlib.suppress(InputError):
-            found = tuned.scaled(robot, asked)
-            kp, kd = found.kp, found.kd
+            setup = tuned.scaled(robot, gait)
+            kp, kd = setup.kp, setup.kd
     return kp if options.kp is None else options.kp, kd if options.kd is None else options.kd
 
 

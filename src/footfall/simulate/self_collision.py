@@ -1,4 +1,4 @@
-"""Do links of a robot meet each other? Links as spheres and capsules, and the distances between them (seed 004's wish).
+"""Do links of a robot meet each other? Links as spheres and capsules, and the distances between them (DynaKat's wish).
 
 A link with a box becomes a row of capsules along its longest side, as thick as its shortest; a link without one becomes
 capsules from its joint to the next joints and feet; a foot is a sphere. Neighbours in the tree are left out, and so are

@@ -33,7 +33,7 @@ class Rig:
     controller: Any
     integrator: str
     dt: float  # [s]
-    substeps: int  # steps a tick
+    substeps: int  # steps per tick
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "world", as_taken(self.integrator, self.world))
@@ -106,11 +106,11 @@ def tick(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Carried, JointComm
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf], gravity=rig.world.gravity)
     asked, memory = rig.controller(carried.tick * rig.period, robot, sensed, inputs.command, carried.memory)
     command = asked.spread(robot.nj)
-    return Carried(carried.tick + 1.0, physics(rig, body, _or_lost(command), inputs.push), memory), command
+    return Carried(carried.tick + 1.0, physics(rig, body, _nan_if_not_finite(command), inputs.push), memory), command
 
 
-def _or_lost(command: JointCommand) -> JointCommand:
-    """A command with anything in it that is not finite loses the robot: a motor's limit would hide it."""
+def _nan_if_not_finite(command: JointCommand) -> JointCommand:
+    """A command with anything in it that is not finite becomes NaN, which ends the run: motor limits would hide it."""
     total = sum(np.sum(getattr(command, f.name)) for f in fields(JointCommand))
     return replace(command, position=np.where(np.isfinite(total), command.position, np.nan))
 

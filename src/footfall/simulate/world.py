@@ -41,7 +41,7 @@ class World:
             return self
         place = self.robot.limb_frames.place
         spheres = tuple(replace(s, center=place(s.body, s.center, (s.name, "centre"))) for s in self.spheres)
-        return replaced(replaced(self, "robot", robot), "spheres", spheres)  # type: ignore[no-any-return]
+        return replaced(replaced(self, "robot", robot), "spheres", spheres)
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
     def parameter(self, path: str) -> Any:

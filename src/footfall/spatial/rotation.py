@@ -1,7 +1,7 @@
 """Rotation matrices: about an axis, from Euler angles in the two orders of the papers, and the rate maps of those.
 
 R_AB takes components in B to components in A. Euler angles are body-fixed (intrinsic): ``zyx`` is (yaw ψ, pitch θ, roll
-φ) with R = Rz Ry Rx (seed 000, eq. 41); ``xyz`` is (φ, θ, ψ) with R = Rx Ry Rz (seed 001).
+φ) with R = Rz Ry Rx (de Paula et al. 2024, eq. 41); ``xyz`` is (φ, θ, ψ) with R = Rx Ry Rz (Adak et al. 2021).
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def about_z(angle: float) -> Float[ndarray, "3 3"]:
 _ABOUT = (about_x, about_y, about_z)
 
 
-def about_axis(axis: Float[ndarray, "3"], angle: float) -> Float[ndarray, "3 3"]:
+def about_axis(axis: Float[ndarray, "3"] | tuple[float, ...], angle: float) -> Float[ndarray, "3 3"]:
     """Rotation about a constant unit axis; a coordinate axis of either sign keeps its zeros (Rodrigues otherwise)."""
     for k in range(3):
         if abs(abs(axis[k]) - 1.0) < _SNAP:
@@ -61,7 +61,7 @@ def to_euler(R_WB: Float[ndarray, "3 3"], order: str = "zyx") -> Float[ndarray, 
 
 
 def euler_rates_to_world(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
-    """G with ω_W = G dξ/dt: eq. (41) of seed 000 for zyx. Erratum: called ω_0 there, it is in *world* axes."""
+    """G with ω_W = G dξ/dt: eq. (41) of de Paula 2024 for zyx. Erratum: called ω_0 there, it is in *world* axes."""
     first, second, third = (np.eye(3)[:, "xyz".index(letter)] for letter in order)
     R_1 = _ABOUT["xyz".index(order[0])](angles[0])
     R_2 = _ABOUT["xyz".index(order[1])](angles[1])
@@ -73,7 +73,7 @@ def euler_rates_to_body(angles: Float[ndarray, "3"], order: str = "zyx") -> Floa
     return from_euler(angles, order).T @ euler_rates_to_world(angles, order)
 
 
-def snapped(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
+def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
     """R with entries within rounding of -1, 0 and 1 made exact, so that structural zeros stay zeros in a trace."""
     whole = np.round(R)
     return np.where(np.abs(R - whole) < _SNAP, whole, R)

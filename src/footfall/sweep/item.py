@@ -40,7 +40,7 @@ def evaluate(
         if function == SIMULATE:
             result, message = _simulated(parameters, Path(folder), numbers or {})
         else:
-            result = _columns(_called(found_function(function, Path(folder)), parameters), function)
+            result = _columns(_called(named_function(function, Path(folder)), parameters), function)
     except FootfallError as error:
         message = str(error)
     except Exception as error:  # whatever a user's function raises belongs to its item
@@ -64,7 +64,7 @@ def _simulated(
 
 
 # -- functions of one's own --------------------------------------------------------------------------------------------
-def found_function(name: str, folder: Path) -> Callable[..., Any]:
+def named_function(name: str, folder: Path) -> Callable[..., Any]:
     """The function that ``module:name`` names; modules beside the study are found too, unless it is footfall's own."""
     module_name, _, key = name.partition(":")
     if name not in OURS and str(folder) not in sys.path:
@@ -112,7 +112,7 @@ def check_names(study: Study) -> None:
     """Refuse a study whose parameters nothing takes: the first item, and every text in its place, must be runnable."""
     first = study.items()[0].parameters
     if study.function != SIMULATE:
-        _check_signature(found_function(study.function, study.folder), first, study.function)
+        _check_signature(named_function(study.function, study.folder), first, study.function)
         return
     _check_run(first, study.folder, "the first item")
     for axis in study.axes:
@@ -147,5 +147,5 @@ def result_units(study: Study) -> dict[str, str]:
     """Units of the columns: a run's own, or those that a function says in its attribute ``units``."""
     if study.function == SIMULATE:
         return dict(RUN_UNITS)
-    units = getattr(found_function(study.function, study.folder), "units", {})
+    units = getattr(named_function(study.function, study.folder), "units", {})
     return {str(k): str(v) for k, v in units.items()} if isinstance(units, Mapping) else {}

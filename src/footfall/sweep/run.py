@@ -72,7 +72,7 @@ def run(
     """Run every item of a study that is not finished, then write its table and its plot.
 
     out: folder, ``out/NAME`` unless given. resume: go on with what lies there. retry_failed: do failed items again.
-    cluster: address of a Dask scheduler; local processes otherwise, ``workers`` of them, one a core unless given.
+    cluster: address of a Dask scheduler; local processes otherwise, ``workers`` of them, one per core unless given.
     allow_code: the study's ``function`` may run, here and on the workers; a study that is resumed remembers it.
     """
     study = study if isinstance(study, Study) else read_study(study)

@@ -11,6 +11,7 @@ import os
 import queue
 import sys
 import threading
+from typing import Any
 
 READY = {"ready": True}
 
@@ -24,7 +25,7 @@ def main() -> None:
 
     from footfall.sweep.item import evaluate
 
-    def say(answer: dict) -> None:
+    def say(answer: dict[str, Any]) -> None:
         out.write(json.dumps(answer, allow_nan=False) + "\n")
         out.flush()
 

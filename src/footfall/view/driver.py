@@ -40,7 +40,7 @@ from footfall.simulate.runfile import RunOptions, plan
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Carried
 from footfall.view.history import History
-from footfall.view.words import file_stem
+from footfall.view.safe_text import file_stem
 
 FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _LOOK = 0.01  # [s] of simulated time between looks at the command
@@ -164,8 +164,8 @@ class Driver:
             self._waiting[kind] += 1
         self._todo.put((kind, what))
 
-    def ask(self, **values: Any) -> None:
-        """Change parts of the velocity command: ``ask(forward=0.4)``."""
+    def set_command(self, **values: Any) -> None:
+        """Change parts of the velocity command: ``set_command(forward=0.4)``."""
         known = {key: clipped(key, value) for key, value in values.items() if hasattr(LIMITS, key)}
         self.command = replace(self.command, **known)
 
@@ -349,7 +349,7 @@ class Driver:
         if not self.sim.robot.floating or self.sim.stopped is not None:
             return
         force = self.sim.robot.mass * speed / _PUSH
-        right = -_heading(self.sim.q)
+        right = -_left_of(self.sim.q)
         push = Push(self.sim.time, _PUSH, (float(force * right[0]), float(force * right[1]), 0.0))
         self.sim.pushes = (*self.sim.pushes[-3:], push)
         event = Event(push.start, "push", f"{np.round(push.force, 3).tolist()} N for {push.duration:g} s")
@@ -383,7 +383,7 @@ class Driver:
         return self.sim.rig.world.ground
 
 
-def _heading(q: np.ndarray) -> np.ndarray:
+def _left_of(q: np.ndarray) -> np.ndarray:
     """The robot's left, on the level."""
     w, x, y, z = q[3:7]
     yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))

@@ -62,7 +62,7 @@ class History:
         self.forces.append(block["force"][:, :, 2].mean(axis=0))
 
     def arrays(self) -> dict[str, Any]:
-        """Columns as arrays, and ``force``: vertical forces, one row a foot."""
+        """Columns as arrays, and ``force``: vertical forces, one row per foot."""
         table = np.array(self.rows).reshape(-1, len(self.COLUMNS))
         columns = {name: table[:, k] for k, name in enumerate(self.COLUMNS)}
         columns["force"] = np.array(self.forces).T if self.forces else np.zeros((0, 0))

@@ -20,9 +20,9 @@ from footfall.view.driver import CHOICES, Driver
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
 from footfall.view.plots import Plots
 from footfall.view.replay import look_from
+from footfall.view.safe_text import as_text
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
-from footfall.view.words import as_text
 
 SPEEDS, POSTURE = ("forward", "sideways", "turn"), ("height", "roll", "pitch")
 UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m", "roll": "rad", "pitch": "rad"}
@@ -157,18 +157,18 @@ class LivePage:
 
     def _keys(self) -> None:
         for label, key, part, change in KEYS:
-            command = self.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+            command = self.gui.add_command(label, hotkey=key)
             command.on_trigger(functools.partial(self._stepped, part, change))
         for (label, key), what in zip(
             OTHER_KEYS, (self.halt, self.push, self.driver.reset, self._pause, self.driver.step), strict=True
         ):
-            command = self.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+            command = self.gui.add_command(label, hotkey=key)
             command.on_trigger(lambda _, what=what: what())
 
     # -- what a person does --------------------------------------------------------------------------------------------
     def _slid(self, key: str, event: Any) -> None:
         if self._from(event):
-            self.driver.ask(**{key: event.target.value})
+            self.driver.set_command(**{key: event.target.value})
 
     def _chosen(self, key: str, event: Any) -> None:
         if event.client_id is not None:  # a person, not ourselves
@@ -176,11 +176,11 @@ class LivePage:
 
     def _stepped(self, part: str, change: float, event: Any) -> None:
         self.commander = int(event.client_id)
-        self.driver.ask(**{part: round(getattr(self.driver.command, part) + change, 4)})
+        self.driver.set_command(**{part: round(getattr(self.driver.command, part) + change, 4)})
 
     def _moved(self, pad: Gamepad, command: dict[str, float]) -> None:
         self.commander = pad
-        self.driver.ask(**command)
+        self.driver.set_command(**command)
 
     def _button(self, pad: Gamepad, name: str) -> None:
         """A button of a gamepad went down."""
@@ -192,7 +192,7 @@ class LivePage:
 
     def halt(self) -> None:
         """All speeds zero; the posture stays."""
-        self.driver.ask(forward=0.0, sideways=0.0, turn=0.0)
+        self.driver.set_command(forward=0.0, sideways=0.0, turn=0.0)
 
     def push(self) -> None:
         self.driver.push(float(np.clip(self.push_speed.value, 0.0, 1.5)))

@@ -15,9 +15,9 @@ from footfall.gravity import GRAVITY
 from footfall.recording.recording import Recording
 from footfall.view.plots import AXES, COLORS
 from footfall.view.replay import look_from
+from footfall.view.safe_text import as_text
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
-from footfall.view.words import as_text
 
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1, "2 ×": 2.0}
 _FRAME = 1.0 / 30.0  # [s]

@@ -22,7 +22,7 @@ def force_contact(
 
 @dataclass(frozen=True)
 class Agreement:
-    """How long two detectors have disagreed about every foot, and agreed since, and who was found wrong."""
+    """How long two detectors have disagreed about every foot, and agreed since, and which of them was wrong."""
 
     apart: Float[ndarray, "nf"]  # [s]
     together: Float[ndarray, "nf"]  # [s]

@@ -65,5 +65,5 @@ def mode_index(contact: Float[ndarray, "nf"]) -> Any:
 
 
 def mode_table(feet: int) -> Float[ndarray, "modes nf"]:
-    """All modes, one a row."""
+    """All modes, one per row."""
     return np.array([[float(row >> (feet - 1 - k) & 1) for k in range(feet)] for row in range(2**feet)])

@@ -59,7 +59,7 @@ class History:
 
 @dataclass(eq=False)
 class Estimated:
-    """A controller behind an estimator. ``log`` lists what was found wrong with the sensors, and when.
+    """A controller behind an estimator. ``log`` lists the faults of the sensors, and when.
 
     keep: every so many ticks are kept for ``history``.
     """

@@ -121,7 +121,7 @@ def correct(state: FilterState, seen: FootSeen, gate: float) -> tuple[FilterStat
     return state, nis
 
 
-def _correct_first(state: FilterState, place: ndarray, noise: ndarray, stands: Any, gate: float) -> tuple:
+def _correct_first(state: FilterState, place: ndarray, noise: ndarray, stands: Any, gate: float) -> tuple[Any, ...]:
     R, P, foot = to_rotation(state.quat), _symmetric(state.P), _foot(0)
     z = R @ place - (state.feet[0] - state.p)
     N = R @ noise @ R.T

@@ -28,7 +28,6 @@ from footfall.gravity import GRAVITY
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, skew
-from footfall.spatial.quaternion import to_rotation
 
 _STRETCHED, _DAMPING = 0.01, 3e-3  # conditioning below which a leg has no say along itself, and what is added then
 _STICK_RATE = 0.05  # [rad/s], over which dry friction reverses: encoders know rates no better
@@ -96,8 +95,3 @@ def _determinant(A: Float[ndarray, "n n"]) -> float:
     if len(A) == 3:
         return A[0] @ cross(A[1], A[2])
     return A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0] if len(A) == 2 else A[0, 0]
-
-
-def in_base_axes(q: Float[ndarray, "nq"], forces: Float[ndarray, "nf 3"]) -> Float[ndarray, "nf 3"]:
-    """The same forces in the axes of the base."""
-    return forces @ to_rotation(q[3:7])

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_rate, gains_of, planar_targets
+from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, planar_targets
 from footfall.errors import InputError
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators import Kuramoto

@@ -1,4 +1,4 @@
-"""Joint-level control above PD: gravity compensation and computed torque from the split terms of seed 000.
+"""Joint-level control above PD: gravity compensation and computed torque from the split terms of de Paula et al. 2024.
 
 Both follow another controller's joint targets. The weight is shared by the feet that feel the ground, and reaches the
 joints through Jᵀ: a floating robot's gravity terms alone would lift the legs and let the trunk fall.

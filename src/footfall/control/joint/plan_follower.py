@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_rate
+from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS

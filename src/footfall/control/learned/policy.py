@@ -1,4 +1,4 @@
-"""Walking by a learned policy: a small network from what the robot feels to joint offsets around standing.
+"""Walking by a learned policy: a small network from what the robot measures to joint offsets around standing.
 
 ``Drive`` is the seam that learning and walking share: what is observed, and what an action means. ``Policy`` is a
 network behind it: plain NumPy, traced and compiled with the physics as any other controller.
@@ -17,8 +17,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.archive import NoArchive, read_archive
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_pd import check_gain, check_rate, gains_of
+from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.joint.joint_pd import check_gain, gains_of
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
 from footfall.robot.model.description import Robot
@@ -61,7 +61,7 @@ class Drive:
     def observe(
         self, robot: Robot, t: float, sensed: Sensed, command: Command, action: Float[ndarray, "nj"]
     ) -> Float[ndarray, "no"]:
-        """What a policy is told, in the order of ``parts``; ``action`` is the last one."""
+        """What a policy observes, in the order of ``parts``; ``action`` is the last one."""
         down = -to_rotation(sensed.q[3:7])[2]
         joints, rates = sensed.q[robot.nq - robot.nj :] - _stand(robot), sensed.v[robot.nv - robot.nj :]
         cycles = t / self.gait.period

@@ -1,4 +1,4 @@
-"""Balance: contact forces for a wanted wrench on the trunk, at this moment (seed 002, fact 7: stage one of two)."""
+"""Balance: contact forces for a wanted wrench on the trunk, at this moment (the slides, fact 7: stage one of two)."""
 
 from __future__ import annotations
 

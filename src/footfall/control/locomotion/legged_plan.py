@@ -1,6 +1,6 @@
 """One tick of locomotion up to its quadratic programs: command, schedule, footsteps, tasks, matrices. Plain NumPy.
 
-After seed 002 (two stages) and seed 003 (control framework): a velocity command is smoothed into a wanted pose, a
+After the slides (two stages) and Yan 2021 (control framework): a velocity command is smoothed into a wanted pose, a
 gait's schedule is corrected by what the feet feel, feet that are up swing to footholds, and the whole-body program is
 written down.
 """

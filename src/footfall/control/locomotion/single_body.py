@@ -1,4 +1,4 @@
-"""The single rigid body of a quadruped and the convex MPC on it (Di Carlo et al. 2018; seed 002: stage one of two).
+"""The single rigid body of a quadruped and the convex MPC on it (Di Carlo et al. 2018; the slides: stage one of two).
 
 The robot is one body of the whole mass with the locked inertia of its standing pose, moved by forces at the feet that
 the gait plans to be down. With small roll and pitch the dynamics are linear in (Θ, p, ω, v), and the forces of a

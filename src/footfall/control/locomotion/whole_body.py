@@ -1,4 +1,4 @@
-"""The whole-body program: accelerations and contact forces that follow every task at once (seed 002, stage two).
+"""The whole-body program: accelerations and contact forces that follow every task at once (the slides, stage two).
 
 min ½ xᵀHx + (f + F u)ᵀx with low <= (x, A x) <= high, where x = (accelerations, forces at the four feet) and u are the
 forces that stage one asks for. Rows of A: M a - Jᵀf = -bias on the base (no torque reaches it), torque limits on the

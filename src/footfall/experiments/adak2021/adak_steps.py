@@ -59,7 +59,7 @@ class SpringDamper(ForceLaw):
 
 @dataclass(frozen=True)
 class ExplicitHertz(ForceLaw):
-    """Hertz's stiffness with stick-slip friction as seed 000 prints it, its slopes kept from the implicit step."""
+    """Hertz's stiffness with stick-slip friction as de Paula 2024 prints it, its slopes kept from the implicit step."""
 
     inner: Compliant = field(default_factory=Compliant.as_printed)
 

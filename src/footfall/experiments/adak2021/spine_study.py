@@ -1,4 +1,4 @@
-"""Does a spine help? Trotting and bounding with a rigid, a passive and an actuated spine (questions of seed 001).
+"""Does a spine help? Trotting and bounding with a rigid, a passive and an actuated spine (questions of Adak 2021).
 
 The legs follow the same open-loop gait throughout; only the spine differs. A case runs under eight conditions at once:
 two frictions, with and without a payload, started straight and with a sideways shove. Means are over those that stay
@@ -71,7 +71,7 @@ def watched_tick(rig: Rig, watched: Watched, inputs: Inputs) -> Watched:
     height, vertical = center_of_mass(robot, after.body.q)[2], after.body.forces[:, 2]
     x, y = after.body.q[4], after.body.q[5]
     return Watched(
-        lean_of(after, feels=True), watched.legs + work @ (1.0 - of_spine), watched.spine + work @ of_spine,
+        lean_of(after, uses_foot_forces=True), watched.legs + work @ (1.0 - of_spine), watched.spine + work @ of_spine,
         np.maximum(watched.peak, np.max(vertical)), np.maximum(watched.top, height),
         np.minimum(watched.bottom, height), watched.tilt + 2.0 * (x * x + y * y),
         watched.flight + np.where(np.max(vertical) > 0.0, 0.0, 1.0),
@@ -88,7 +88,7 @@ class Course:
         self.gait, kp, kd = gaits()[name]
         simulation = Simulation(self.robot, Spine(JointPD(self.gait, kp, kd), moves=MOVES[name]))
         self.period = simulation.rig.period
-        self.first = Watched(lean_of(simulation.carried, feels=True), *(0.0,) * 7)
+        self.first = Watched(lean_of(simulation.carried, uses_foot_forces=True), *(0.0,) * 7)
         self.inputs = Inputs(Command(), np.zeros(6))
         self.mass = float(simulation.rig.parameter("trunk.mass"))
         self.function = compiling.compile(

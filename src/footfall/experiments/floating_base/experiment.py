@@ -1,4 +1,4 @@
-"""The lecture slides of seed 002, statement by statement: floating bases, contact modes, the structure of the dynamics.
+"""The lecture slides, statement by statement: floating bases, contact modes, the structure of the dynamics.
 
 The slides print equations and facts, no numbers: a claim is reproduced when what it says holds to rounding on every
 robot of the library, in random states, and the note says how it was measured.

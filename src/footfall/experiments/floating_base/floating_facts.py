@@ -1,4 +1,4 @@
-"""Facts 1 to 7 of the lecture slides (seed 002): what moves a floating base."""
+"""Facts 1 to 7 of the lecture slides: what moves a floating base."""
 
 from __future__ import annotations
 

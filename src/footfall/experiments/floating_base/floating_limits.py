@@ -1,4 +1,4 @@
-"""How far a robot can be pushed by its feet and its motors: facts 4 and 5 of the lecture slides (seed 002) as programs.
+"""How far a robot can be pushed by its feet and its motors: facts 4 and 5 of the lecture slides as programs.
 
 Accelerations, contact forces and joint torques are linear in each other at a fixed state, so the largest acceleration
 that friction, the one-sidedness of the ground and motor limits allow is a linear program. Friction cones are cut to
@@ -6,6 +6,8 @@ pyramids that lie inside them: 16 sides, 2 % less force at worst.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -70,7 +72,7 @@ def _pyramids(feet: int, friction: float) -> Float[ndarray, "rows forces"]:
     return np.kron(np.eye(feet), one)
 
 
-def _most(equal: ndarray, right: ndarray, cone: ndarray, bounds: list) -> float:
+def _most(equal: ndarray, right: ndarray, cone: ndarray, bounds: list[Any]) -> float:
     """The largest first unknown; infinite where nothing stops it."""
     goal = np.zeros(equal.shape[1])
     goal[0] = -1.0

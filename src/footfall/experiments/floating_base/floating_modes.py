@@ -1,4 +1,4 @@
-"""Contact modes and base coordinates of the lecture slides (seed 002)."""
+"""Contact modes and base coordinates of the lecture slides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The structure of floating-base dynamics as the lecture slides state it (seed 002)."""
+"""The structure of floating-base dynamics as the lecture slides state it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machines of the lecture slides (seed 002): a planar one-legged one in two sets of coordinates, and a biped.
+"""The machines of the lecture slides: a planar one-legged one in two sets of coordinates, and a biped.
 
 The slides model the one-legged machine twice, as two fixed-base robots: in flight q = (x_hip, z_hip, θ_torso, θ_hip,
 θ_knee), in stance q = (θ_ankle, θ_knee, θ_hip). They print no numbers; those below are chosen. All turn about y, and

@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from footfall.errors import SPOILED, ModelError
 from footfall.robot.files.guard import parse_xml, read_bytes, shown
+from footfall.spatial.rotation import about_axis
 
 Color = tuple[int, int, int]
 KINDS = (".stl", ".obj", ".dae")
@@ -194,15 +195,9 @@ def _placed(node: Element) -> ndarray:
             step[:3, :3] = np.diag(_floats(element))
         elif element.tag == "rotate":
             *axis, degrees = _floats(element).tolist()
-            step[:3, :3] = _about(np.array(axis), np.radians(degrees))
+            step[:3, :3] = about_axis(np.array(axis) / max(np.linalg.norm(axis), 1e-12), np.radians(degrees))
         X = X @ step
     return X
-
-
-def _about(axis: ndarray, angle: float) -> ndarray:
-    x, y, z = axis / max(float(np.linalg.norm(axis)), 1e-12)
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
 
 
 def _fans(index: ndarray, counts: ndarray) -> ndarray:

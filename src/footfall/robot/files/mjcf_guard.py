@@ -31,7 +31,7 @@ from footfall.robot.files.guard import (
     read_bytes,
     shown,
 )
-from footfall.robot.files.mjcf_words import check_words
+from footfall.robot.files.mjcf_texts import check_texts
 
 _MOST_INCLUDES = 50
 # MuJoCo's time grows with the squares of these
@@ -156,7 +156,7 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     for section in root:
         if section.tag in _INSIDE["mujoco"]:
             result.root.append(_passed(section))
-    check_words(result.root, where)
+    check_texts(result.root, where)
     geoms = _Geoms(root, result, assets)
     geoms.replace()
     _name_all(result)

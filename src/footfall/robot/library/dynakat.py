@@ -1,4 +1,4 @@
-"""DynaKat: four joints a leg, from the Denavit-Hartenberg table of the DynaKat report (Table I, standard convention).
+"""DynaKat: four joints per leg, from the Denavit-Hartenberg table of the DynaKat report (Table I, standard convention).
 
 Erratum: the report's text suggests a roll joint followed by a planar chain, but its table makes joint 1 the hip
 *pitch* (axis -y at zero) and joint 2 the *roll* (axis -x). The table is followed: hip, abad, knee, ankle.

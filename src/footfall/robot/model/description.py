@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from footfall.robot.model.tree import Tree
 
 ROTOR_MODES = ("none", "armature", "exact")
 PROVENANCE = ("published", "derived", "chosen", "imported")
+_Part = TypeVar("_Part", Link, Joint, Foot)
 
 
 @dataclass(frozen=True)
@@ -324,7 +325,7 @@ _PARAMETERS = {
 }
 
 
-def _named(parts: Sequence[Any], kind: str, name: str) -> Any:
+def _named(parts: Sequence[_Part], kind: str, name: str) -> _Part:
     for part in parts:
         if part.name == name:
             return part

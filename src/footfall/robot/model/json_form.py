@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from footfall.robot.model.parts import Actuator, Foot, Joint, Link, Rotor
 FORMAT = 1
 _NOT_KEPT = ("model_file",)  # a path of this machine, which a file from elsewhere must not name
 _SAME = 1e-12  # a unit vector that is normalised again may move its last bit
+_Kind = TypeVar("_Kind")
 
 
 def robot_to_json(robot: Robot) -> str:
@@ -110,7 +111,7 @@ def _known(kind: type, data: Any) -> dict[str, Any]:
     return dict(data)
 
 
-def _made(kind: Any, fields: Any) -> Any:
+def _made(kind: type[_Kind], fields: Any) -> _Kind:
     try:
         return kind(**fields)
     except (TypeError, ValueError, AttributeError) as error:

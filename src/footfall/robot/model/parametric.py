@@ -36,14 +36,14 @@ def quadruped(
     crouch: float = 0.85, limits: Sequence[tuple[float, float]] | None = None, torque_limit: float = math.inf,
     damping: float = 0.0, armature: float = 0.0,
 ) -> Robot:  # fmt: skip
-    """A quadruped with 2 to 4 joints a leg and any number of spine joints.
+    """A quadruped with 2 to 4 joints per leg and any number of spine joints.
 
     Args:
         name: Name of the robot.
         trunk_size: Lengths of the trunk's box along x, y, z [m].
         trunk_mass: Mass of the trunk [kg], shared equally by its sections.
-        hips: First joint of the left fore leg from the trunk's centre [m], mirrored for the others, or one place a leg;
-            the side faces' corners at mid height if not given.
+        hips: First joint of the left fore leg from the trunk's centre [m], mirrored for the others, or one place per
+            leg; the side faces' corners at mid height if not given.
         axes: Axis of each joint of a leg, from the trunk outwards: roll (+x), pitch (+y) or yaw (+z).
         segments: What each joint carries, to the next joint or the foot: a length straight down [m], or a vector of a
             left fore leg [m], mirrored for the others.
@@ -53,58 +53,75 @@ def quadruped(
         spine: Axes of the joints between the trunk's sections, front to back; none is a rigid trunk.
         foot_radius: Radius of the spheres at the ends of the legs [m].
         knees: ``behind`` or ``front`` of the hips when standing, for all legs or by leg.
-        crouch: Height of the hips over the feet's centres in the pose ``stand``, as a part of the stretched leg.
+        crouch: Height of the hips over the feet's centres in the pose ``stand``, as a fraction of the stretched leg.
         limits: Lower and upper limit of each joint of a leg [rad]; none if not given.
         torque_limit: Of every joint [N m].
         damping: Of every joint [N m s/rad].
         armature: Of every joint [kg m²].
     """
-    plan = _checked(axes, segments, segment_masses, limits, shape, thickness, crouch)
+    plan = _leg_plan(axes, segments, segment_masses, limits, shape, thickness, crouch)
     x, y, z = (positive_number(s, "a length of the trunk") for s in three_numbers(trunk_size, "size of the trunk"))
     for axis in spine:
         _axis(axis, "spine joint")
     places = _hips(hips, (x / 2, y / 2, 0.0))
-    sections, middle, length = len(spine) + 1, (len(spine) + 1) // 2, x / (len(spine) + 1)
-    mass, size = positive_number(trunk_mass, "mass of the trunk") / sections, (length, y, z)
-    tensor = box_inertia(mass, size)
-    common: dict[str, Any] = {"damping": damping, "armature": armature}
-    links = [Link("trunk", mass, inertia=tensor, box=size)]
-    joints: list[Joint] = []
-    feet: list[Foot] = []
-    for fore in (1, -1):
-        section, at = (
-            "trunk",
-            x / 2 - (middle + 0.5) * length,
-        )  # name of the section and x of its frame in the whole trunk
-        for k in range(middle - 1, -1, -1) if fore > 0 else range(middle + 1, sections):
-            number = k + 1 if fore > 0 else k
-            face = x / 2 - number * length
-            joint_name = f"spine_{number}"
-            joints.append(
-                Joint(joint_name, "revolute", section, f"{joint_name}_link", np.array([face - at, 0.0, 0.0]),
-                      axis=np.array(AXES[spine[number - 1]]), **common)
-            )  # fmt: skip
-            section, at = f"{joint_name}_link", face
-            links.append(Link(section, mass, np.array([fore * length / 2, 0.0, 0.0]), tensor, box=size))
-        for leg in (leg for leg in LEGS if LEGS[leg][0] == fore):
-            parent, origin = section, places[leg] - np.array([at, 0.0, 0.0])
-            for part in plan:
-                vector = leg_vector(leg, part.vector.tolist())
-                child = f"{leg}_{part.name}_link"
-                joints.append(
-                    Joint(f"{leg}_{part.name}", "revolute", parent, child, origin, axis=np.array(AXES[part.axis]),
-                          lower=part.lower, upper=part.upper, **common)
-                )  # fmt: skip
-                links.append(_segment_link(child, part.mass, vector, thickness, shape))
-                parent, origin = child, vector
-            feet.append(Foot(leg, parent, origin, foot_radius))
-    robot = Robot(
-        name, links, joints, feet, [Actuator(j.name, torque_limit=torque_limit) for j in joints],
-        provenance={"*": Provenance("chosen", "an argument of footfall.robot.model.parametric.quadruped")},
-    )  # fmt: skip
+    mass = positive_number(trunk_mass, "mass of the trunk")
+    body = _Assembly((x, y, z), mass, spine, {"damping": damping, "armature": armature})
+    for side in (1, -1):
+        section, section_x = body.add_sections(side)
+        for leg in (leg for leg in LEGS if LEGS[leg][0] == side):
+            end, origin = body.add_leg(leg, plan, section, places[leg] - [section_x, 0.0, 0.0], thickness, shape)
+            body.feet.append(Foot(leg, end, origin, foot_radius))
+    actuators = [Actuator(j.name, torque_limit=torque_limit) for j in body.joints]
+    source = Provenance("chosen", "an argument of footfall.robot.model.parametric.quadruped")
+    robot = Robot(name, body.links, body.joints, body.feet, actuators, provenance={"*": source})
     bends = {leg: knee_bend(knees if isinstance(knees, str) else _of_leg(knees, leg, "knee direction")) for leg in LEGS}
     stand = {f"{leg}_{part}": q for leg in LEGS for part, q in _standing(plan, crouch, bends[leg]).items()}
     return robot.replace(poses={"stand": standing_pose(robot, [stand.get(j, 0.0) for j in robot.joint_names])})
+
+
+class _Assembly:
+    """Links, joints and feet as they are put together, from the middle section of the trunk outwards."""
+
+    def __init__(
+        self, trunk_size: tuple[float, float, float], trunk_mass: float, spine: Sequence[str], options: dict[str, Any]
+    ) -> None:  # fmt: skip
+        """options: of every joint."""
+        x, y, z = trunk_size
+        self.spine, self.front, self.options = spine, x / 2, options
+        self.mass, self.size = trunk_mass / (len(spine) + 1), (x / (len(spine) + 1), y, z)
+        self.tensor = box_inertia(self.mass, self.size)
+        self.links = [Link("trunk", self.mass, inertia=self.tensor, box=self.size)]
+        self.joints: list[Joint] = []
+        self.feet: list[Foot] = []
+
+    def add_sections(self, side: int) -> tuple[str, float]:
+        """Sections before (1) or behind (-1) the middle one; (name of the last, x of its frame in the trunk [m])."""
+        length, sections, middle = self.size[0], len(self.spine) + 1, (len(self.spine) + 1) // 2
+        section, x = "trunk", self.front - (middle + 0.5) * length
+        for number in range(middle, 0, -1) if side > 0 else range(middle + 1, sections):
+            face, child = self.front - number * length, f"spine_{number}_link"
+            self._add_joint(f"spine_{number}", section, child, np.array([face - x, 0.0, 0.0]), self.spine[number - 1])
+            self.links.append(
+                Link(child, self.mass, np.array([side * length / 2, 0.0, 0.0]), self.tensor, box=self.size)
+            )
+            section, x = child, face
+        return section, x
+
+    def add_leg(
+        self, leg: str, plan: Sequence[_Part], parent: str, origin: np.ndarray, thickness: float, shape: str
+    ) -> tuple[str, np.ndarray]:  # fmt: skip
+        """(last link, place of the foot on it [m])."""
+        for part in plan:
+            vector, child = leg_vector(leg, part.vector.tolist()), f"{leg}_{part.name}_link"
+            limits = {"lower": part.lower, "upper": part.upper}
+            self._add_joint(f"{leg}_{part.name}", parent, child, origin, part.axis, **limits)
+            self.links.append(_segment_link(child, part.mass, vector, thickness, shape))
+            parent, origin = child, vector
+        return parent, origin
+
+    def _add_joint(self, name: str, parent: str, child: str, origin: np.ndarray, axis: str, **limits: float) -> None:
+        options = self.options | limits
+        self.joints.append(Joint(name, "revolute", parent, child, origin, axis=np.array(AXES[axis]), **options))
 
 
 @dataclass(frozen=True)
@@ -119,7 +136,7 @@ class _Part:
     upper: float
 
 
-def _checked(
+def _leg_plan(
     axes: Sequence[str], segments: Sequence[Segment], masses: Sequence[float],
     limits: Sequence[tuple[float, float]] | None, shape: str, thickness: float, crouch: float,
 ) -> list[_Part]:  # fmt: skip

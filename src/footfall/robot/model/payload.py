@@ -1,4 +1,4 @@
-"""A load on a robot: an extra link on a fixed joint, so that every algorithm feels it."""
+"""A load on a robot: an extra link on a fixed joint, so that every algorithm takes it into account."""
 
 from __future__ import annotations
 

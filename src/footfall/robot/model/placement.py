@@ -39,7 +39,7 @@ def body_poses(robot: Robot, q: np.ndarray | None = None) -> list[Transform]:
 
 
 def foot_centres(robot: Robot, q: np.ndarray | None = None) -> np.ndarray:
-    """Centres of the feet's spheres in the world [m], one row a foot."""
+    """Centres of the feet's spheres in the world [m], one row per foot."""
     poses = body_poses(robot, q)
     return np.array([poses[b].point(p) for b, p in zip(robot.tree.feet, robot.tree.foot_positions)]).reshape(-1, 3)
 

@@ -23,7 +23,7 @@ def tensor(
 def mirrored(inertia: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
     """The tensor of the body's mirror image across the plane y = 0: ixy and iyz change sign."""
     flip = np.diag([1.0, -1.0, 1.0])
-    return flip @ inertia @ flip
+    return np.asarray(flip @ inertia @ flip)
 
 
 def box_inertia(mass: float, size: Sequence[float]) -> Float[ndarray, "3 3"]:

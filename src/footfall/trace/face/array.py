@@ -83,7 +83,7 @@ class Array(np.ndarray):
 
     # -- what NumPy would answer for floats -----------------------------------------------------------------------
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
+    def dtype(self) -> np.dtype:
         return _BOOL if is_truth(self) else _FLOAT
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
@@ -110,10 +110,10 @@ class Array(np.ndarray):
     def std(self, *args: Any, **kwargs: Any) -> Any:
         return np.std(self, *args, **kwargs)
 
-    def clip(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def clip(self, *args: Any, **kwargs: Any) -> Any:
         return np.clip(self, *args, **kwargs)
 
-    def round(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def round(self, *args: Any, **kwargs: Any) -> Any:
         return np.round(self, *args, **kwargs)
 
     def cumsum(self, *args: Any, **kwargs: Any) -> Any:

@@ -386,7 +386,7 @@ for _name in ("arctan2", "hypot", "fmod", "fmax", "fmin", "copysign", "heaviside
     setattr(Scalar, _name, PAIR[_name])
 Scalar.__round__ = Scalar.round = _round  # type: ignore[attr-defined]
 Scalar.__floor__, Scalar.__ceil__, Scalar.__trunc__ = floor, ceil, trunc  # type: ignore[attr-defined]
-Scalar.__divmod__ = _quotient_and_rest  # type: ignore[attr-defined,operator]
+Scalar.__divmod__ = _quotient_and_rest  # type: ignore[operator]
 Scalar.__rdivmod__ = _reflected_divmod  # type: ignore[attr-defined]
 _set_operator("mod", PAIR["remainder"])
 _set_operator("floordiv", PAIR["floor_divide"])

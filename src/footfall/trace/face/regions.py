@@ -105,7 +105,7 @@ class Tracer:
         self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False, asks: bool = False
     ) -> Any:
         graph = self.graph
-        if type(count) is Scalar or int(count) != count or count < 0:
+        if isinstance(count, Scalar) or int(count) != count or count < 0:
             raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
         leaves, rebuild = tree.flatten(carry, truths=True)
         shapes, truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]

@@ -92,19 +92,15 @@ def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[boo
 
 
 _SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "div", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
-
-
 _STEEP = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
 
 
 def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
     one, zero = g.const(1), g.const(0)
-    if op in ("add", "sub"):
-        return g.const(-1) if op == "sub" and k else one
+    if op in ("add", "sub", "neg"):
+        return g.const(-1) if op == "neg" or (op == "sub" and k) else one
     if op == "mul":
         return a[1 - k]
-    if op == "neg":
-        return g.const(-1)
     if op == "inv":
         return g.neg(g.mul(y, y))
     if op == "div":
@@ -165,16 +161,13 @@ class _Forward:
             self.primal[i] = y = rebuild(self.old, g, i, self.primal)
             if n[0] == "input":
                 self.tangent[i] = g.input(self.given[n[1]]) if n[1] in self.given else self.zero
-                return
-            if n[0] == "lookup_input":
+            elif n[0] == "lookup_input":
                 self.tangent[i] = self.tangent_of_table(n)
-                return
-            if n[0] in ("held", "solved"):
+            elif n[0] in ("held", "solved"):
                 self.tangent[i] = self.tangent[n[2]] if n[0] == "solved" else self.zero
-                return
-            a = [self.primal[x] for x in self.old.operands(i)]
-            t = [self.tangent[x] for x in self.old.operands(i)]
-            self.tangent[i] = self.push(n[0], a, t, y)
+            else:
+                a, t = ([known[x] for x in self.old.operands(i)] for known in (self.primal, self.tangent))
+                self.tangent[i] = self.push(n[0], a, t, y)
 
     def tangent_of_table(self, n: tuple) -> Node:
         """The same lookup in the table of tangents."""

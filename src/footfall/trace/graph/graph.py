@@ -19,19 +19,16 @@ position; ``("lookup_input", first, shape, *positions)`` reads one that is given
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from footfall.trace.graph.fold import fold_unary, safe_scale
+from footfall.trace.graph.arithmetic import Arithmetic, Node, ordered
+from footfall.trace.graph.fold import fold_unary
 from footfall.trace.graph.powers import power
 from footfall.trace.graph.refusal import refusal
 
-Node = int
-
 BOOLEAN_OPS = frozenset({"lt", "le", "and", "or", "not"})
 LEAF_OPS = frozenset({"const", "input", "param", "counter"})
-COMMUTATIVE_OPS = frozenset({"add", "mul", "and", "or"})
 _PASSING = frozenset({"add", "sub", "mul", "neg", "abs", "min", "max"})  # a rounding error goes through them
 
 
@@ -49,47 +46,14 @@ class Region:
 
 
 @dataclass
-class Graph:
+class Graph(Arithmetic):
     """Nodes, the regions and tables they refer to, and the simplifying constructors."""
 
-    nodes: list[tuple] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     tables: list[np.ndarray] = field(default_factory=list)
-    _ids: dict[tuple, Node] = field(default_factory=dict)
-    _literal: dict[Node, tuple] = field(default_factory=dict)  # nodes that stand for a quotient: as it was written
     _table_ids: dict[tuple, int] = field(default_factory=dict)
 
-    # -- leaves ---------------------------------------------------------------------------------------------------
-    def node(self, op: str, *operands: Any) -> Node:
-        """The integer of this exact tuple, made on first use. No simplification."""
-        key = (op, *operands)
-        found = self._ids.get(key)
-        if found is None:
-            found = self._ids[key] = len(self.nodes)
-            self.nodes.append(key)
-        return found
-
-    def const(self, value: Any) -> Node:
-        try:
-            value = float(value)
-        except OverflowError:
-            raise refusal("a whole number is too large for a float") from None
-        if value != value:
-            value = math.nan  # one NaN, so that two traces can be compared
-        key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are two constants
-        found = self._ids.get(key)
-        if found is None:
-            found = self._ids[key] = len(self.nodes)
-            self.nodes.append(("const", value))
-        return found
-
-    def opaque(self, value: float, name: Any) -> Node:
-        """A constant that no rule looks into: 0*x stays a product. Those of different names are different nodes."""
-        return self.node("const", float(value), name)
-
-    def input(self, position: int) -> Node:
-        return self.node("input", position)
-
+    # -- leaves and questions -------------------------------------------------------------------------------------
     def table(self, values: np.ndarray) -> int:
         values = np.ascontiguousarray(values, dtype=np.float64)
         key = (values.shape, values.tobytes())
@@ -98,123 +62,12 @@ class Graph:
             self.tables.append(values)
         return self._table_ids[key]
 
-    # -- questions ------------------------------------------------------------------------------------------------
-    def op(self, i: Node) -> str:
-        return self.nodes[i][0]
-
     def operands(self, i: Node) -> tuple[Node, ...]:
         """The nodes that node i reads directly (for a repeat: its initial values)."""
         return _operands(self.nodes[i])
 
-    def value(self, i: Node) -> float | None:
-        """The number behind a constant node, or None; an opaque one does not show its number."""
-        n = self.nodes[i]
-        return n[1] if n[0] == "const" and len(n) == 2 else None
-
     def is_boolean(self, i: Node) -> bool:
         return self.nodes[i][0] in BOOLEAN_OPS
-
-    # -- arithmetic -----------------------------------------------------------------------------------------------
-    def add(self, a: Node, b: Node) -> Node:
-        x, y = self.value(a), self.value(b)
-        if x is not None and y is not None:
-            return self.const(x + y)
-        if x == 0:
-            return b
-        if y == 0:
-            return a
-        if self.op(b) == "neg":
-            return self.sub(a, self.nodes[b][1])
-        if self.op(a) == "neg":
-            return self.sub(b, self.nodes[a][1])
-        return self.node("add", *_sorted(a, b))
-
-    def sub(self, a: Node, b: Node) -> Node:
-        x, y = self.value(a), self.value(b)
-        if x is not None and y is not None:
-            return self.const(x - y)
-        if a == b:
-            return self.const(0)
-        if y == 0:
-            return a
-        if x == 0:
-            return self.neg(b)
-        if self.op(b) == "neg":
-            return self.add(a, self.nodes[b][1])
-        if self.op(a) == "neg":
-            return self.neg(self.add(self.nodes[a][1], b))
-        return self.node("sub", a, b)
-
-    def neg(self, a: Node) -> Node:
-        n, known = self.nodes[a], self.value(a)
-        if known is not None:
-            return self.const(-known)
-        if n[0] == "neg":
-            return n[1]
-        if n[0] == "sub":
-            return self.node("sub", n[2], n[1])
-        if n[0] == "mul":  # a constant takes the sign: limbs that mirror each other then differ in constants alone
-            for factor, rest in (n[1:], n[:0:-1]):
-                known = self.value(factor)
-                if known is not None:
-                    return self._written(self.mul(self.const(-known), rest), ("neg", a), a)
-        return self.node("neg", a)
-
-    def mul(self, a: Node, b: Node) -> Node:
-        x, y = self.value(a), self.value(b)
-        if x is not None and y is not None:
-            return self.const(x * y)
-        if y is not None:
-            a, b, x = b, a, y
-        if x is not None:
-            if x == 0:
-                return self.const(0)
-            if x == 1:
-                return b
-            if x == -1:
-                return self.neg(b)
-            inner = self.nodes[b]
-            if inner[0] == "mul":
-                for factor, rest in (inner[1:], inner[:0:-1]):
-                    known = self.value(factor)
-                    if known is not None and safe_scale(x * known):
-                        return self._written(self.mul(self.const(x * known), rest), ("mul", a, b), b)
-        if self.op(a) == "neg":
-            return self.neg(self.mul(self.nodes[a][1], b))
-        if self.op(b) == "neg":
-            return self.neg(self.mul(a, self.nodes[b][1]))
-        return self.node("mul", *_sorted(a, b))
-
-    def inv(self, a: Node) -> Node:
-        n, known = self.nodes[a], self.value(a)
-        if known is not None:
-            if known == 0:
-                raise refusal("division by the constant zero in a traced function")
-            return self.const(1 / known)
-        if n[0] == "inv":
-            return n[1]
-        if n[0] == "neg":
-            return self.neg(self.inv(n[1]))
-        return self.node("inv", a)
-
-    def div(self, a: Node, b: Node) -> Node:
-        """a times the reciprocal of b: a reciprocal is shared by every quotient with the same divisor."""
-        if self.op(a) == "neg":
-            return self.neg(self.div(self.nodes[a][1], b))
-        if self.op(b) == "neg":
-            return self.neg(self.div(a, self.nodes[b][1]))
-        return self._written(self.mul(a, self.inv(b)), ("div", a, b))
-
-    def quotient(self, a: Node, b: Node) -> Node:
-        """a / b, rounded once."""
-        x, y = self.value(a), self.value(b)
-        return self.const(x / y) if x is not None and y else self.node("div", a, b)
-
-    def _written(self, node: Node, literal: tuple, quotient: Node | None = None) -> Node:
-        """The node, known to have been written so; of a node made from a ``quotient`` only if that is one still."""
-        if (quotient is None or quotient in self._literal) and self.op(node) == "mul" and max(literal[1:]) < node:
-            self._literal.setdefault(node, literal)
-        return node
 
     def decide_by(self, a: Node, depth: int = 3) -> Node:
         """The same node; quotients in it are divided truly from now on, wherever they are read, for it decides."""
@@ -261,7 +114,7 @@ class Graph:
         if a == b:
             return a
         # the constant second: a target may then watch for a NaN in the first operand only
-        return self.node(op, *((b, a) if x is not None else _sorted(a, b) if y is None else (a, b)))
+        return self.node(op, *((b, a) if x is not None else ordered(a, b) if y is None else (a, b)))
 
     # -- truth ----------------------------------------------------------------------------------------------------
     def less(self, a: Node, b: Node) -> Node:
@@ -297,7 +150,7 @@ class Graph:
             known = self.truth_value(x)
             if known is not None:
                 return self.truth(known) if known == absorbing else y
-        return a if a == b else self.node(op, *_sorted(a, b))
+        return a if a == b else self.node(op, *ordered(a, b))
 
     def logical_not(self, a: Node) -> Node:
         n, known = self.nodes[a], self.truth_value(a)
@@ -406,7 +259,3 @@ def _operands(n: tuple) -> tuple[Node, ...]:
     if op in ("item", "saved"):
         return n[1:2]
     return n[1:]
-
-
-def _sorted(a: Node, b: Node) -> tuple[Node, Node]:
-    return (a, b) if a <= b else (b, a)

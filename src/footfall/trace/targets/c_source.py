@@ -154,18 +154,7 @@ def test(
     """A main that runs the samples and prints the worst error."""
     kind, e = _kind(dtype), Emitter(dtype, fused=False)
     work = tape_size(program.body)
-    calls, at = [], 0
-    for _, s in ins:
-        if tree.size(s):
-            calls.append(f"in[s] + {at}")
-        at += tree.size(s)
-    at = 0
-    for _, s in outs:
-        if tree.size(s):
-            calls.append(f"got + {at}")
-        at += tree.size(s)
-    if work:
-        calls.append("work")
+    calls = [*_places("in[s]", ins), *_places("got", outs), *(["work"] if work else [])]
 
     def rows(values: np.ndarray) -> str:
         return ",\n".join("    {" + ", ".join(e.const(x) for x in row) + "}" for row in values)
@@ -207,6 +196,12 @@ int main(void)
     return worst <= {tolerance!r} ? 0 : 1;
 }}
 """
+
+
+def _places(array: str, fields: Shapes) -> list[str]:
+    """Where each field begins in an array that holds them one after another; empty ones are not passed."""
+    starts = np.cumsum([0, *(tree.size(s) for _, s in fields)])
+    return [f"{array} + {at}" for at, (_, s) in zip(starts, fields) if tree.size(s)]
 
 
 def _kind(dtype: np.dtype) -> str:

@@ -138,4 +138,4 @@ class _Run:
             if loop.saves:
                 tape[turn] = [values[x] for x in loop.saves]
             carried = [values[x] for x in loop.results]
-        values[loop.node] = carried  # type: ignore[assignment]
+        values[loop.node] = carried

@@ -127,7 +127,7 @@ def _global(look: Look, space: dict[str, Any], name: str, named: set[str]) -> An
 def _module(look: Look, module: types.ModuleType, label: str, named: set[str]) -> Any:
     """Of a user's module what the code names; of others the random numbers that all share."""
     if module is random:
-        return look.see(random._inst, label)  # type: ignore[attr-defined]
+        return look.see(random._inst, label)
     if module is np.random or (module is np and "random" in named):
         return look.see(np.random.mtrand._rand, f"{label}.random")
     if _is_library(look, module.__name__):

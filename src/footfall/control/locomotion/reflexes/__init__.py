@@ -1,4 +1,4 @@
-"""Reflexes and responses of a walking robot (the DynaKat paper, seed 004), one file each, every one with its switch.
+"""Reflexes and responses of a walking robot (the DynaKat paper), one file each, every one with its switch.
 
 A reflex is an immediate action in an emergency; a response changes the gait because the ground or the task did. All
 are plain NumPy inside the compiled plan. Switches are data, so one compiled plan serves every choice of them, and what

@@ -1,8 +1,8 @@
-"""Sidestep: feet go where the capture point went (seed 004: "kick out the legs to one side to catch its fall").
+"""Sidestep: feet go where the capture point went (DynaKat: "kick out the legs to one side to catch its fall").
 
 The capture point of the centre of mass's motion beyond what is wanted, ξ = c + sqrt(h / g) (ċ - v_wanted), is where a
 foot must come to stop it. As long as it lies well within the polygon of all four feet (the Wide Stability Margin of
-seed 004, of ξ in place of the centre of gravity) the usual footholds do. When it comes within ``MARGIN`` of leaving, a
+DynaKat, of ξ in place of the centre of gravity) the usual footholds do. When it comes within ``MARGIN`` of leaving, a
 standing robot begins to step, and feet that swing go the whole way, for as long as ``HOLD``.
 """
 

@@ -14,7 +14,7 @@ from footfall.robot.files.guard import label, shown
 _CLASSES = ("class", "childclass")
 
 
-def check_words(root: ET.Element, where: str) -> None:
+def check_texts(root: ET.Element, where: str) -> None:
     """Refuse formats and undefined classes in the copy that MuJoCo is to read."""
     defined = {"main", *(default.get("class", "main") for default in root.iter("default"))}
     for element in root.iter():

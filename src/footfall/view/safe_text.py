@@ -1,4 +1,4 @@
-"""Words of others where they could do harm: on the page, and in the names of files."""
+"""Texts of others where they could do harm: on the page, and in the names of files."""
 
 from __future__ import annotations
 

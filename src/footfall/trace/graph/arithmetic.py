@@ -1,0 +1,165 @@
+"""Hash-consed nodes and the four operations of arithmetic on them, which simplify before they build."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from footfall.trace.graph.fold import safe_scale
+from footfall.trace.graph.refusal import refusal
+
+Node = int
+
+
+@dataclass
+class Arithmetic:
+    """Nodes, and constructors of sums, products and quotients."""
+
+    nodes: list[tuple[Any, ...]] = field(default_factory=list)
+    _ids: dict[tuple[Any, ...], Node] = field(default_factory=dict)
+    _literal: dict[Node, tuple[Any, ...]] = field(default_factory=dict)  # of a quotient: as it was written
+
+    # -- leaves ---------------------------------------------------------------------------------------------------
+    def node(self, op: str, *operands: Any) -> Node:
+        """The integer of this exact tuple, made on first use. No simplification."""
+        key = (op, *operands)
+        found = self._ids.get(key)
+        if found is None:
+            found = self._ids[key] = len(self.nodes)
+            self.nodes.append(key)
+        return found
+
+    def const(self, value: Any) -> Node:
+        try:
+            value = float(value)
+        except OverflowError:
+            raise refusal("a whole number is too large for a float") from None
+        if value != value:
+            value = math.nan  # one NaN, so that two traces can be compared
+        key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are two constants
+        found = self._ids.get(key)
+        if found is None:
+            found = self._ids[key] = len(self.nodes)
+            self.nodes.append(("const", value))
+        return found
+
+    def opaque(self, value: float, name: Any) -> Node:
+        """A constant that no rule looks into: 0*x stays a product. Those of different names are different nodes."""
+        return self.node("const", float(value), name)
+
+    def input(self, position: int) -> Node:
+        return self.node("input", position)
+
+    def op(self, i: Node) -> str:
+        return self.nodes[i][0]
+
+    def value(self, i: Node) -> float | None:
+        """The number behind a constant node, or None; an opaque one does not show its number."""
+        n = self.nodes[i]
+        return n[1] if n[0] == "const" and len(n) == 2 else None
+
+    # -- arithmetic -----------------------------------------------------------------------------------------------
+    def add(self, a: Node, b: Node) -> Node:
+        x, y = self.value(a), self.value(b)
+        if x is not None and y is not None:
+            return self.const(x + y)
+        if x == 0:
+            return b
+        if y == 0:
+            return a
+        if self.op(b) == "neg":
+            return self.sub(a, self.nodes[b][1])
+        if self.op(a) == "neg":
+            return self.sub(b, self.nodes[a][1])
+        return self.node("add", *ordered(a, b))
+
+    def sub(self, a: Node, b: Node) -> Node:
+        x, y = self.value(a), self.value(b)
+        if x is not None and y is not None:
+            return self.const(x - y)
+        if a == b:
+            return self.const(0)
+        if y == 0:
+            return a
+        if x == 0:
+            return self.neg(b)
+        if self.op(b) == "neg":
+            return self.add(a, self.nodes[b][1])
+        if self.op(a) == "neg":
+            return self.neg(self.add(self.nodes[a][1], b))
+        return self.node("sub", a, b)
+
+    def neg(self, a: Node) -> Node:
+        n, known = self.nodes[a], self.value(a)
+        if known is not None:
+            return self.const(-known)
+        if n[0] == "neg":
+            return n[1]
+        if n[0] == "sub":
+            return self.node("sub", n[2], n[1])
+        if n[0] == "mul":  # a constant takes the sign: limbs that mirror each other then differ in constants alone
+            for factor, rest in (n[1:], n[:0:-1]):
+                known = self.value(factor)
+                if known is not None:
+                    return self._written(self.mul(self.const(-known), rest), ("neg", a), a)
+        return self.node("neg", a)
+
+    def mul(self, a: Node, b: Node) -> Node:
+        x, y = self.value(a), self.value(b)
+        if x is not None and y is not None:
+            return self.const(x * y)
+        if y is not None:
+            a, b, x = b, a, y
+        if x is not None:
+            if x == 0:
+                return self.const(0)
+            if x == 1:
+                return b
+            if x == -1:
+                return self.neg(b)
+            inner = self.nodes[b]
+            if inner[0] == "mul":
+                for factor, rest in (inner[1:], inner[:0:-1]):
+                    known = self.value(factor)
+                    if known is not None and safe_scale(x * known):
+                        return self._written(self.mul(self.const(x * known), rest), ("mul", a, b), b)
+        if self.op(a) == "neg":
+            return self.neg(self.mul(self.nodes[a][1], b))
+        if self.op(b) == "neg":
+            return self.neg(self.mul(a, self.nodes[b][1]))
+        return self.node("mul", *ordered(a, b))
+
+    def inv(self, a: Node) -> Node:
+        n, known = self.nodes[a], self.value(a)
+        if known is not None:
+            if known == 0:
+                raise refusal("division by the constant zero in a traced function")
+            return self.const(1 / known)
+        if n[0] == "inv":
+            return n[1]
+        if n[0] == "neg":
+            return self.neg(self.inv(n[1]))
+        return self.node("inv", a)
+
+    def div(self, a: Node, b: Node) -> Node:
+        """a times the reciprocal of b: a reciprocal is shared by every quotient with the same divisor."""
+        if self.op(a) == "neg":
+            return self.neg(self.div(self.nodes[a][1], b))
+        if self.op(b) == "neg":
+            return self.neg(self.div(a, self.nodes[b][1]))
+        return self._written(self.mul(a, self.inv(b)), ("div", a, b))
+
+    def quotient(self, a: Node, b: Node) -> Node:
+        """a / b, rounded once."""
+        x, y = self.value(a), self.value(b)
+        return self.const(x / y) if x is not None and y else self.node("div", a, b)
+
+    def _written(self, node: Node, literal: tuple[Any, ...], quotient: Node | None = None) -> Node:
+        """The node, known to have been written so; of a node made from a ``quotient`` only if that is one still."""
+        if (quotient is None or quotient in self._literal) and self.op(node) == "mul" and max(literal[1:]) < node:
+            self._literal.setdefault(node, literal)
+        return node
+
+
+def ordered(a: Node, b: Node) -> tuple[Node, Node]:
+    """Operands of a commutative operation, so that a + b and b + a are one node."""
+    return (a, b) if a <= b else (b, a)

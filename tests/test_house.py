@@ -1,0 +1,87 @@
+"""The house stays small and its page true: short functions, short files, and walks that pass files which exist."""
+
+import ast
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import footfall
+
+ROOT = Path(footfall.__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
+LONGEST_FUNCTION, LONGEST_FILE = 60, 400  # lines
+
+# What is longer than that, and why.
+LONG_FUNCTIONS = {
+    "control/locomotion/legged_plan.py:plan": "one tick of the plan: ninety quantities that all steps of it read",
+}
+LONG_FILES: dict[str, str] = {}
+
+
+def functions():
+    """(name, lines) of every function, as "file:name"."""
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{path.relative_to(ROOT).as_posix()}:{node.name}", node.end_lineno - node.lineno + 1
+
+
+def files():
+    for path in sorted(ROOT.rglob("*.py")):
+        yield path.relative_to(ROOT).as_posix(), len(path.read_text().splitlines())
+
+
+def test_functions_are_short():
+    long = {name: lines for name, lines in functions() if lines > LONGEST_FUNCTION}
+    assert set(long) == set(LONG_FUNCTIONS), "split what is new, and drop from the list what is short by now"
+
+
+def test_files_are_short():
+    long = {name: lines for name, lines in files() if lines > LONGEST_FILE}
+    assert set(long) == set(LONG_FILES), "split what is new, and drop from the list what is short by now"
+
+
+def test_arrays_have_the_shapes_that_signatures_say():
+    """Every formalism and law by plain NumPy, with the shapes of all arrays checked at every call."""
+    command = [sys.executable, str(Path(__file__).parent / "shape_checks.py"), "mini_cheetah", "xiling"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+# -- docs/architecture.md ----------------------------------------------------------------------------------------------
+def _generator():
+    spec = importlib.util.spec_from_file_location("generate_walks", DOCS / "generate_walks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+WALKS = _generator().read((DOCS / "architecture.md").read_text())
+
+
+def test_the_page_tells_five_walks():
+    assert list(WALKS) == ["simulate", "compile", "load a URDF", "view", "reproduce adak2021"]
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_walk_passes_files_that_exist_and_none_twice(name):
+    assert len(WALKS[name]) == len(set(WALKS[name]))
+    assert [file for file in WALKS[name] if not (ROOT / file).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["compile", "load a URDF"])
+def test_a_walk_passes_the_files_that_the_page_names(name):
+    command = [sys.executable, str(DOCS / "generate_walks.py"), "--one", name]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    passed = _generator().by_room(json.loads(done.stdout.splitlines()[-1]))
+    assert passed == _generator().by_room(WALKS[name]), "run  python docs/generate_walks.py"
+
+
+def test_every_room_is_on_the_page():
+    text = (DOCS / "architecture.md").read_text()
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert {room for room in rooms if f"`{room}/`" not in text} == set()
