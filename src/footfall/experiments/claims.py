@@ -43,7 +43,7 @@ class Claim:
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise InputError(f"the verdict of claim '{self.id}' must be one of {', '.join(VERDICTS)}: {self.verdict!r}")
-        if self.verdict != "reproduced" and not self.note:
+        if self.verdict != "reproduced" and not self.note and not self.ours:
             words = self.verdict.replace("_", " ")
             raise InputError(f"claim '{self.id}' is called '{words}' without a reason: its note must give it")
         if self.ours and self.printed is not None:

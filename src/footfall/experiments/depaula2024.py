@@ -1,7 +1,8 @@
 """De Paula, Godoy, Becerra-Vargas 2024, sections 6-7: ten seconds of trot, a compliant contact beside MuJoCo's.
 
-The set-up that decides is registered: what the paper prints (13 bodies, friction per axis, Table I), "explicit 2nd-order
-Euler" read as Heun's method, and set A of gait constants, fixed before any comparison. All others stand beside it.
+The set-up that decides is registered: what the paper prints (13 bodies, friction per axis, Table I), "explicit
+2nd-order Euler" read as Heun's method, and set A of gait constants, fixed before any comparison. All others stand
+beside it.
 """
 
 from __future__ import annotations
@@ -215,7 +216,8 @@ class Findings:
         stiff = errors_between(
             self.runs[Job("implicit", CHOICE, form="rotors")], self.runs[Job("mujoco_stiff", CHOICE, form="rotors")]
         )
-        near, damped = self.errors[CHOICE, "rotors", "implicit"], self.runs[Job("explicit_damped", CHOICE, form="rotors")]
+        near = self.errors[CHOICE, "rotors", "implicit"]
+        damped = self.runs[Job("explicit_damped", CHOICE, form="rotors")]
         upright = stands(self.ours) and stands(self.theirs)
         slowest = min(self.ours.mean_speed(1.0), self.theirs.mean_speed(1.0))
         return [
@@ -239,8 +241,8 @@ class Findings:
             judge(
                 NAME, "stiff_mujoco_agrees", stiff.x,
                 f"({stiff.x:.1f}, {stiff.y:.1f}, {stiff.z:.2f}) mm from MuJoCo with solref -2e6 -2e3, impratio 100"
-                + ("." if near is None else f"; ({near.x:.0f}, {near.y:.1f}, {near.z:.1f}) mm from MuJoCo as in Table I."
-                   " With the linearly implicit scheme the distance is mostly MuJoCo's softness."),
+                + ("." if near is None else f"; ({near.x:.0f}, {near.y:.1f}, {near.z:.1f}) mm from MuJoCo as in Table"
+                   " I. With the linearly implicit scheme the distance is mostly MuJoCo's softness."),
                 holds=stiff.x < 30.0 and stiff.z < 1.0,
             ),
             judge(
@@ -315,8 +317,8 @@ CAPTIONS = {
     "fig5": "The paper's Fig. 5 again: the trunk in both simulators (the registered set-up).",
     "fig6": "The paper's Fig. 6 again: the left fore foot's contact and vertical force.",
     "convergence": "Which time step to believe, with rotors. Dotted: the paper's 1e-4 s.",
-    "spread": "Error figures by set of gait constants: the registered set-up, and readings with rotors. Dashed: printed;"
-    " grey: within the bound.",
+    "spread": "Error figures by set of gait constants: the registered set-up, and readings with rotors. Dashed:"
+    " printed; grey: within the bound.",
 }
 SETTINGS = {
     "decides": f"set {CHOICE}, {READINGS[READING].label}, {FORMS['printed'].label}; registered before the runs",

@@ -15,8 +15,8 @@ IDS = {
 PRINTED = {key: float(registration().entry("depaula2024", id).printed or 0.0) for key, id in IDS.items()}
 MEDIANS = {"x": 74.0, "y": 28.0, "z": 5.9, "force": 7.5}  # of 200 random sets, explicit, measured before this code was
 HEADER = (
-    "set", "reading", "robot and friction", "x [mm]", "y [mm]", "z [mm]", "yaw [deg]", "pitch [deg]", "roll [deg]", "force [N]",
-    "contact agrees", "peak [N]", "speed [m/s]", "within",
+    "set", "reading", "robot and friction", "x [mm]", "y [mm]", "z [mm]", "yaw [deg]", "pitch [deg]", "roll [deg]",
+    "force [N]", "contact agrees", "peak [N]", "speed [m/s]", "within",
 )  # fmt: skip
 
 
