@@ -152,8 +152,7 @@ def perform(robot: Robot, seconds: float = SECONDS) -> dict[str, Recording]:
         (f", {PRINTED}", AsPrinted(method="least_squares")),
     ):
         plan |= {
-            f"{key}{suffix}": (controller, contact, friction, air)
-            for key, (controller, friction, air) in cases.items()
+            f"{key}{suffix}": (controller, contact, friction, air) for key, (controller, friction, air) in cases.items()
         }
     runs = {}
     for key, (controller, contact, friction, clearance) in plan.items():

@@ -119,7 +119,13 @@ def times(ratio: float) -> str:
     """A factor for people."""
     if not math.isfinite(ratio):
         return "no number beside"
-    return f"{ratio:.3g} times" if ratio >= 0.1 else f"1/{1 / ratio:.3g} of" if ratio > 0.0 else "0 times"
+    return (
+        f"{ratio:.{4 if 0.9 < ratio < 1.1 else 3}g} times"
+        if ratio >= 0.1
+        else f"1/{1 / ratio:.3g} of"
+        if ratio > 0.0
+        else "0 times"
+    )
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,7 @@ def _pairs(choice: str) -> dict[Key, tuple[Job, Job]]:
 class Findings:
     """What the runs say."""
 
-    def __init__(
-        self, runs: dict[Job, Recording], pairs: dict[Key, tuple[Job, Job]], study: convergence.Study
-    ) -> None:
+    def __init__(self, runs: dict[Job, Recording], pairs: dict[Key, tuple[Job, Job]], study: convergence.Study) -> None:
         self.runs, self.study = runs, study
         self.ours, self.theirs = runs[Job(READING, CHOICE)], runs[Job("mujoco", CHOICE)]
         self.errors: dict[Key, Errors | None] = {
