@@ -119,13 +119,9 @@ def times(ratio: float) -> str:
     """A factor for people."""
     if not math.isfinite(ratio):
         return "no number beside"
-    return (
-        f"{ratio:.{4 if 0.9 < ratio < 1.1 else 3}g} times"
-        if ratio >= 0.1
-        else f"1/{1 / ratio:.3g} of"
-        if ratio > 0.0
-        else "0 times"
-    )
+    if ratio < 0.1:
+        return f"1/{1 / ratio:.3g} of" if ratio > 0.0 else "0 times"
+    return f"{ratio:.{4 if 0.9 < ratio < 1.1 else 3}g} times"
 
 
 @dataclass(frozen=True)
@@ -177,6 +173,8 @@ def counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
 
 def sentence(numbers: dict[Verdict, int]) -> str:
     """The four counts in words: what a report opens with."""
+    if not sum(numbers.values()):
+        return "No paper is judged here: all questions are our own."
     parts = [f"{numbers[verdict]} {_COUNTED[verdict]}" for verdict in VERDICTS]
     return f"Of {sum(numbers.values())} published claims {', '.join(parts[:-1])} and {parts[-1]}."
 

@@ -229,7 +229,8 @@ class Findings:
                   f"Of up to {peak:.0f} N m, accelerations over the step in which the forces acted. With forces at the"
                   f" foot's centre, the paper's spherical joint, {_rms(center - torque):.2f} N m, and"
                   f" {np.abs(left[:, :3]).max():.1f} N m are missing on the base: a ball of 25 mm touches at its"
-                  f" bottom. The screw system, eq. (19) with measured forces, gives the same torques to {max(screw):.0e} N m.",
+                  f" bottom. The screw system, eq. (19) with measured forces, gives the same torques to"
+                  f" {max(screw):.0e} N m.",
                   holds=float(error.max()) < 0.01 * peak),
         ]  # fmt: skip
 
