@@ -68,7 +68,7 @@ def _pairs(choice: str) -> dict[Key, tuple[Job, Job]]:
     """What a set is run with: ours and MuJoCo's; MuJoCo's cone is round in every form."""
     wanted = [("printed", key) for key in (BESIDE if choice == CHOICE else (READING,))]
     wanted += [("round", READING)] if choice == CHOICE else []
-    wanted += [("rotors", key) for key in BESIDE]
+    wanted += [("rotors", key) for key in (BESIDE if choice == CHOICE else (READING, "implicit"))]
     theirs = {"printed": "printed", "round": "printed", "rotors": "rotors"}
     return {
         (choice, form, key): (Job(key, choice, form=form), Job("mujoco", choice, form=theirs[form]))

@@ -41,7 +41,7 @@ TITLE = "Four joints a leg, FABRIK and oscillators (the DynaKat report)"
 FIG7 = (math.pi / 2, 0.0, -math.pi / 2, -math.pi / 2)  # the configuration of Fig. 7
 FIG7_FOOT = (0.050, -0.030, -0.075)  # [m]: thigh forward, shank down, foot back, by hand from Table I
 DROP = setup(NAME)["drop"]  # of the trunk over its standing height [m]
-CLOSED = "closed form, both knees, nine angles of a fourth link"
+CLOSED = "closed form, all branches, nine angles of a fourth link"
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 64, 100)  # of iterations in Fig. 1
 
 Progress = Callable[[str, int, int], None]
@@ -119,7 +119,8 @@ class Findings:
             judge(
                 NAME, "fig1_fabrik_converges_fastest", max(fewest, time_ratio),
                 f"{self.count} random targets, one leg, limits kept, to {FINE:g} m. In iterations it is the fastest:"
-                f" {medians}, the medians ({fewest:.2g} of the next). In time it is not: {times} against {1e6 * quickest.seconds:.1f} µs by"
+                f" {medians}, the medians ({fewest:.2g} of the next). In time it is not:"
+                f" {times} against {1e6 * quickest.seconds:.1f} µs by"
                 f" {METHODS[quickest.method]}, since the targets it misses take every iteration there is. The report's"
                 " figure is a reference's, for ball joints; FABRIK as published stalls on hinges, ours first swings the"
                 " leg at the target and turns its plane through it.",

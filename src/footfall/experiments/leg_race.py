@@ -19,7 +19,7 @@ from footfall.experiments.registered import setup
 from footfall.kinematics.fabrik_leg import fabrik_leg
 from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
-from footfall.kinematics.leg_inverse import leg_inverse
+from footfall.kinematics.leg_inverse import branches
 from footfall.kinematics.resolved_rate import resolved_rate_leg
 from footfall.robot.description import Robot
 
@@ -79,16 +79,15 @@ def reach_at(
 
 
 def closed(robot: Robot, target: Float[ndarray, "3"], foot: str = "LF") -> tuple[ndarray, ndarray]:
-    """The best of the closed form's solutions, (joints within limits, distance left): both knees, and of a leg with a
+    """The best of the closed form's solutions, (joints within limits, distance left): all branches, and of a leg with a
     fourth joint nine angles of its last link."""
     leg, geometry = leg_chain(robot, foot), leg_geometry(robot, foot)
     x, _, z = (target[k] - geometry.origin[k] for k in range(3))
     pitches = [0.0] if geometry.foot is None else [np.arctan2(x, -z) + turn for turn in FAN]
     joints, left = np.zeros(len(leg)), np.array(np.inf)
     for pitch in pitches:
-        for knee in (1, -1):
-            found = leg_inverse(robot, foot, target, knee, foot_pitch=pitch).joints
-            kept = np.clip(found, np.array(leg.lower), np.array(leg.upper))
+        for pose in branches(robot, foot, target, foot_pitch=pitch):
+            kept = np.clip(pose.joints, np.array(leg.lower), np.array(leg.upper))
             off = foot_position(leg, kept) - target
             far = np.sqrt(off @ off)
             joints, left = np.where(far < left, kept, joints), np.where(far < left, far, left)

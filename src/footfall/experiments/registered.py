@@ -19,6 +19,8 @@ from footfall.errors import InputError, unknown
 FILE = Path(__file__).with_name("registered.toml")
 RULES = ("factor", "at most", "at least", "between", "equal", "at most the printed", "holds")
 
+_SLACK = 1e-12  # rounding of a ratio
+
 Value = float | str | bool | None
 
 
@@ -48,7 +50,7 @@ class Bound:
             return False
         if self.rule == "factor":
             ratio = measured / float(printed)  # type: ignore[arg-type]
-            return 1.0 / self.value <= ratio <= self.value
+            return 1.0 / self.value <= ratio * (1.0 + _SLACK) and ratio <= self.value * (1.0 + _SLACK)
         if self.rule == "between":
             return bool(self.value[0] <= measured <= self.value[1])
         if self.rule == "at least":
