@@ -52,8 +52,8 @@ def test_the_setup_of_de_paula_is_what_the_paper_prints() -> None:
     sim = simulation(Job(setup["integrator"], setup["gait_set"]))
     assert len(sim.robot.links) == 13
     assert sim.robot.rotors == "none"
-    assert sim.world.gravity == (0.0, 0.0, -9.807)
-    assert sim.world.contact.friction == "per_axis"
+    assert tuple(sim.gravity) == (0.0, 0.0, -9.807)
+    assert sim.contact.friction == "per_axis"
 
 
 def test_every_experiment_is_registered_and_on_record() -> None:

@@ -77,8 +77,9 @@ def show(outcomes: list[Outcome], written: Written) -> None:
 
     out = console()
     for outcome in outcomes:
-        for ours in (False, True):
+        for ours, heading in ((False, outcome.title), (True, f"{outcome.title}: questions of our own, not counted")):
             if any(claim.ours == ours for claim in outcome.claims):
+                out.print(heading, style="italic", highlight=False, soft_wrap=True)
                 out.print(claims_table(outcome, ours))
     out.print(sentence(counts(claim for outcome in outcomes for claim in outcome.claims)), highlight=False)
     out.print(f"report: {written.report}", highlight=False, soft_wrap=True)
@@ -92,8 +93,7 @@ def claims_table(outcome: Outcome, ours: bool = False) -> Any:
     from footfall.experiments.claims import shown
 
     colors = {"reproduced": "green", "differs": "cyan", "refuted": "yellow", "not_testable": "magenta"}
-    title = f"{outcome.title}: questions of our own, not counted" if ours else outcome.title
-    table = Table(title=title, title_justify="left")
+    table = Table()
     table.add_column("question" if ours else "claim")
     for heading in ("measured",) if ours else ("paper", "ours"):
         table.add_column(heading, justify="right")

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 Verdict = Literal["reproduced", "differs", "refuted", "not_testable"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "differs", "refuted", "not_testable")
-_COUNTED = {"reproduced": "reproduced", "differs": "differ", "refuted": "refuted", "not_testable": "not testable"}
+COUNTED: dict[Verdict, str] = {
+    "reproduced": "reproduced",
+    "differs": "differ",
+    "refuted": "refuted",
+    "not_testable": "not testable",
+}
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,7 @@ def sentence(numbers: dict[Verdict, int]) -> str:
     """The four counts in words: what a report opens with."""
     if not sum(numbers.values()):
         return "No paper is judged here: all questions are our own."
-    parts = [f"{numbers[verdict]} {_COUNTED[verdict]}" for verdict in VERDICTS]
+    parts = [f"{numbers[verdict]} {COUNTED[verdict]}" for verdict in VERDICTS]
     return f"Of {sum(numbers.values())} published claims {', '.join(parts[:-1])} and {parts[-1]}."
 
 

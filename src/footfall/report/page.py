@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from footfall.errors import MissingExtraError
-from footfall.experiments.claims import VERDICTS, Claim, Outcome, Table, counts, sentence, shown
+from footfall.experiments.claims import COUNTED, VERDICTS, Claim, Outcome, Table, counts, sentence, shown
 from footfall.experiments.registered import registration
 from footfall.report.machine import machine, versions
 from footfall.report.style import CSS
@@ -126,7 +126,7 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
 def _tally(claims: Sequence[Claim]) -> str:
     numbers = counts(claims)
     badges = "".join(
-        f'<span class="badge {verdict}">{numbers[verdict]} {_words(verdict)}</span>' for verdict in VERDICTS
+        f'<span class="badge {verdict}">{numbers[verdict]} {COUNTED[verdict]}</span>' for verdict in VERDICTS
     )
     return f'<p class="sentence">{sentence(numbers)}</p>' + (
         f'<div class="tally">{badges}</div>' if sum(numbers.values()) else ""
@@ -155,10 +155,10 @@ def _claims(claims: Sequence[Claim]) -> str:
     ours, rows = all(claim.ours for claim in claims), []
     for claim in claims:
         told = ' class="told"' if claim.note or claim.bound else ""
-        printed = "" if ours else f'<td class="number">{_value(claim.printed, claim.unit)}</td>'
+        printed = "" if ours else _value(claim.printed, claim.unit)
         rows.append(
             f'<tr{told}><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span></td>{printed}'
-            f'<td class="number">{_value(claim.measured, claim.unit)}</td>'
+            f"{_value(claim.measured, claim.unit)}"
             f'<td><span class="badge {"ours" if ours else claim.verdict}">{escape(claim.words)}</span></td></tr>'
         )
         bound = f'<span class="bound">Bound: {escape(claim.bound)}.</span> ' if claim.bound else ""
@@ -170,8 +170,10 @@ def _claims(claims: Sequence[Claim]) -> str:
 
 
 def _value(value: float | str | bool | None, unit: str) -> str:
+    """The cell of a value; words may be broken, numbers stay with their unit."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return escape(shown(value)) + (f' <span class="unit">{escape(unit)}</span>' if unit and number else "")
+    text = escape(shown(value)) + (f' <span class="unit">{escape(unit)}</span>' if unit and number else "")
+    return f'<td class="number{" words" if isinstance(value, str) else ""}">{text}</td>'
 
 
 def _figure(id: str, figure: Figure, caption: str) -> str:
@@ -211,7 +213,3 @@ def _again(command: str, took: float | None) -> str:
     if took is not None:
         facts["took"] = f"{took:.0f} s"
     return f'<section><h2 id="again">Do it again</h2><pre>{escape(command)}</pre>{_facts(facts)}</section>'
-
-
-def _words(verdict: str) -> str:
-    return verdict.replace("_", " ")

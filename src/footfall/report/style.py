@@ -33,7 +33,8 @@ td.number .unit { color: var(--soft); font-size: .85em; }
 td .id { display: block; color: var(--soft); font: .78rem ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 tr.told td { border-bottom: 0; padding-bottom: .1rem; }
 td.note { color: var(--soft); font-size: .83rem; padding-top: 0; }
-td.note .bound { color: #2c353f; }
+td.note .bound { display: block; color: #2c353f; }
+td.number.words { white-space: normal; max-width: 13rem; }
 table.plain td { padding: .25rem .6rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.plain tbody tr:nth-child(even) { background: var(--panel); }
 table.facts th { width: 9rem; border-bottom: 1px solid var(--line); text-transform: none; vertical-align: top; }
