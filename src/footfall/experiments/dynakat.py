@@ -134,7 +134,8 @@ class Findings:
                 f"{100 * mine.failures:.1f} % of the reachable targets are not reached in {leg_race.MOST} iterations"
                 " (limits on the wrong side of the start, or a leg nearly stretched, where it crawls), against"
                 f" {100 * fine['levenberg'].failures:.1f} % by Levenberg's rule and {100 * exact.failures:.1f} % by the"
-                f" closed form; {times}, {form}.",
+                f" closed form; {times}, {form}. The report's double negative is read"
+                " as it is meant.",
                 holds=mine.failures == 0.0 and mine.seconds <= min(e.seconds for e in fine.values()),
             ),
         ]  # fmt: skip
