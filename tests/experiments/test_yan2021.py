@@ -8,11 +8,20 @@ from on_record import changed, unjudged
 
 from footfall import experiments
 from footfall.experiments.claims import Outcome
+from footfall.experiments.yan_runs import perform, sensed_torques, xiling
+from footfall.experiments.yan_sensors import noisy_torques
+from footfall.simulate.recording import Recording
+from footfall.simulate.sensors import Sensors
 
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
     return experiments.run("yan2021", quick=True)
+
+
+@pytest.fixture(scope="module")
+def walk() -> Recording:
+    return perform(xiling(), cycles=2)["walk"].rec
 
 
 def test_every_claim_is_judged_as_recorded(outcome: Outcome) -> None:
@@ -26,14 +35,10 @@ def test_torques_from_ideal_sensors_are_those_that_acted(outcome: Outcome) -> No
     assert outcome.claim("ideal_sensors_give_torques").measured < 1e-6
 
 
-def test_sensors_that_err_give_torques_that_err_and_ideal_ones_do_not() -> None:
-    from footfall.experiments.yan_runs import perform, xiling
-    from footfall.experiments.yan_sensors import noisy_torques
-    from footfall.simulate.sensors import Sensors
-
-    rec, rows = perform(xiling(), cycles=2)["walk"].rec, np.arange(700, 1500, 40)
+def test_sensors_that_err_give_torques_that_err_and_ideal_ones_do_not(walk: Recording) -> None:
+    rows = np.arange(700, 1500, 40)
     error = {
-        name: float(np.sqrt(np.mean((noisy_torques(rec, rows, sensors) - rec.torque[rows]) ** 2)))
+        name: float(np.sqrt(np.mean((noisy_torques(walk, rows, sensors) - walk.torque[rows]) ** 2)))
         for name, sensors in (("ideal", Sensors()), ("typical", Sensors.typical(1)), ("worse", Sensors.realistic(1)))
     }
     assert error["ideal"] < 0.5  # [N m], of central differences
@@ -62,11 +67,8 @@ def test_figures_have_captions_and_units(outcome: Outcome) -> None:
         assert all("[" in label for label in labels)
 
 
-def test_sensors_alone_explain_the_motion_of_the_base() -> None:
-    from footfall.experiments.yan_runs import perform, sensed_torques, xiling
-
-    run = perform(xiling(), cycles=2)["walk"]
-    _, left = sensed_torques(run.rec, np.arange(700, 1500, 40))
+def test_sensors_alone_explain_the_motion_of_the_base(walk: Recording) -> None:
+    _, left = sensed_torques(walk, np.arange(700, 1500, 40))
     assert np.abs(left).max() < 1e-5  # as above
 
 
