@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from footfall.experiments.claims import sentence, shown
+from footfall.experiments.claims import asked, sentence, shown, times
 from footfall.experiments.recorded import FILE, read, written
 from footfall.experiments.registered import registration
 
@@ -88,11 +88,13 @@ def _table(name: str, claims: list[dict[str, Any]], ours: bool) -> str:
     rows = []
     for c in claims:
         entry = registration().entry(name, c["id"])
-        bound = registration().bounds[entry.kind]
-        judged = f"missing: {entry.missing}" if entry.missing else entry.reading or bound.words()
+        judged = f"missing: {entry.missing}" if entry.missing else asked(entry)
+        factor = ""
+        if c["verdict"] == "differs" and all(isinstance(c[key], float) for key in ("printed", "measured")):
+            factor = f", {times(c['measured'] / c['printed'])} the printed"
         rows.append(
             f"| {c['claim']} | {_value(c, 'printed')} | {_value(c, 'measured')} | {judged} |"
-            f" **{c['verdict'].replace('_', ' ')}** |"
+            f" **{c['verdict'].replace('_', ' ')}**{factor} |"
         )
     head = "\n| claim | printed | measured | judged by | verdict |\n|---|---|---|---|---|\n"
     return head + "\n".join(row.replace("\\", "") for row in rows) + "\n"

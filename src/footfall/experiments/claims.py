@@ -92,7 +92,7 @@ def judge(
         good, how_far = _within(entry, bound, measured, holds, compared)
         verdict = "reproduced" if good else "refuted" if entry.universal else "differs"
         note = " ".join(part for part in ("" if good else how_far, note) if part)
-    return Claim(id, entry.claim, entry.printed, measured, entry.unit, verdict, note, entry.ours, _asked(entry, bound))
+    return Claim(id, entry.claim, entry.printed, measured, entry.unit, verdict, note, entry.ours, asked(entry))
 
 
 def _within(
@@ -112,8 +112,9 @@ def _within(
     return good, ""
 
 
-def _asked(entry: Entry, bound: Bound) -> str:
-    """The bound and the reading, in a sentence."""
+def asked(entry: Entry) -> str:
+    """The bound and the reading of a claim, in a sentence; none where it cannot be judged."""
+    bound = registration().bounds[entry.kind]
     if entry.missing:
         return ""
     parts = (bound.words() if bound.rule != "holds" else "", entry.reading)

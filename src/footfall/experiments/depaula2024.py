@@ -21,6 +21,7 @@ from footfall.experiments.trot_runs import (
     SETS,
     Job,
     Progress,
+    core_seconds,
     perform_all,
     short_contacts,
     stances,
@@ -164,7 +165,7 @@ class Findings:
         ]  # fmt: skip
 
     def _times(self) -> list[Claim]:
-        mine, other = metrics.wall_seconds(self.ours), metrics.wall_seconds(self.theirs)
+        mine, other = core_seconds(self.ours), core_seconds(self.theirs)
         steps = round(self.ours.time[-1] / DT)
         return [
             judge(
