@@ -148,7 +148,7 @@ def _bounds(outcomes: Sequence[Outcome]) -> str:
     table = Table(
         "Bounds, fixed before the runs", ("of", "bound", "why"), rows, f"Digest of the registration: {digests}"
     )
-    return f"<p>{_RULES}</p>{_table(table)}"
+    return f"<p>{_RULES}</p>{_table(table, 'plain wraps')}"
 
 
 def _claims(claims: Sequence[Claim]) -> str:
@@ -161,7 +161,7 @@ def _claims(claims: Sequence[Claim]) -> str:
             f"{_value(claim.measured, claim.unit)}"
             f'<td><span class="badge {"ours" if ours else claim.verdict}">{escape(claim.words)}</span></td></tr>'
         )
-        bound = f'<span class="bound">Bound: {escape(claim.bound)}.</span> ' if claim.bound else ""
+        bound = f'<span class="bound">Judged by: {escape(claim.bound)}.</span> ' if claim.bound else ""
         if told:
             rows.append(f'<tr><td class="note" colspan="{3 if ours else 4}">{bound}{escape(claim.note)}</td></tr>')
     head = "<th>question</th>" if ours else '<th>claim</th><th class="number">printed</th>'
@@ -198,12 +198,12 @@ def _facts(facts: dict[str, str]) -> str:
     return f'<div class="scroll"><table class="facts"><tbody>{rows}</tbody></table></div>'
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, kind: str = "plain") -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
     note = f'<p class="small">{escape(table.note)}</p>' if table.note else ""
     return (
-        f'<h3>{escape(table.title)}</h3>{note}<div class="scroll"><table class="plain"><thead><tr>{head}</tr></thead>'
+        f'<h3>{escape(table.title)}</h3>{note}<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 

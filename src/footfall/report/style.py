@@ -36,6 +36,7 @@ td.note { color: var(--soft); font-size: .83rem; padding-top: 0; }
 td.note .bound { display: block; color: #2c353f; }
 td.number.words { white-space: normal; max-width: 13rem; }
 table.plain td { padding: .25rem .6rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+table.wraps td { white-space: normal; }
 table.plain tbody tr:nth-child(even) { background: var(--panel); }
 table.facts th { width: 9rem; border-bottom: 1px solid var(--line); text-transform: none; vertical-align: top; }
 figure { margin: 1.2rem 0 2rem; } figure img { width: 100%; height: auto; display: block; }
