@@ -119,6 +119,6 @@ def test_json_has_every_key_and_no_number_that_json_lacks() -> None:
 
 
 def test_values_are_shown_briefly() -> None:
-    assert [shown(v) for v in (None, True, "similar", 60.72, 0.00123, float("nan"))] == [
-        "–", "yes", "similar", "60.7", "0.0012", "no number",
+    assert [shown(v) for v in (None, True, "similar", 60.72, 1494.2, 0.00123, float("nan"))] == [
+        "–", "yes", "similar", "60.7", "1490", "0.0012", "no number",
     ]  # fmt: skip

@@ -126,8 +126,13 @@ def times(ratio: float) -> str:
     if not math.isfinite(ratio):
         return "no number beside"
     if ratio < 0.1:
-        return f"1/{1 / ratio:.3g} of" if ratio > 0.0 else "0 times"
-    return f"{ratio:.{4 if 0.9 < ratio < 1.1 else 3}g} times"
+        return f"1/{_digits(1 / ratio)} of" if ratio > 0.0 else "0 times"
+    return f"{_digits(ratio, 4 if 0.9 < ratio < 1.1 else 3)} times"
+
+
+def _digits(value: float, count: int = 3) -> str:
+    """A number with so many digits, and no exponent from a thousand on."""
+    return f"{value:.{count}g}" if abs(value) < 1000 else f"{float(f'{value:.{count}g}'):.0f}"
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ def shown(value: Value) -> str:
         return "no number"
     if value == 0 or abs(value) >= 1e4 or abs(value) < 1e-2:
         return f"{value:.2g}"
-    return f"{value:.3g}"
+    return _digits(value)
 
 
 def _number(value: Value) -> float:
