@@ -158,8 +158,8 @@ class Findings:
             judge(
                 NAME, "higher_peak_forces_than_mujoco", peaks[0] / peaks[1],
                 f"{peaks[0]:.0f} N against {peaks[1]:.0f} N; the largest {metrics.peak_force(ours, FOOT):.0f} against"
-                f" {metrics.peak_force(theirs, FOOT):.0f} N. Higher, as printed, but not slightly: hard impacts of the"
-                " explicit step."
+                f" {metrics.peak_force(theirs, FOOT):.0f} N. Higher, as printed, but not slightly: feet without the"
+                " rotors' inertia behind them chatter at this step."
                 + (f" {READINGS['implicit'].label}: {damped.peak:.0f} N." if damped is not None else ""),
             ),
         ]  # fmt: skip
