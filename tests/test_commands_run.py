@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from footfall import cli, experiments
-from footfall.experiments.claims import Outcome, duration, error_figure
+from footfall.experiments import recorded
+from footfall.experiments.claims import Claim, Outcome
 from footfall.recording.recording import Recording
 
 SIMULATE_KEYS = {
@@ -198,12 +199,19 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def run(name: str, quick: bool = False, progress: Any = None, workers: int = 1) -> Outcome:
         asked.append({"name": name, "quick": quick})
-        claims = [error_figure("x", "an error", 63.0, 60.0, "mm", "a note")]
+        claims = [
+            Claim("x", "an error", 63.0, 60.0, "mm", "reproduced", "a note"),
+            Claim("o", "a question", None, 1.0, "mm", "reproduced", ours=True),
+        ]
         if name == "broken":
-            claims.append(duration("t", "a time", 1.0, 2.0))
+            claims.append(Claim("t", "a time", 1.0, 2.0, "s", "differs", "twice"))
         return Outcome(name, f"Experiment <{name}>", "What & why.", tuple(claims))
 
     monkeypatch.setattr(experiments, "run", run)
+    kept = {name: {"x": "reproduced", "o": "reproduced"} for name in ("depaula2024", "broken")}
+    kept["broken"]["t"] = "reproduced"
+    digest = Outcome("e", "", "", ()).bounds
+    monkeypatch.setattr(recorded, "record", lambda: recorded.Record(digest, kept))
     monkeypatch.setattr(experiments, "names", lambda: ("depaula2024", "broken"))
     return asked
 
@@ -219,7 +227,10 @@ def test_demo_prints_claims_and_writes_the_report(
     assert "footfall demo" in page
     assert tiny == [{"name": "depaula2024", "quick": True}]
     assert cli.run(["demo", "--out", str(tmp_path / "demo")]) == 0
-    assert "an error" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "an error" in out
+    assert "Of 1 published claims 1 reproduced, 0 differ, 0 refuted and 0 not testable." in out
+    assert "questions of our own, not counted" in out
 
 
 def test_reproduce_answers_claim_by_claim(
@@ -227,16 +238,19 @@ def test_reproduce_answers_claim_by_claim(
 ) -> None:
     found = answer(capsys, "reproduce", "depaula2024", "--out", str(tmp_path))
     assert found["experiment"] == "depaula2024"
-    assert set(found["claims"][0]) == {"id", "claim", "printed", "measured", "unit", "verdict", "note"}
+    assert set(found["claims"][0]) == {"id", "claim", "printed", "measured", "unit", "verdict", "ours", "note"}
+    assert [claim["ours"] for claim in found["claims"]] == [False, True]
+    assert found["bounds"] == Outcome("e", "", "", ()).bounds
     assert "figures" in found
     assert tiny == [{"name": "depaula2024", "quick": False}]
 
 
-def test_an_unexplained_claim_fails(
+def test_a_verdict_that_is_not_the_one_on_record_fails(
     tiny: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["reproduce", "broken", "--out", str(tmp_path)]) == 1
-    assert "t is not reproduced: printed 1.0, measured 2.0 s" in capsys.readouterr().err
+    said = "t is judged differs, on record is reproduced: printed 1.0, measured 2.0 s"
+    assert said in capsys.readouterr().err
     found = answer(capsys, "reproduce", "all", "--out", str(tmp_path), status=1)
     assert [one["experiment"] for one in found["experiments"]] == ["depaula2024", "broken"]
 

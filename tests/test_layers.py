@@ -42,7 +42,7 @@ LAYERS = [
     {"batch"},
     {"compare"},
     {"bench"},
-    {"experiments/claims"},
+    {"experiments/claims", "experiments/recorded", "experiments/registered"},
     {"experiments/adak2021", "experiments/contact_comparison", "experiments/depaula2024", "experiments/dynakat"},
     {"experiments/floating_base", "experiments/yan2021"},
     {"experiments"},

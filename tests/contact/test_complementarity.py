@@ -82,8 +82,26 @@ def test_least_squares_impulses_lie_in_the_cone_for_any_x():
         assert (lam[x.reshape(4, 3)[:, 2] > 0] == 0).all()  # erratum of eq. (34): nothing where x_N > 0
 
 
+def test_eq_37_as_printed_has_the_solutions_of_the_scaled_problem():
+    """A - I compares impulses with velocities as they are: another norm, the same zeros. No erratum of (35)-(37)."""
+
+    class Unscaled(Problem):
+        def _scales(self, k):
+            return 1.0, 1.0, 1.0
+
+    compared = 0
+    for seed in range(40):
+        problem = random_problem(4, seed)
+        printed = Unscaled(problem.A, problem.V_free, problem.floor, problem.friction)
+        impulses, _, size, _ = solve_by_least_squares(printed, np.zeros(12), np.zeros(4), 30, 1e-12)
+        if size < 1e-11:
+            assert residuals(problem, impulses).max() < 1e-10
+            compared += 1
+    assert compared > 30
+
+
 def test_scale_of_mass_does_not_matter():
-    """Erratum of eqs. (35)-(37): A - I would depend on the unit of mass."""
+    """With the scale, the number of iterations does not hang on the unit of mass."""
     problem = random_problem(4, 3)
     for unit in (1e-3, 1e3):
         heavy = Problem(problem.A / unit, problem.V_free, problem.floor, problem.friction)

@@ -54,6 +54,38 @@ def test_without_the_half_christoffel_symbols_double_the_coriolis_forces() -> No
     assert np.allclose(0.5 * printed, lagrange.euler_coriolis_matrix(robot, q, v), atol=1e-10)
 
 
+def test_the_lagrangian_sums_over_both_indices_and_its_rate_has_the_rate_of_the_same_joint() -> None:
+    """Seed 001: eq. (24) sums M_ij q̇_i q̇_j over i alone, eq. (25) has dM_ij/dt q̇_i where q̇_j belongs."""
+    robot = random_tree(np.random.default_rng(0), bodies=6, floating=False)
+    q, v, a = np.random.default_rng(8).normal(size=(3, robot.nv))
+    M = dynamics.mass_matrix(robot, q)
+    energy = dynamics.kinetic_energy(robot, q, v)
+    one_index = 0.5 * (M * v[:, None]).sum(axis=0) * v  # eq. (24), one value for every j that is left free
+    assert np.allclose(0.5 * v @ M @ v, energy)
+    assert not np.isclose(one_index, energy).any()
+
+    slope = nested.interpreted(lambda y: nested.jacobian(_mass_matrix_of(robot), (y,)), q)(q)
+    rate = slope @ v  # dM/dt
+    step = 1e-6
+    ahead, back = (dynamics.mass_matrix(robot, q + s * v) @ (v + s * a) for s in (step, -step))
+    momentum_rate = (ahead - back) / (2 * step)  # d/dt of ∂L/∂q̇
+    assert np.allclose(M @ a + rate @ v, momentum_rate, atol=1e-6)
+    assert not np.allclose(M @ a + rate.sum(axis=1) * v, momentum_rate, rtol=1e-3)
+
+
+def test_a_tensor_in_inertial_axes_is_not_turned_again() -> None:
+    """Seed 001, eq. (16): R I Rᵀ takes the tensor in link axes; the printed superscript says inertial ones."""
+    body = Robot("body", [Link("body", 2.0, np.zeros(3), np.diag([0.3, 0.5, 0.7]))], [])
+    x = np.array([0.3, -0.5, 0.8, 0.0, 0.0, 0.0])
+    R_WB, I_B = rotation.from_euler(x[:3], ORDER), np.diag([0.3, 0.5, 0.7])
+    I_W = R_WB @ I_B @ R_WB.T
+    omega_W = np.array([1.0, -2.0, 0.5])
+    v = np.concatenate([R_WB.T @ omega_W, np.zeros(3)])
+    energy = dynamics.kinetic_energy(body, coordinates.from_euler_coordinates(body, x, ORDER), v)
+    assert np.isclose(0.5 * omega_W @ I_W @ omega_W, energy)
+    assert not np.isclose(0.5 * omega_W @ (R_WB @ I_W @ R_WB.T) @ omega_W, energy, rtol=1e-2)
+
+
 # -- both readings ----------------------------------------------------------------------------------------------------
 def _mass_matrix_of(robot: Robot):
     return lambda x: link_jacobians.mass_matrix(robot, x, ORDER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_record import changed, unjudged
 
 from footfall.experiments import contact_comparison as comparison
 
@@ -15,6 +16,9 @@ def outcome():
 
 def test_every_expectation_holds(outcome):
     assert [claim.id for claim in outcome.claims if claim.verdict != "reproduced"] == []
+    assert all(claim.ours for claim in outcome.claims)
+    assert unjudged(outcome) == set()
+    assert changed(outcome) == []
     assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
 
 

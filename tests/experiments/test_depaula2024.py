@@ -6,15 +6,13 @@ import json
 from html.parser import HTMLParser
 from pathlib import Path
 
-from footfall import experiments, report
-from footfall.experiments.depaula2024 import experiment as depaula2024
-from footfall.experiments.depaula2024.trot_runs import DURATION
+from on_record import changed, unjudged
 
-IDS = {
-    "trunk_position_mae_x", "trunk_position_mae_y", "trunk_position_mae_z", "trunk_euler_mae_z", "trunk_euler_mae_y",
-    "trunk_euler_mae_x", "normal_force_mae", "contact_activation_matches", "higher_peak_forces_than_mujoco",
-    "wall_time_10s", "mujoco_wall_time_10s", "explicit_dt_1e-4_converged", "fig5", "fig6",
-}  # fmt: skip
+from footfall import experiments, report
+from footfall.experiments.claims import counts, sentence
+from footfall.experiments.depaula2024.trot_runs import DURATION
+from footfall.experiments.registered import registration
+
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 
@@ -37,22 +35,22 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_no_claim_is_left_unexplained_and_the_report_stands_alone(tmp_path: Path) -> None:
+def test_claims_are_judged_as_recorded_and_the_report_stands_alone(tmp_path: Path) -> None:
     outcome = experiments.run("depaula2024", quick=True)
     claims = {claim.id: claim for claim in outcome.claims}
-    assert set(claims) >= IDS
-    assert [c.id for c in outcome.claims if c.verdict == "not_reproduced"] == []
-    assert claims["explicit_dt_1e-4_converged"].verdict == "refuted"
-    assert "mm explicit" in claims["explicit_dt_1e-4_converged"].note
-    assert float(claims["trots_forward_upright_10s"].measured or 0) > 0.1  # the slower of both simulators
-    assert float(claims["stiff_mujoco_agrees"].measured or 99) < 30.0  # [mm] along x
+    assert unjudged(outcome) == set()
+    assert changed(outcome) == []
     assert all(claim.note for claim in outcome.claims)
+    assert claims["explicit_dt_1e-4_converged"].ours
+    assert "mm explicit" in claims["explicit_dt_1e-4_converged"].note
+    assert float(claims["stiff_mujoco_agrees"].measured or 99) < 30.0  # [mm] along x
     json.dumps(outcome.to_json(), allow_nan=False)
 
-    # the deciding set's verdicts hang on no reading
-    within = {row[1]: row[-1] for row in outcome.tables[0].rows if row[0] == depaula2024.CHOICE}
-    assert len(within) == 4
-    assert set(within.values()) == {"yes"}
+    # what decides is set A on the paper's 13 bodies by Heun's method; all else stands beside it
+    decided = outcome.tables[0].rows[1]
+    assert decided[:3] == ("A", "Heun, 10 N s/m", "13 bodies, friction per axis")
+    assert float(decided[3]) == round(float(claims["trunk_position_mae_x"].measured or 0))
+    assert len(outcome.tables[0].rows) == 10
     assert DURATION == 10.0
 
     written = report.write([outcome], tmp_path / "deep" / "folder", "footfall reproduce depaula2024", took=1.0)
@@ -65,7 +63,13 @@ def test_no_claim_is_left_unexplained_and_the_report_stands_alone(tmp_path: Path
     assert "url(" not in text
     assert "@import" not in text
     assert page.tags.count("img") == len(outcome.figures) == 4
-    assert all(id in text for id in IDS)
+    assert all(id in text for id in claims)
+    assert sentence(counts(outcome.claims)) in text
+    assert "within 1.25 times, either way" in text
+    assert registration().digest in text
+    kept = json.loads((written.report.parent / "results.json").read_text(encoding="utf-8"))
+    assert kept["experiments"][0]["bounds"] == registration().digest
+    assert len(kept["experiments"][0]["claims"]) == len(claims)
     assert "footfall reproduce depaula2024" in text
     assert str(Path.home()) not in text
     assert all(path.stat().st_size > 10_000 for path in written.figures["depaula2024"])

@@ -13,7 +13,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import footfall as ff
 import footfall.learn
 from footfall.errors import InputError
-from footfall.learn.lanes import COMMANDS, RANGES
+from footfall.learn.episode import COMMANDS
+from footfall.learn.lanes import RANGES
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task import WEIGHTS, WalkTask, lowest_foot
 from footfall.learn.walk import WalkEnv, WalkVectorEnv

@@ -13,7 +13,7 @@ from footfall import report
 from footfall.contact.terrain import named
 from footfall.control.interface import Command
 from footfall.control.posture import standing_joints
-from footfall.experiments.claims import Outcome, shape
+from footfall.experiments.claims import Claim, Outcome
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.files.urdf_mjcf import load_model
@@ -285,7 +285,7 @@ def test_a_robot_is_drawn_from_its_meshes(browser, third_party_file):
 def test_a_report_opens_from_the_file_system_with_its_replay_playing(browser, recording, tmp_path):
     figure = recording.plot("trunk")
     level = Recording(recording.robot, recording.columns)  # quicker to draw in software than rough ground
-    claims = (shape("stands", "the robot stands", "yes", True, True, note="for 0.6 s"),)
+    claims = (Claim("stands", "the robot stands", "yes", True, "", "reproduced", "for 0.6 s"),)
     outcome = Outcome(
         "standing", "A robot stands", "It was asked whether it stands. It does.", claims, {"trunk": figure},
         {"trunk": "Trunk."}, (), {"robot": "mini_cheetah"}, {"A stand.": {"footfall": level}},

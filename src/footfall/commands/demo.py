@@ -21,7 +21,8 @@ def command(
 ) -> None:
     """Seed experiment: 10 s of trot, footfall beside MuJoCo; a table, and one self-contained HTML report.
 
-    The same claims as ``footfall reproduce depaula2024``, with fewer variants beside them.
+    The same claims as ``footfall reproduce depaula2024``, with fewer variants beside them, and how many of them are
+    reproduced, differ, are refuted or cannot be tested. Exit status 1 when a verdict is not the one on record.
     """
     again = shlex.join(["footfall", "demo", "--out", str(out)])
     outcomes, written = measure(("depaula2024",), out, again, quick=True)

@@ -37,7 +37,8 @@ def command(
 ) -> None:
     """Measure every claim of a paper again, and write a report with its figures.
 
-    Exit status 1 when a claim is not reproduced and we cannot say why.
+    Verdicts: reproduced, differs, refuted, not testable, by bounds that were fixed before the runs. Exit status 1 when
+    a verdict is not the one on record.
     """
     from footfall import experiments
     from footfall.errors import unknown
@@ -71,36 +72,47 @@ def measure(names: tuple[str, ...], folder: Path, command: str, quick: bool) -> 
 
 
 def show(outcomes: list[Outcome], written: Written) -> None:
-    """The claims as a table, and where the report is."""
+    """The claims as tables, the four counts, and where the report is."""
+    from footfall.experiments.claims import counts, sentence
+
     out = console()
     for outcome in outcomes:
-        out.print(claims_table(outcome))
+        for ours, heading in ((False, outcome.title), (True, f"{outcome.title}: questions of our own, not counted")):
+            if any(claim.ours == ours for claim in outcome.claims):
+                out.print(heading, style="italic", highlight=False, soft_wrap=True)
+                out.print(claims_table(outcome, ours))
+    out.print(sentence(counts(claim for outcome in outcomes for claim in outcome.claims)), highlight=False)
     out.print(f"report: {written.report}", highlight=False, soft_wrap=True)
 
 
-def claims_table(outcome: Outcome) -> Any:
+def claims_table(outcome: Outcome, ours: bool = False) -> Any:
+    """The claims of a paper, or the questions of our own beside them."""
     from rich.table import Table
     from rich.text import Text
 
     from footfall.experiments.claims import shown
 
-    colors = {"reproduced": "green", "refuted": "yellow", "not_reproduced": "bold red"}
-    table = Table(title=outcome.title, title_justify="left")
-    table.add_column("claim")
-    for title in ("paper", "ours"):
-        table.add_column(title, justify="right")
+    colors = {"reproduced": "green", "differs": "cyan", "refuted": "yellow", "not_testable": "magenta"}
+    table = Table()
+    table.add_column("question" if ours else "claim")
+    for heading in ("measured",) if ours else ("paper", "ours"):
+        table.add_column(heading, justify="right")
     table.add_column("unit")
-    table.add_column("verdict")
+    table.add_column("answer" if ours else "verdict", no_wrap=True)
     for claim in outcome.claims:
-        verdict = Text(claim.verdict.replace("_", " "), colors[claim.verdict])
-        table.add_row(claim.claim, shown(claim.printed), shown(claim.measured), claim.unit, verdict)
+        if claim.ours == ours:
+            printed = () if ours else (shown(claim.printed),)
+            verdict = Text(claim.words, colors[claim.verdict])
+            table.add_row(claim.claim, *printed, shown(claim.measured), claim.unit, verdict)
     return table
 
 
 def verdict(outcomes: list[Outcome]) -> None:
-    """Exit status 1 if something is left unexplained."""
-    missing = [claim for outcome in outcomes for claim in outcome.claims if claim.verdict == "not_reproduced"]
-    for claim in missing:
-        note(f"{claim.id} is not reproduced: printed {claim.printed}, measured {claim.measured} {claim.unit}".rstrip())
-    if missing:
+    """Exit status 1 if a verdict is not the one on record."""
+    from footfall.experiments.recorded import changes
+
+    said = [change for outcome in outcomes for change in changes(outcome)]
+    for change in said:
+        note(change)
+    if said:
         raise typer.Exit(1)

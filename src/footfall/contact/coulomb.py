@@ -6,9 +6,9 @@
 no farther; under ground it is 0, which stops the foot where it is. Such impulses take energy or leave it: at the end of
 a step λ_N V_N is 0, and -λ_N gap / dt over a gap.
 
-Impulses are compared with velocities through a scale of 1/kg, the diagonal of A. Erratum of eqs. (35)-(37): A - I takes
-a pure number from an inverse mass; with the scale D it is A D⁻¹ - I. Both tangents share one scale, which keeps the
-cone round.
+Impulses are compared with velocities through a scale of 1/kg, the diagonal of A. Eqs. (35)-(37) compare them as they
+are, A - I; with the scale D it is A D⁻¹ - I, which has the same solutions and is better conditioned. Both tangents
+share one scale, which keeps the cone round.
 """
 
 from __future__ import annotations

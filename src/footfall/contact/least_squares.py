@@ -8,9 +8,9 @@ so that all laws hold for any x, and what is left to meet is A λ(x) + V_0 = V(x
 
     F(x) = (A D⁻¹ - 1) λ(x) - x + V_0
 
-Errata: eq. (34) prints S_11 = 1, which contradicts eq. (33) for x_N > 0: here 1 only for x_N < 0. A - I of eq. (37)
-mixes units: here λ is scaled by D (``coulomb``). "Almost always" the exact solution: so the residual is reported, and
-whoever needs more goes on with ``cone_solver``.
+Erratum: eq. (34) prints S_11 = 1, which contradicts eq. (33) for x_N > 0: here 1 only for x_N < 0. D scales impulses
+(``coulomb``); with D = 1, as eq. (37) has it, the solutions are the same. "Almost always" the exact solution: so the
+residual is reported, and whoever needs more goes on with ``cone_solver``.
 
 F is linear where no contact changes between sticking, sliding and open, so that Gauss-Newton steps with the Jacobian
 -H, H = 1 - Q + A D⁻¹ Q, Q = -dλ/dx, are exact there; each is shortened until the residual falls.

@@ -1,29 +1,34 @@
-"""A published claim beside what we measure, and the rules that turn the two into a verdict.
+"""A published claim beside what we measure, and the verdict that its registered bound gives.
 
-An error figure is reproduced when ours is at most the printed one plus a quarter; a time, when ours is at most the
-printed one; a shape or an order, when it is there. ``refuted`` needs evidence, which the note gives. What is neither is
-``not_reproduced``: we fall short and cannot say why, and only that fails an experiment.
+``reproduced``: within the bound, which holds either way. ``differs``: outside it, by the factor that the note gives.
+``refuted``: a statement without exception, and the note has the exception. ``not_testable``: the note says what is
+missing. A question of our own carries the mark ``ours`` and is never counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from footfall.errors import InputError
+from footfall.errors import InputError, unknown
+from footfall.experiments.registered import Bound, Entry, Value, registration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from footfall.recording.recording import Recording
 
-Verdict = Literal["reproduced", "refuted", "not_reproduced"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "refuted", "not_reproduced")
-MARGIN = 1.25  # an error may be a quarter larger than the printed one
-
-Value = float | str | bool | None
+Verdict = Literal["reproduced", "differs", "refuted", "not_testable"]
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "differs", "refuted", "not_testable")
+COUNTED: dict[Verdict, str] = {
+    "reproduced": "reproduced",
+    "differs": "differ",
+    "refuted": "refuted",
+    "not_testable": "not testable",
+}
 
 
 @dataclass(frozen=True)
@@ -37,37 +42,97 @@ class Claim:
     unit: str
     verdict: Verdict
     note: str = ""
+    ours: bool = False
+    bound: str = ""  # that it was judged by, in words
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise InputError(f"the verdict of claim '{self.id}' must be one of {', '.join(VERDICTS)}: {self.verdict!r}")
-        if self.verdict == "refuted" and not self.note:
-            raise InputError(f"claim '{self.id}' is called refuted without evidence: its note must give it")
+        if self.verdict != "reproduced" and not self.note and not self.ours:
+            words = self.verdict.replace("_", " ")
+            raise InputError(f"claim '{self.id}' is called '{words}' without a reason: its note must give it")
+        if self.ours and self.printed is not None:
+            raise InputError(f"claim '{self.id}' is a question of our own: nothing is printed about it")
+
+    @property
+    def words(self) -> str:
+        """The verdict for people; a question of our own is answered by yes or no."""
+        if self.ours:
+            return "yes" if self.verdict == "reproduced" else "no"
+        return self.verdict.replace("_", " ")
 
     def to_json(self) -> dict[str, Any]:
         values = {"printed": _json(self.printed), "measured": _json(self.measured)}
         return {"id": self.id, "claim": self.claim, **values, "unit": self.unit, "verdict": self.verdict,
-                "note": self.note}  # fmt: skip
+                "ours": self.ours, "note": self.note}  # fmt: skip
 
 
-def error_figure(id: str, claim: str, printed: float, measured: float, unit: str, note: str = "") -> Claim:
-    """An error (MAE): smaller is better, and a quarter more than printed still counts."""
-    return Claim(id, claim, printed, measured, unit, _verdict(measured <= MARGIN * printed), note)
+def judge(
+    experiment: str, id: str, measured: Value, note: str = "", holds: bool | None = None, compared: float | None = None
+) -> Claim:
+    """The verdict of a claim by its registered bound.
+
+    Args:
+        experiment: Its name on the command line.
+        id: Of a registered claim.
+        measured: What we found.
+        note: How it was measured, and why it differs as far as known.
+        holds: Whether a statement in words is so; only for those that are registered as ``holds``.
+        compared: The number that the bound is asked about, where ``measured`` is none (several numbers in words): for
+            a factor, the worst ratio to the printed.
+    """
+    entry = registration().entry(experiment, id)
+    bound = registration().bounds[entry.kind]
+    if (bound.rule == "holds") != (holds is not None) and not entry.missing:
+        raise InputError(f"claim '{id}' is judged by '{bound.words()}': {'say' if holds is None else 'not by'} holds=")
+    if entry.missing:
+        verdict: Verdict = "not_testable"
+        note = f"Missing: {entry.missing}. {note}".rstrip()
+    else:
+        good, how_far = _within(entry, bound, measured, holds, compared)
+        verdict = "reproduced" if good else "refuted" if entry.universal else "differs"
+        note = " ".join(part for part in ("" if good else how_far, note) if part)
+    return Claim(id, entry.claim, entry.printed, measured, entry.unit, verdict, note, entry.ours, asked(entry))
 
 
-def duration(id: str, claim: str, printed: float, measured: float, note: str = "", unit: str = "s") -> Claim:
-    """A time: at most the printed one."""
-    return Claim(id, claim, printed, measured, unit, _verdict(measured <= printed), note)
+def _within(
+    entry: Entry, bound: Bound, measured: Value, holds: bool | None, compared: float | None
+) -> tuple[bool, str]:
+    """(whether a claim is within its bound, how far off it is in a sentence)."""
+    if bound.rule == "holds":
+        return bool(holds), ""
+    if bound.rule == "equal":
+        return measured == entry.printed, ""
+    if compared is not None and bound.rule == "factor":
+        return bound.met(1.0, compared), f"{times(compared)} the printed."
+    number = compared if compared is not None else _number(measured)
+    good = bound.met(entry.printed, number)
+    if bound.rule in ("factor", "at most the printed"):
+        return good, f"{times(number / _number(entry.printed))} the printed."
+    return good, ""
 
 
-def shape(id: str, claim: str, printed: Value, measured: Value, there: bool, unit: str = "", note: str = "") -> Claim:
-    """A shape or an order: it is there or it is not."""
-    return Claim(id, claim, printed, measured, unit, _verdict(there), note)
+def asked(entry: Entry) -> str:
+    """The bound and the reading of a claim, in a sentence; none where it cannot be judged."""
+    bound = registration().bounds[entry.kind]
+    if entry.missing:
+        return ""
+    parts = (bound.words() if bound.rule != "holds" else "", entry.reading)
+    return ": ".join(part for part in parts if part)
 
 
-def refuted(id: str, claim: str, printed: Value, measured: Value, evidence: str, unit: str = "") -> Claim:
-    """A statement that we show to be false, or not to follow from what is printed."""
-    return Claim(id, claim, printed, measured, unit, "refuted", evidence)
+def times(ratio: float) -> str:
+    """A factor for people."""
+    if not math.isfinite(ratio):
+        return "no number beside"
+    if ratio < 0.1:
+        return f"1/{_digits(1 / ratio)} of" if ratio > 0.0 else "0 times"
+    return f"{_digits(ratio, 4 if 0.9 < ratio < 1.1 else 3)} times"
+
+
+def _digits(value: float, count: int = 3) -> str:
+    """A number with so many digits, and no exponent from a thousand on."""
+    return f"{value:.{count}g}" if abs(value) < 1000 else f"{float(f'{value:.{count}g}'):.0f}"
 
 
 @dataclass(frozen=True)
@@ -93,18 +158,12 @@ class Outcome:
     tables: tuple[Table, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)  # what was fixed, in words
     replays: dict[str, dict[str, Recording]] = field(default_factory=dict)  # by caption: recordings shown together
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing is left unexplained."""
-        return all(claim.verdict != "not_reproduced" for claim in self.claims)
+    bounds: str = field(default_factory=lambda: registration().digest)  # digest of what the claims were judged by
 
     def claim(self, id: str) -> Claim:
         for claim in self.claims:
             if claim.id == id:
                 return claim
-        from footfall.errors import unknown
-
         raise unknown("claim", id, [c.id for c in self.claims], f"{self.experiment} has")
 
     def to_json(self, figures: Sequence[str] = ()) -> dict[str, Any]:
@@ -113,7 +172,22 @@ class Outcome:
             "experiment": self.experiment,
             "claims": [claim.to_json() for claim in self.claims],
             "figures": list(figures) or list(self.figures),
+            "bounds": self.bounds,
         }
+
+
+def counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
+    """How many claims of papers got each verdict; questions of our own are not counted."""
+    found = Counter(claim.verdict for claim in claims if not claim.ours)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def sentence(numbers: dict[Verdict, int]) -> str:
+    """The four counts in words: what a report opens with."""
+    if not sum(numbers.values()):
+        return "No paper is judged here: all questions are our own."
+    parts = [f"{numbers[verdict]} {COUNTED[verdict]}" for verdict in VERDICTS]
+    return f"Of {sum(numbers.values())} published claims {', '.join(parts[:-1])} and {parts[-1]}."
 
 
 def shown(value: Value) -> str:
@@ -128,11 +202,11 @@ def shown(value: Value) -> str:
         return "no number"
     if value == 0 or abs(value) >= 1e4 or abs(value) < 1e-2:
         return f"{value:.2g}"
-    return f"{value:.3g}"
+    return _digits(value)
 
 
-def _verdict(holds: bool) -> Verdict:
-    return "reproduced" if bool(holds) else "not_reproduced"
+def _number(value: Value) -> float:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
 
 
 def _json(value: Value) -> Value:

@@ -19,7 +19,8 @@ from footfall.contact.model import named
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.draw.style import new_figure
 from footfall.errors import MissingExtraError
-from footfall.experiments.claims import Claim, Outcome, Table, shape
+from footfall.experiments.claims import Claim, Outcome, Table, judge
+from footfall.experiments.registered import Value, setup
 from footfall.gravity import weight_of
 from footfall.recording.recording import Recording
 from footfall.robot import library
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 NAME = "contact_comparison"
 TITLE = "Compliant, complementary, standing: three models of contact side by side"
-ROBOT, DT, SET, FRICTION, SLIPPERY, PUSH = "mini_cheetah", 1e-3, "B", 0.8, 0.2, 0.6
+ROBOT, DT, SET = (setup(NAME)[key] for key in ("robot", "dt", "gait_set"))
+FRICTION, SLIPPERY, PUSH = 0.8, 0.2, 0.6
 MODELS = ("compliant", "complementarity", "stance")
 WITNESS = "mujoco"
 LABELS = {"compliant": "compliant", "complementarity": "complementarity", "stance": "stance", WITNESS: "MuJoCo, stiff"}
@@ -168,46 +170,33 @@ def _triple(values: np.ndarray, digits: int) -> str:
 def _claims(runs: dict[tuple[str, str], Recording]) -> list[Claim]:
     """Expectations of our own; nothing here is printed anywhere."""
     made = []
+
+    def expect(id: str, measured: Value, holds: bool, note: str = "") -> None:
+        made.append(judge(NAME, id, measured, note, holds=holds))
+
     for key in ("drop", "slide", "trot"):
         worst = residual(runs[key, "complementarity"])
         assert worst is not None
-        made.append(
-            shape(f"{key}_residual", f"hard contact meets its laws in every step of the {key}", None, worst,
-                  worst <= HARD_RESIDUAL, "m/s")
-        )  # fmt: skip
+        expect(f"{key}_residual", worst, worst <= HARD_RESIDUAL)
     for model in MODELS:
         rec = runs["drop", model]
         weight = float(rec.force[-1, :, 2].sum()) / weight_of(rec.robot.mass)
-        made.append(
-            shape(f"drop_{model}_weight", f"{model} contact carries the weight after the drop", 1.0, weight,
-                  abs(weight - 1.0) < 2e-2, "m g")
-        )  # fmt: skip
+        expect(f"drop_{model}_weight", weight, abs(weight - 1.0) < 2e-2)
     low = {model: float(runs["drop", model].trunk_position[-1, 2]) for model in MODELS}
     spread = 1e3 * (max(low.values()) - min(low.values()))
-    made.append(shape("drop_same_height", "all come to rest at one height", None, spread, spread < 1.0, "mm"))
+    expect("drop_same_height", spread, spread < 1.0)
     slid = {model: float(runs["slide", model].trunk_position[-1, 1]) for model in ("compliant", "complementarity")}
-    apart = 1e3 * abs(slid["compliant"] - slid["complementarity"])
-    made.append(
-        shape("slide_same_distance", "compliant and complementarity slide equally far", None, apart,
-              apart < 0.1 * 1e3 * abs(slid["complementarity"]), "mm", f"of {1e3 * slid['complementarity']:.0f} mm")
-    )  # fmt: skip
+    apart, way = 1e3 * abs(slid["compliant"] - slid["complementarity"]), 1e3 * abs(slid["complementarity"])
+    expect("slide_same_distance", apart, apart < 0.1 * way, f"Of {way:.0f} mm.")
     excess = int(runs["slide", "stance"].meta["contact_misses"])
-    made.append(
-        shape("slide_stance_says_so", "stance, which cannot slip, reports the friction it lacks", None, float(excess),
-              excess > 0, "steps")
-    )  # fmt: skip
-    ways = {model: float(runs["trot", model].trunk_position[-1, 0]) for model in MODELS}
-    gap = 1e3 * (max(ways.values()) - min(ways.values()))
-    made.append(
-        shape("trot_same_way", "all trot equally far", None, gap, gap < 0.05 * 1e3 * max(ways.values()), "mm",
-              f"of {1e3 * ways['complementarity']:.0f} mm")
-    )  # fmt: skip
+    expect("slide_stance_says_so", float(excess), excess > 0)
+    ways = {model: 1e3 * float(runs["trot", model].trunk_position[-1, 0]) for model in MODELS}
+    gap = max(ways.values()) - min(ways.values())
+    expect("trot_same_way", gap, gap < 0.05 * max(ways.values()), f"Of {ways['complementarity']:.0f} mm.")
     for key in ("drop", "slide", "trot"):
         losses = [contact_loss(runs[key, model]) for model in MODELS]
         least = min(loss for loss in losses if loss is not None)
-        made.append(
-            shape(f"{key}_contact_loses", f"no model gains energy in the {key}", None, least, least >= 0.0, "J")
-        )
+        expect(f"{key}_contact_loses", least, least >= 0.0)
     return made
 
 

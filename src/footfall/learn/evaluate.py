@@ -12,7 +12,8 @@ from numpy import ndarray
 from footfall.control.interface import Command
 from footfall.control.learned.policy import Policy
 from footfall.gait.pattern import LEGS
-from footfall.learn.lanes import COMMANDS, WalkLanes
+from footfall.learn.episode import COMMANDS
+from footfall.learn.lanes import WalkLanes
 from footfall.learn.task import WalkTask
 from footfall.robot.model.description import Robot
 

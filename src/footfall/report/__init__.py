@@ -1,7 +1,8 @@
-"""Reports: one self-contained HTML page, and its figures as files."""
+"""Reports: one self-contained HTML page, its figures as files, and the results as JSON with what judged them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ class Written:
 
 
 def write(outcomes: Sequence[Outcome], folder: str | Path, command: str, took: float | None = None) -> Written:
-    """Write ``report.html`` and every figure as a PNG into a folder, which is made if it is not there."""
+    """Write ``report.html``, ``results.json`` and every figure as a PNG into a folder, made if it is not there."""
     from footfall.report.page import page, png
 
     out = Path(folder)
@@ -32,6 +33,8 @@ def write(outcomes: Sequence[Outcome], folder: str | Path, command: str, took: f
             figures.setdefault(outcome.experiment, []).append(path)
     report = out / "report.html"
     _write(report, page(outcomes, command, took).encode("utf-8"))
+    found = [{"title": o.title, **o.to_json([path.name for path in figures.get(o.experiment, [])])} for o in outcomes]
+    _write(out / "results.json", json.dumps({"experiments": found}, indent=1, ensure_ascii=False).encode("utf-8"))
     return Written(report, figures)
 
 

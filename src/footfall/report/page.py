@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import io
-from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 from footfall.errors import MissingExtraError
-from footfall.experiments.claims import VERDICTS, Claim, Outcome, Table, shown
+from footfall.experiments.claims import COUNTED, VERDICTS, Claim, Outcome, Table, counts, sentence, shown
+from footfall.experiments.registered import registration
 from footfall.report.machine import machine, versions
 from footfall.report.style import CSS
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from footfall.recording.recording import Recording
 
 _RULES = (
-    "Reproduced: our error (MAE) is at most the printed one plus a quarter, our time at most the printed one, a shape"
-    " or an order is there. Refuted: we show that the statement is false or does not follow from what is printed. Not"
-    " reproduced: we fall short and cannot say why. “Our question” marks what the paper does not ask."
+    "Reproduced: within the bound, which holds either way and was fixed before the runs. Differs: outside it, better or"
+    " worse; the note has the factor, and why as far as we know. Refuted: a statement without exception, and the note"
+    " has the exception. Not testable: the note says what is missing. Questions of our own stand apart and are not"
+    " counted."
 )
 DPI = 180  # of embedded figures: sharp on a laptop's display
 
@@ -70,7 +71,7 @@ def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -
 <div class="kicker">footfall report</div>
 <h1>{escape(title)}</h1>
 {_tally([claim for outcome in outcomes for claim in outcome.claims])}
-<details class="small"><summary>How verdicts are given</summary>{_RULES}</details>
+<details class="small"><summary>How verdicts are given</summary>{_bounds(outcomes)}</details>
 {lead}
 <nav>{nav}</nav>
 </header>
@@ -100,7 +101,14 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
     parts = []
     if not alone:
         parts.append(f'<h2 id="{name}">{escape(outcome.title)}</h2><p class="lead">{escape(outcome.summary)}</p>')
-    parts.append(f'<h2 id="{name}-claims">Claims: printed and measured</h2>{_claims(outcome.claims)}')
+    published = [claim for claim in outcome.claims if not claim.ours]
+    own = [claim for claim in outcome.claims if claim.ours]
+    heading, tally = f'<h2 id="{name}-claims">Claims: printed and measured</h2>', "" if alone else _tally(published)
+    if published:
+        parts.append(f"{heading}{tally}{_claims(published)}")
+        heading = "<h3>Questions of our own, not counted</h3>"
+    if own:
+        parts.append(f"{heading}{_claims(own)}")
     if outcome.replays:
         parts.append(f'<h2 id="{name}-replay">Replay</h2>')
         parts += [_replay(caption, recordings) for caption, recordings in outcome.replays.items()]
@@ -116,34 +124,56 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
 
 
 def _tally(claims: Sequence[Claim]) -> str:
-    counts = Counter(claim.verdict for claim in claims)
-    badges = [
-        f'<span class="badge {verdict}">{counts[verdict]} {_verdict_text(verdict)}</span>'
-        for verdict in VERDICTS
-        if counts[verdict]
-    ]
-    return f'<div class="tally">{"".join(badges)}</div>'
+    numbers = counts(claims)
+    badges = "".join(
+        f'<span class="badge {verdict}">{numbers[verdict]} {COUNTED[verdict]}</span>' for verdict in VERDICTS
+    )
+    return f'<p class="sentence">{sentence(numbers)}</p>' + (
+        f'<div class="tally">{badges}</div>' if sum(numbers.values()) else ""
+    )
+
+
+def _bounds(outcomes: Sequence[Outcome]) -> str:
+    """The rules, and the bounds of the kinds that occur here."""
+    known = registration()
+    kinds = dict.fromkeys(
+        known.claims[o.experiment][claim.id].kind
+        for o in outcomes
+        for claim in o.claims
+        if claim.id in known.claims.get(o.experiment, {})
+    )
+    found = [known.bounds[kind] for kind in kinds]
+    rows = tuple((bound.of, bound.words(), bound.why) for bound in found if bound.rule != "holds")
+    digests = ", ".join(dict.fromkeys(o.bounds for o in outcomes))
+    table = Table(
+        "Bounds, fixed before the runs", ("of", "bound", "why"), rows, f"Digest of the registration: {digests}"
+    )
+    return f"<p>{_RULES}</p>{_table(table, 'plain wraps')}"
 
 
 def _claims(claims: Sequence[Claim]) -> str:
-    rows = []
+    ours, rows = all(claim.ours for claim in claims), []
     for claim in claims:
-        told = ' class="told"' if claim.note else ""
+        told = ' class="told"' if claim.note or claim.bound else ""
+        printed = "" if ours else _value(claim.printed, claim.unit)
         rows.append(
-            f'<tr{told}><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span></td>'
-            f'<td class="number">{_value(claim.printed, claim.unit)}</td>'
-            f'<td class="number">{_value(claim.measured, claim.unit)}</td>'
-            f'<td><span class="badge {claim.verdict}">{_verdict_text(claim.verdict)}</span></td></tr>'
+            f'<tr{told}><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span></td>{printed}'
+            f"{_value(claim.measured, claim.unit)}"
+            f'<td><span class="badge {"ours" if ours else claim.verdict}">{escape(claim.words)}</span></td></tr>'
         )
-        if claim.note:
-            rows.append(f'<tr><td class="note" colspan="4">{escape(claim.note)}</td></tr>')
-    head = '<th>claim</th><th class="number">printed</th><th class="number">measured</th><th>verdict</th>'
+        bound = f'<span class="bound">Judged by: {escape(claim.bound)}.</span> ' if claim.bound else ""
+        if told:
+            rows.append(f'<tr><td class="note" colspan="{3 if ours else 4}">{bound}{escape(claim.note)}</td></tr>')
+    head = "<th>question</th>" if ours else '<th>claim</th><th class="number">printed</th>'
+    head += f'<th class="number">measured</th><th>{"answer" if ours else "verdict"}</th>'
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _value(value: float | str | bool | None, unit: str) -> str:
+    """The cell of a value; words may be broken, numbers stay with their unit."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return escape(shown(value)) + (f' <span class="unit">{escape(unit)}</span>' if unit and number else "")
+    text = escape(shown(value)) + (f' <span class="unit">{escape(unit)}</span>' if unit and number else "")
+    return f'<td class="number{" words" if isinstance(value, str) else ""}">{text}</td>'
 
 
 def _figure(id: str, figure: Figure, caption: str) -> str:
@@ -168,12 +198,12 @@ def _facts(facts: dict[str, str]) -> str:
     return f'<div class="scroll"><table class="facts"><tbody>{rows}</tbody></table></div>'
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, kind: str = "plain") -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
     note = f'<p class="small">{escape(table.note)}</p>' if table.note else ""
     return (
-        f'<h3>{escape(table.title)}</h3>{note}<div class="scroll"><table class="plain"><thead><tr>{head}</tr></thead>'
+        f'<h3>{escape(table.title)}</h3>{note}<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 
@@ -183,7 +213,3 @@ def _again(command: str, took: float | None) -> str:
     if took is not None:
         facts["took"] = f"{took:.0f} s"
     return f'<section><h2 id="again">Do it again</h2><pre>{escape(command)}</pre>{_facts(facts)}</section>'
-
-
-def _verdict_text(verdict: str) -> str:
-    return verdict.replace("_", " ")

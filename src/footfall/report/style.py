@@ -18,8 +18,11 @@ a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: un
 .badge { display: inline-block; border-radius: 999px; padding: .1rem .6rem; font-size: .8rem; font-weight: 600;
   white-space: nowrap; }
 .reproduced { background: #e2f4ea; color: #10653a; }
+.differs { background: #e1eefb; color: #0b4f8a; }
 .refuted { background: #fdf0d8; color: #8a5300; }
-.not_reproduced { background: #fde4e2; color: #a4231a; }
+.not_testable { background: #ece9f5; color: #54458a; }
+.ours { background: #eef1f4; color: #46515d; }
+p.sentence { font-size: 1.1rem; font-weight: 600; margin: .8rem 0 .2rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th { text-align: left; color: var(--soft); font-weight: 600; font-size: .8rem; border-bottom: 2px solid var(--line);
@@ -30,7 +33,10 @@ td.number .unit { color: var(--soft); font-size: .85em; }
 td .id { display: block; color: var(--soft); font: .78rem ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 tr.told td { border-bottom: 0; padding-bottom: .1rem; }
 td.note { color: var(--soft); font-size: .83rem; padding-top: 0; }
+td.note .bound { display: block; color: #2c353f; }
+td.number.words { white-space: normal; max-width: 13rem; }
 table.plain td { padding: .25rem .6rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+table.wraps td { white-space: normal; }
 table.plain tbody tr:nth-child(even) { background: var(--panel); }
 table.facts th { width: 9rem; border-bottom: 1px solid var(--line); text-transform: none; vertical-align: top; }
 figure { margin: 1.2rem 0 2rem; } figure img { width: 100%; height: auto; display: block; }

@@ -16,7 +16,7 @@ from footfall.bench.timing import Row
 from footfall.compare.states import random_states
 from footfall.dynamics import bias_terms, lagrange, mass_matrix
 from footfall.experiments.adak2021 import adak_contact
-from footfall.experiments.claims import Claim, Outcome, Table, duration, shape
+from footfall.experiments.claims import Claim, Outcome, Table, judge
 from footfall.kinematics import feet_jacobian
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -30,15 +30,14 @@ _ROWS = {"M": "M", "C": "C", "G": "G", "Jc": "J"}  # names in the bench
 PRINTED = {name: formalisms.TABLE2[row] for name, row in _ROWS.items()}  # (symbolic, optimised) [s]
 _WORDS = {"M": "M(q)", "C": "C(q, q')", "G": "G(q)", "Jc": "J_C(q), 24 x 20"}
 _LEGS = ("abad", "hip", "knee")
-_PRINTED_SHARE = 0.25
-_SHARE_MARGIN = 0.05  # "approximately 25 percent"
+_TARGETS = {"symbolic": "symbolic", "optimised": "native"}  # names in the bench
 _SUMMARY = (
     "The paper derives the equations of motion of a 20-DOF robot with an active spine symbolically, in XYZ Euler"
     " angles, and speeds their evaluation up by turning the expressions into optimised code. The same derivation, from"
     " link Jacobians by exact differentiation, agrees with the recursive algorithms to rounding; its times are set"
     " beside the printed ones, as stored expressions and as machine code. On rigid ground, with contact by the"
-    " paper's least-squares form, the robot stands, lands and trots; explicit spring-dampers stand only with smaller"
-    " steps, the smaller the less they sink."
+    " paper's least-squares form, the robot stands, lands and trots; explicit spring-dampers need smaller steps, the"
+    " smaller the less they sink."
 )
 _NOTES = {
     "symbolic": (
@@ -59,7 +58,10 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     del workers  # one core is timed
     robot = library.load("spined")
     rows, operations = formalisms.table2(2.0 if quick else 10.0, progress or (lambda what, done, of: None))
-    claims = [*_times(rows, operations), _degrees_of_freedom(robot), _share_of_legs(robot), _agreement(robot)]
+    claims = [
+        *_times(rows, operations), _degrees_of_freedom(robot), _share_of_legs(robot), _ground_forces(),
+        _agreement(robot),
+    ]  # fmt: skip
     contact = adak_contact.measure(robot, quick)
     settings = {
         "robot": "spined: topology and box inertias as published, lengths and masses chosen (the paper prints none)",
@@ -79,7 +81,7 @@ _CAPTION = (
 
 
 def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
-    """Table 2: eight times, each reproduced when ours is at most the printed one."""
+    """Table 2: eight times, and what matters, how much faster optimised code is than stored expressions."""
     claims = []
     for name, (symbolic, optimised) in PRINTED.items():
         words = {
@@ -87,28 +89,33 @@ def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
             "native": spelled(rows[f"lagrange {_ROWS[name]} native"].ns),
             "batch": spelled(rows[f"lagrange {_ROWS[name]} batch"].ns),
         }
-        for kind, printed, target in (("symbolic", symbolic, "symbolic"), ("optimised", optimised, "native")):
-            measured = 1e-9 * rows[f"lagrange {_ROWS[name]} {target}"].ns
-            claim = f"time to evaluate {_WORDS[name]}, {kind}"
-            claims.append(duration(f"table2_{name}_{kind}", claim, printed, measured, _NOTES[kind].format(**words)))
+        ours = {kind: 1e-9 * rows[f"lagrange {_ROWS[name]} {target}"].ns for kind, target in _TARGETS.items()}
+        for kind, seconds in ours.items():
+            claims.append(judge(NAME, f"table2_{name}_{kind}", seconds, _NOTES[kind].format(**words)))
+        note = (
+            f"{symbolic:g} s over {optimised:g} s in the paper, {spelled(1e9 * ours['symbolic'])} over"
+            f" {spelled(1e9 * ours['optimised'])} here. Both of ours start from the same shared expressions;"
+            " machine code gains more over Python, operation by operation, than MATLAB's function blocks over subs()."
+        )
+        claims.append(judge(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
     return claims
 
 
 def _degrees_of_freedom(robot: Robot) -> Claim:
     note = "6 of the floating base, a pitch and a roll joint of the spine, 3 joints in each of 4 legs."
-    return shape("dof_20", "degrees of freedom", 20.0, float(robot.nv), robot.nv == 20, note=note)
+    return judge(NAME, "dof_20", float(robot.nv), note)
 
 
 def _share_of_legs(robot: Robot) -> Claim:
     """Of the chosen masses: the paper prints the share and no mass."""
     legs = sum(link.mass for link in robot.links if link.name.removesuffix("_link").rpartition("_")[2] in _LEGS)
     share = legs / robot.mass
-    note = (
-        f"{legs:.3g} of {robot.mass:.3g} kg. The paper prints no mass: those of the library are chosen to this share,"
-        " so that the claim is a check of the model, not a measurement."
-    )
-    there = abs(share - _PRINTED_SHARE) <= _SHARE_MARGIN * _PRINTED_SHARE
-    return shape("legs_carry_quarter_of_mass", "share of the legs in the mass", _PRINTED_SHARE, share, there, note=note)
+    return judge(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")
+
+
+def _ground_forces() -> Claim:
+    note = "What our study of the spine has, a servo in a trot, points the other way: the page on the spine."
+    return judge(NAME, "spine_reduces_ground_forces", None, note)
 
 
 def _agreement(robot: Robot) -> Claim:
@@ -126,7 +133,7 @@ def _agreement(robot: Robot) -> Claim:
         " with the correction by E_t alone, as the text below it has it, would count ω x I ω twice: here C is derived"
         " in Euler coordinates and then mapped, with the rate of the map."
     )
-    return shape("lagrange_agrees_with_recursive", "M, C, G and J_C are right", "–", worst, worst < 1e-9, note=note)
+    return judge(NAME, "lagrange_agrees_with_recursive", worst, note)
 
 
 def _table(rows: dict[str, Row], operations: dict[str, int]) -> Table:

@@ -10,6 +10,7 @@ import numpy as np
 from footfall.draw.style import new_figure, style
 from footfall.experiments.depaula2024.convergence import ENOUGH, Study
 from footfall.experiments.depaula2024.trot_runs import DT, READINGS
+from footfall.experiments.registered import registration
 from footfall.recording.recording import Recording
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 OURS, THEIRS, GREY = "#0072b2", "#d55e00", "#606060"
 _COLORS = {
     "explicit": "#0072b2", "heun": "#56b4e9", "implicit_soft": "#009e73", "implicit": "#cc79a7",
-    "explicit_damped": "#e69f00",
+    "explicit_damped": "#e69f00", "printed": "#1d232a",
 }  # fmt: skip
-_MARKERS = {"explicit": "o", "heun": "s", "implicit_soft": "D", "implicit": "^", "explicit_damped": "v"}
+_MARKERS = {"explicit": "o", "heun": "s", "implicit_soft": "D", "implicit": "^", "explicit_damped": "v", "printed": "*"}
 
 
 def trunk(ours: Recording, theirs: Recording) -> Figure:
@@ -125,21 +126,23 @@ def convergence(study: Study) -> Figure:
 
 def spread(errors: Mapping[tuple[str, str], Sequence[float]], printed: Sequence[float]) -> Figure:
     """Error figures of every set and reading beside the printed ones; ``errors`` by (set, reading): x y z yaw pitch
-    roll force."""
+    roll force. The reading ``printed`` is the registered set-up, the others have rotors."""
     names = ("x [mm]", "y [mm]", "z [mm]", "yaw [deg]", "pitch [deg]", "roll [deg]", "LF force [N]")
     with _style():
         figure = new_figure(10.0, 3.6)
         axes = figure.subplots(1, len(names))
         sets = list(dict.fromkeys(choice for choice, _ in errors))
         readings = list(dict.fromkeys(key for _, key in errors))
+        factor = registration().bounds["error"].value
         for column, (axis, name) in enumerate(zip(axes, names)):
             for index, key in enumerate(readings):
-                at = [(k + 0.16 * (index - 1.5), errors[choice, key][column]) for k, choice in enumerate(sets)
+                label = READINGS[key].label if key in READINGS else "registered"
+                at = [(k + 0.16 * (index - 2.0), errors[choice, key][column]) for k, choice in enumerate(sets)
                       if (choice, key) in errors]  # fmt: skip
                 axis.plot(*zip(*at), linestyle="none", marker=_MARKERS[key], color=_COLORS[key], ms=4.5,
-                          label=READINGS[key].label)  # fmt: skip
+                          label=label)  # fmt: skip
             axis.axhline(printed[column], color=GREY, lw=1.0, linestyle="--", label="printed")
-            axis.axhspan(printed[column], 1.25 * printed[column], color="#eeeeee", zorder=0)
+            axis.axhspan(printed[column] / factor, factor * printed[column], color="#eeeeee", zorder=0)
             axis.set_title(name)
             axis.set_xticks(range(len(sets)), sets)
             axis.set_xlim(-0.6, len(sets) - 0.4)

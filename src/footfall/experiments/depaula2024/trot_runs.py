@@ -7,15 +7,18 @@ be shared among processes.
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from footfall.compare.metrics import wall_seconds
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.errors import FootfallError, unknown
+from footfall.experiments.registered import setup
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.simulate.actuators import JointModel
@@ -23,10 +26,11 @@ from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 
 ROBOT = "mini_cheetah"
-GRAVITY = (0.0, 0.0, -9.807)
-DT, DURATION, KP, KD = 1e-4, 10.0, 40.0, 1.0  # Table I
-FRICTION, MUJOCO_FRICTION = 2.0, 1.6  # Table I: they differ
-RATE = 1000.0  # [Hz] at which joint targets are renewed; feedback acts at every step in both simulators
+_SETUP = setup("depaula2024")  # registered before the runs
+GRAVITY = (0.0, 0.0, -_SETUP["gravity"])
+DT, DURATION, KP, KD = _SETUP["dt"], 10.0, _SETUP["kp"], _SETUP["kd"]  # Table I
+FRICTION, MUJOCO_FRICTION = _SETUP["friction_coefficient"], _SETUP["mujoco_friction"]  # Table I: they differ
+RATE = _SETUP["target_rate"]  # [Hz] of joint targets; feedback acts at every step in both simulators
 SETS = ("A", "B", "C", "D", "E")  # gait constants of ours: the paper's are not public
 Progress = Callable[[str, int, int], None]
 
@@ -44,8 +48,8 @@ class Reading:
 READINGS = {
     r.key: r
     for r in (
-        Reading("explicit", "semi-implicit Euler, 10 N s/m", "semi_implicit_euler", 10.0),
         Reading("heun", "Heun, 10 N s/m", "heun", 10.0),
+        Reading("explicit", "semi-implicit Euler, 10 N s/m", "semi_implicit_euler", 10.0),
         Reading("implicit_soft", "linearly implicit, 10 N s/m", "linearly_implicit", 10.0),
         Reading("implicit", "linearly implicit, 10 N s/mm", "linearly_implicit", 1e4),
         Reading("explicit_damped", "semi-implicit Euler, 10 N s/mm", "semi_implicit_euler", 1e4),
@@ -55,19 +59,40 @@ MUJOCO = {"mujoco": "MuJoCo, Table I", "mujoco_stiff": "MuJoCo, stiff contact"}
 
 
 @dataclass(frozen=True)
+class Form:
+    """The robot and the friction law of a run."""
+
+    label: str
+    rotors: str
+    friction: str
+
+
+FORMS = {
+    "printed": Form("13 bodies, friction per axis", _SETUP["rotors"], _SETUP["friction"]),
+    "round": Form("13 bodies, friction isotropic", _SETUP["rotors"], "isotropic"),
+    "rotors": Form("with rotors, friction isotropic", "armature", "isotropic"),
+}
+
+
+@dataclass(frozen=True)
 class Job:
-    """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants or ``drop`` for the drop test."""
+    """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants or ``drop`` for the drop test.
+
+    ``form``: a key of FORMS; ``printed`` is the paper's own.
+    """
 
     scheme: str
     choice: str
     duration: float = DURATION
     dt: float = DT
     rate: float = RATE
+    form: str = "printed"
 
     @property
     def label(self) -> str:
         scheme = READINGS[self.scheme].label if self.scheme in READINGS else MUJOCO[self.scheme]
-        return f"{'drop' if self.choice == 'drop' else f'set {self.choice}'}, {scheme}, dt {self.dt:g} s"
+        what = "drop" if self.choice == "drop" else f"set {self.choice}"
+        return f"{what}, {scheme}, {FORMS[self.form].label}, dt {self.dt:g} s"
 
 
 def simulation(job: Job) -> Simulation:
@@ -75,13 +100,15 @@ def simulation(job: Job) -> Simulation:
     if job.scheme not in (*READINGS, *MUJOCO):
         raise unknown("scheme", job.scheme, (*READINGS, *MUJOCO))
     reading = READINGS.get(job.scheme, READINGS["explicit"])
-    robot, ground = library.load(ROBOT), Plane(friction=FRICTION)
+    form = FORMS[job.form]
+    robot, ground = library.load(ROBOT, rotors=form.rotors), Plane(friction=FRICTION)
     if job.choice == "drop":
         controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
     else:
         controller = JointPD.tuned(ROBOT, "trot", job.choice, kp=KP, kd=KD, rate=job.rate)
+    contact = Compliant(damping=reading.damping, friction=form.friction)
     return Simulation(
-        robot, controller, Compliant(damping=reading.damping), ground, dt=job.dt, integrator=reading.integrator,
+        robot, controller, contact, ground, dt=job.dt, integrator=reading.integrator,
         joints=JointModel.ideal(), gravity=GRAVITY,
         start=standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0),
         record_rate=min(job.rate, 1000.0),
@@ -89,7 +116,23 @@ def simulation(job: Job) -> Simulation:
 
 
 def perform(job: Job) -> Recording:
-    """Run a job. A recording may end early, if the robot fell or the run diverged: its ``meta`` says so."""
+    """Run a job. A recording may end early, if the robot fell or the run diverged: its ``meta`` says so.
+
+    ``meta["core_share"]`` is the part of the time in which this process had a core: others may want it too.
+    """
+    began = time.process_time(), time.perf_counter()
+    rec = _run(job)
+    spent = time.process_time() - began[0], time.perf_counter() - began[1]
+    rec.meta["core_share"] = min(spent[0] / spent[1], 1.0)
+    return rec
+
+
+def core_seconds(rec: Recording) -> float:
+    """Time that the steps of a run took, less what other processes took of it [s]."""
+    return wall_seconds(rec) * float(rec.meta["core_share"])
+
+
+def _run(job: Job) -> Recording:
     sim = simulation(job)
     if job.scheme in READINGS:
         return sim.run(job.duration)

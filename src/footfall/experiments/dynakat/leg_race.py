@@ -1,4 +1,4 @@
-"""Iterative inverse kinematics side by side on random targets: FABRIK, damped least squares, Jacobian transpose.
+"""Inverse kinematics side by side on random targets: FABRIK, damped least squares, Jacobian transpose, closed form.
 
 Every method starts from the standing posture, keeps the joint limits, and sees the same targets: feet of postures drawn
 evenly within the limits, so that each can be reached. One source each, compiled; a target is timed alone on one core.
@@ -15,8 +15,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile, program
+from footfall.experiments.registered import setup
 from footfall.kinematics.fabrik_leg import fabrik_leg
 from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import branches
 from footfall.kinematics.resolved_rate import resolved_rate_leg
 from footfall.robot.model.description import Robot
 
@@ -27,8 +30,9 @@ METHODS = {
     "constant": "damped least squares, constant",
     "transpose": "Jacobian transpose",
 }
-MOST = 200  # iterations
-FINE, COARSE = 1e-6, 1e-3  # [m]: there, and there for the eye
+MOST = setup("dynakat")["most_iterations"]
+FINE, COARSE = setup("dynakat")["tolerance"], 1e-3  # [m]: there, and there for the eye
+FAN = tuple(np.radians(np.linspace(-135.0, 135.0, 9)))  # of a fourth joint's link to the line from hip to foot [rad]
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,34 @@ def reach_at(
 ) -> tuple[ndarray, ndarray, ndarray]:
     """FABRIK with a contact angle."""
     return tuple(fabrik_leg(leg_chain(robot, foot), target, start, pitch, 2 * MOST, FINE))
+
+
+def closed(robot: Robot, target: Float[ndarray, "3"], foot: str = "LF") -> tuple[ndarray, ndarray]:
+    """The best of the closed form's solutions, (joints within limits, distance left): all branches, and of a leg with a
+    fourth joint nine angles of its last link."""
+    leg, geometry = leg_chain(robot, foot), leg_geometry(robot, foot)
+    x, _, z = (target[k] - geometry.origin[k] for k in range(3))
+    pitches = [0.0] if geometry.foot is None else [np.arctan2(x, -z) + turn for turn in FAN]
+    joints, left = np.zeros(len(leg)), np.array(np.inf)
+    for pitch in pitches:
+        for pose in branches(robot, foot, target, foot_pitch=pitch):
+            kept = np.clip(pose.joints, np.array(leg.lower), np.array(leg.upper))
+            off = foot_position(leg, kept) - target
+            far = np.sqrt(off @ off)
+            joints, left = np.where(far < left, kept, joints), np.where(far < left, far, left)
+    return joints, left
+
+
+def race_closed(robot: Robot, targets: Float[ndarray, "N 3"], tolerance: float = FINE, foot: str = "LF") -> Entry:
+    """The closed form on the same targets; it counts as one iteration."""
+    solve = compile(closed, robot, targets[0], target="batch", lanes=1, foot=foot)
+    best = np.inf
+    for _ in range(5):
+        began = time.process_time()
+        joints, left = solve(targets)
+        best = min(best, time.process_time() - began)
+    beyond = violation(leg_chain(robot, foot), joints)
+    return Entry("closed", tolerance, np.ones(len(targets)), left, best / len(targets), beyond)
 
 
 def foot_at(robot: Robot, joints: Float[ndarray, "n"], foot: str = "LF") -> Float[ndarray, "3"]:

@@ -16,6 +16,7 @@ from footfall.control.joint.joint_pd import Hold
 from footfall.dynamics.contact_sets import contact_set
 from footfall.dynamics.modes import all_modes, mode_name
 from footfall.experiments.claims import Claim, Outcome, Table
+from footfall.experiments.floating_base.floating_common import NAME
 from footfall.experiments.floating_base.floating_facts import fact1, fact2, fact4, fact5, fact6, fact7
 from footfall.experiments.floating_base.floating_modes import (
     biped_modes,
@@ -38,7 +39,6 @@ from footfall.spatial import rotation
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAME = "floating_base"
 TITLE = "Modelling legged robots on a floating base (lecture slides)"
 
 Progress = Callable[[str, int, int], None]
@@ -51,8 +51,7 @@ CLAIMS: tuple[Callable[[Sequence[Robot], Sequence[States]], Claim], ...] = (
 _SUMMARY = (
     "The slides compare two ways to model a robot that touches the ground, minimal coordinates of each contact mode and"
     " excess coordinates with constraints, and list what the equations of a floating base have in common. Each"
-    " statement is measured on every robot of the library; one does not hold as its text is printed, M - 2C skew"
-    " (dM/dt - 2C is)."
+    " statement is measured on every robot of the library."
 )
 _CAPTION = (
     "Largest over smallest singular value of the map from rates to angular velocity, along pitch: Euler angles of"

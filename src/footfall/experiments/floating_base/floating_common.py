@@ -10,12 +10,15 @@ from numpy import ndarray
 from footfall import dynamics, kinematics
 from footfall.compare.laws import rate_along
 from footfall.compare.states import States
-from footfall.experiments.claims import Claim, shape
+from footfall.experiments.claims import Claim
+from footfall.experiments.claims import judge as judged
+from footfall.experiments.registered import Value, registration
 from footfall.robot import Robot
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 
-ROUNDING = 1e-9  # relative error up to which an identity holds
+NAME = "floating_base"
+ROUNDING = registration().bounds["identity"].value  # relative error up to which an identity holds
 
 Measured = tuple[Robot, ndarray, ndarray, ndarray, ndarray]  # robot, q, v, a, tau
 
@@ -35,9 +38,9 @@ def worst(errors: Sequence[float] | Callable[..., float], samples: Sequence[Meas
     return max(errors(*sample) for sample in samples) if callable(errors) else max(errors)
 
 
-def identity(id: str, claim: str, measured: float, note: str) -> Claim:
-    """An equation: reproduced when both sides agree to rounding."""
-    return shape(id, claim, "equal", measured, measured <= ROUNDING, "relative error", note)
+def judge(id: str, measured: Value, note: str, holds: bool | None = None) -> Claim:
+    """A claim of the slides by its registered bound."""
+    return judged(NAME, id, measured, note, holds=holds)
 
 
 def weight(robot: Robot) -> ndarray:

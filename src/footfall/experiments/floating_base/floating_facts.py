@@ -11,12 +11,12 @@ from footfall import dynamics, kinematics
 from footfall.compare.states import States
 from footfall.dynamics.constrained import constrained_dynamics, contact_jacobian
 from footfall.dynamics.modes import all_modes
-from footfall.experiments.claims import Claim, shape
+from footfall.experiments.claims import Claim
 from footfall.experiments.floating_base.floating_common import (
     about_com,
     error,
     every,
-    identity,
+    judge,
     momentum_rate,
     weight,
     worst,
@@ -36,9 +36,8 @@ def fact1(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     robot, q, v, _, tau = every(robots, states)[0]
     rest = dynamics.forward_dynamics(robot, q, v, 0.0 * tau[6:])
     push = dynamics.forward_dynamics(robot, q, v, 10.0 * np.sign(tau[6:])) - rest
-    return identity(
+    return judge(
         "fact1_torque_does_not_reach_base_row",
-        "joint torques do not enter the base rows until the robot touches something",
         worst(one, every(robots, states)),
         "in flight, torques of the size of the weight: the rate of total momentum is the weight whatever they are;"
         f" through M_bj they still move the base against the legs (10 N m at every joint of {robot.name}:"
@@ -58,9 +57,8 @@ def fact2(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
             errors.append(error(A @ x + turning, pushed + weight(robot)))
             ranks[int(mode.sum())] = int(np.linalg.matrix_rank(J[np.repeat(mode, 3) > 0, :6], tol=1e-9))
     reach = ", ".join(f"{rank} with {count}" for count, rank in sorted(ranks.items()))
-    return identity(
+    return judge(
         "fact2_base_moved_by_contact_forces",
-        "the floating base as a whole is moved by contact forces only",
         worst(errors),
         "rate of momentum about the centre of mass = moments and forces of the feet + weight, with random torques, in"
         f" all modes; of the six base rows the feet reach {reach} standing",
@@ -75,19 +73,16 @@ def fact4(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         forward, down = (largest_com_acceleration(robot, q, d, FRICTION) for d in (ahead, below))
         rows.append((robot.name, forward, down, largest_com_acceleration(robot, q, ahead, None)))
     told = "; ".join(f"{name} {forward:.2f} and {down:.2f}" for name, forward, down, _ in rows)
-    return shape(
+    return judge(
         "fact4_contact_forces_limited",
-        "contact forces are limited by physical laws, and with them the motion of the base",
-        "limited",
         max(forward for _, forward, _, _ in rows),
-        all(
-            forward <= 1.0001 * FRICTION * STANDARD and down <= 1.0001 * STANDARD and np.isinf(free)
-            for _, forward, down, free in rows
-        ),
-        "m/s²",
         "largest acceleration of the centre of mass, forward and downward, with all feet standing and no change of"
         f" angular momentum, friction μ = {FRICTION} and a ground that only pushes (linear program) [m/s²]: {told};"
         f" bounds μ g = {FRICTION * STANDARD:.2f} and g. With a ground that holds and pulls there is no bound",
+        holds=all(
+            forward <= 1.0001 * FRICTION * STANDARD and down <= 1.0001 * STANDARD and np.isinf(free)
+            for _, forward, down, free in rows
+        ),
     )
 
 
@@ -99,15 +94,12 @@ def fact5(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         limited, free = (largest_acceleration(robot, q, up, FRICTION, limited=x) for x in (True, False))
         rows.append((robot.name, limited, free))
     told = "; ".join(f"{name} {limited:.1f}" for name, limited, _ in rows)
-    return shape(
+    return judge(
         "fact5_joint_torque_limited",
-        "joint torques are limited too",
-        "limited",
         max(limited for _, limited, _ in rows),
-        all(np.isfinite(limited) and np.isinf(free) for _, limited, free in rows),
-        "m/s²",
         f"largest upward acceleration of a level base with all feet still, by the motors' limits [m/s²]: {told};"
         " without them there is no bound",
+        holds=all(np.isfinite(limited) and np.isinf(free) for _, limited, free in rows),
     )
 
 
@@ -116,9 +108,8 @@ def fact6(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         rows = dynamics.inverse_dynamics(robot, q, v, a)[:6]
         return error(about_com(robot, q).wrench_to_parent(rows), momentum_rate(robot, q, v, a) - weight(robot))
 
-    return identity(
+    return judge(
         "fact6_base_rows_are_newton_euler",
-        "the first six rows are the Newton-Euler equations of the whole robot",
         worst(one, every(robots, states)),
         "base rows of inverse dynamics, moved to the centre of mass, against the rate of linear and angular momentum"
         " (differentiated along the motion) minus the weight, for random accelerations",
@@ -142,9 +133,8 @@ def fact7(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
                 torques = need[6:] - J[:, 6:].T @ f  # stage 2: joint rows
                 back = constrained_dynamics(robot, q, v, torques, mode)
                 errors.append(max(error(back[0], x), error(back[1].reshape(-1), f)))
-    return identity(
+    return judge(
         "fact7_two_stages",
-        "contact forces for the under-actuated rows first, joint torques from the actuated rows second",
         worst(errors),
         "random accelerations of the base with 3 or 4 feet down; stage 1 takes the least forces that make them, stage 2"
         " the torques; put into the KKT system the torques give back the same accelerations and the same forces, which"

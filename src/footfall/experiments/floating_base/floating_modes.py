@@ -13,8 +13,8 @@ from footfall.dynamics.constrained import constrained_dynamics, contact_jacobian
 from footfall.dynamics.contact_sets import contact_set
 from footfall.dynamics.modes import all_modes, single_transitions, transitions
 from footfall.dynamics.reduced import reduced_dynamics, reduced_system
-from footfall.experiments.claims import Claim, shape
-from footfall.experiments.floating_base.floating_common import ROUNDING, error, every, worst
+from footfall.experiments.claims import Claim
+from footfall.experiments.floating_base.floating_common import ROUNDING, error, every, judge, worst
 from footfall.experiments.floating_base.slide_machines import OneLeg, biped
 from footfall.gravity import weight_of
 from footfall.robot import Robot
@@ -31,13 +31,10 @@ def quadruped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
             y, g = reduced_dynamics(robot, q, v, tau, mode)
             errors += [error(y, x), float(np.abs(g - f).max() / weight_of(robot.mass))]
             freedoms.add(robot.nv - contact_set(robot, q, mode).mobility - 3 * int(mode.sum()))
-    return shape(
+    sound = len(counts) == 1 and freedoms == {0} and worst(errors) <= ROUNDING
+    return judge(
         "quadruped_16_modes",
-        "a quadruped has 16 contact modes, each with minimal coordinates of its own",
-        16.0,
-        float(max(counts)),
-        counts == {16} and freedoms == {0} and worst(errors) <= ROUNDING,
-        "modes",
+        float(max(counts)) if sound else float("nan"),
         "every mode of every quadruped of the library takes three degrees of freedom a foot; reduced equations in its"
         f" coordinates agree with the KKT system in excess coordinates to {worst(errors):.1e} (accelerations relative,"
         " forces beside the weight)",
@@ -64,13 +61,9 @@ def biped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
                 error(reduced_dynamics(two, q, v, tau, mode)[0], constrained_dynamics(two, q, v, tau, mode)[0])
             )
     sizes = [len(reduced_system(two, few.q[0], few.v[0], few.tau[0], mode).force) for mode in modes]
-    return shape(
+    return judge(
         "biped_4_modes_12_transitions",
-        "a biped has 4 modes and 12 transitions",
-        "4, 12",
-        f"{len(modes)}, {len(pairs)}",
-        (len(modes), len(pairs)) == (4, 12) and worst(errors) <= ROUNDING,
-        "",
+        f"{len(modes)}, {len(pairs)}" if worst(errors) <= ROUNDING else "not sound",
         f"a biped of {two.nv} degrees of freedom: {', '.join(map(str, sizes))} in its modes. The slides' 12 count every"
         f" ordered pair of modes; one foot changes in {len(single)} of them. Each transition was made from five states:"
         " landing feet stop, momentum passes by them alone, lift-off changes nothing"
@@ -108,17 +101,14 @@ def gimbal_lock(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     )
     level = [np.linalg.cond(rotation.euler_rates_to_body(np.array([0.3, np.radians(d), 0.1]))) for d in (0.0, 89.9)]
     rank = int(np.linalg.matrix_rank(G, tol=1e-9))
-    return shape(
+    return judge(
         "gimbal_lock_of_euler_base",
-        "at 90 degrees of pitch two axes of an Euler base are aligned",
-        0.0,
         apart,
-        apart < 1e-6 and rank == 2,
-        "deg between axes",
         f"the map of Euler rates has rank {rank} there; its condition number is {level[0]:.0f} when level and"
         f" {level[1]:.0f} at 89.9 deg, where the mass matrix of {robot.name} on virtual joints is {growth:.0f} times"
         " worse conditioned. Within 0.5 deg footfall refuses Euler coordinates and names the quaternion and the other"
         " order",
+        holds=apart < 1e-6 and rank == 2,
     )
 
 
@@ -135,13 +125,10 @@ def quaternion_regular(robots: Sequence[Robot], states: Sequence[States]) -> Cla
             errors.append(
                 error(dynamics.forward_dynamics(robot, q, *given), dynamics.forward_dynamics(robot, level, *given))
             )
-    return shape(
+    return judge(
         "quaternion_no_singularity",
-        "a quaternion has no singularities",
-        1.0,
         float(max(spread)),
-        max(spread) < 1 + 1e-9 and worst(errors) <= ROUNDING,
-        "condition number",
         "of the map from angular velocity to quaternion rates, at pitches from 0 to 120 deg; without gravity the"
         f" accelerations at all of them are those of the level robot to {worst(errors):.1e}",
+        holds=max(spread) < 1 + 1e-9 and worst(errors) <= ROUNDING,
     )

@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from footfall.control.joint.plan_follower import PlanFollower, load_shares, planned_joints, planned_state
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
+from footfall.experiments.registered import setup
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import LIMITS, Plan, plan_walk, standing_postures, yaw_swing
 from footfall.kinematics.forward import center_of_mass, foot_positions
@@ -29,7 +30,8 @@ from footfall.simulate.standing import standing_start
 from footfall.spatial import cross
 from footfall.spatial.quaternion import to_rotation
 
-STEP, HEIGHT, SWING_TIME, SWAY = 0.15, 0.06, 0.4, 0.03  # [m], [m], T [s], [m]
+_SETUP = setup("yan2021")  # registered before the runs
+STEP, HEIGHT, SWING_TIME, SWAY = _SETUP["step"], _SETUP["height"], _SETUP["swing_time"], 0.03  # [m], [m], T [s], [m]
 KP, KD = 400.0, 14.0  # [N m/rad], [N m s/rad]
 KNEE = "RH_knee"
 SMALL_FOOT = 0.005  # [m]: a radius with which feet roll a fifth of what XiLing's do
@@ -47,7 +49,7 @@ def plans(robot: Robot, cycles: int = 6) -> dict[str, Plan]:
             robot, "trot", STEP, swing_time=SWING_TIME, height=HEIGHT, cycles=cycles, load_time=0.02
         ),
         "postures": standing_postures(robot),
-        "yaw": yaw_swing(robot, hold=0.4),
+        "yaw": yaw_swing(robot, move=_SETUP["move"], hold=0.4),
     }  # fmt: skip
 
 

@@ -1,0 +1,20 @@
+"""Whether an experiment judged its claims as recorded, times aside: a test must not need an idle machine."""
+
+from __future__ import annotations
+
+from footfall.experiments.claims import Outcome
+from footfall.experiments.recorded import changes
+from footfall.experiments.registered import registration
+
+TIMED = ("wall_time", "time_ratio")
+
+
+def changed(outcome: Outcome) -> list[str]:
+    """What differs from the record."""
+    timed = [id for id, entry in registration().claims[outcome.experiment].items() if entry.kind in TIMED]
+    return [said for said in changes(outcome) if said.split()[0] not in timed]
+
+
+def unjudged(outcome: Outcome) -> set[str]:
+    """Claims that are registered and not judged, or judged and not registered."""
+    return {claim.id for claim in outcome.claims} ^ set(registration().claims[outcome.experiment])
