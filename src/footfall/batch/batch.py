@@ -66,7 +66,7 @@ class Batch:
             raise InputError(f"a batch needs at least one thread, got {threads}")
         self.simulation = Simulation(robot, controller, **options)
         self.robot, rig = self.simulation.robot, self.simulation.rig
-        if hasattr(rig.controller, "prepare"):
+        if not rig.acting.traceable:
             name = type(self.simulation.controller).__name__
             raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
         self.first = lean_of(self.simulation.carried, feels)

@@ -120,7 +120,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Re
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }  # fmt: skip
     meta = {
-        "engine": f"MuJoCo {mj.__version__}", "controller": type(rig.controller).__name__, "dt": rig.dt,
+        "engine": f"MuJoCo {mj.__version__}", "controller": type(simulation.controller).__name__, "dt": rig.dt,
         "ground_form": ground_form(rig.world.ground), "wall_seconds": wall,
         "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
     }  # fmt: skip
@@ -136,7 +136,7 @@ class _Asked:
 
         def ask(t: float, sensed: Sensed, command: Command, memory: Any) -> tuple[JointCommand, Any]:
             sensed = dataclasses.replace(sensed, gravity=self.rig.world.gravity)  # a constant of the run
-            asked, after = self.rig.controller(t, robot, sensed, command, memory)
+            asked, after = self.rig.acting(t, robot, sensed, command, memory)
             return asked.spread(robot.nj), after
 
         self.command, self.ask = simulation.command, ask

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from footfall.checks import checked_number
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.stand_gains import DAMPING, held_weight
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY, Gravity
@@ -52,21 +52,20 @@ class EmergencyStop:
 
 
 @dataclass(frozen=True, eq=False)
-class Stoppable:
+class EmergencyStopWrapper(ControllerWrapper):
     """A controller behind an emergency stop."""
 
     inner: Controller
     stop: EmergencyStop
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.stop, EmergencyStop):
             raise InputError(f"the emergency stop must be an EmergencyStop, got {type(self.stop).__name__}")
-        if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
-            object.__setattr__(self, "prepare", self.inner.prepare)
 
     @property
-    def rate(self) -> float:
-        return self.inner.rate
+    def name(self) -> str:
+        return self.inner.name
 
     def start(self, robot: Robot) -> dict[str, Any]:
         return {"inner": self.inner.start(robot), "pressed": 0.0, "latched": 0.0, "held": np.zeros(robot.nj)}

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
-from footfall.control.interface import Command, Controller, Inertial, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, Inertial, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.hardware.sensor_faults import Fault
 from footfall.kinematics.forward import joint_positions, joint_rates
@@ -140,7 +140,7 @@ class Sensors:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SensorWrapper(ControllerWrapper):
     """A controller behind sensors."""
 
     inner: Controller
@@ -151,11 +151,12 @@ class Measured:
     drawn: dict[str, tuple[ndarray, ndarray, ndarray]] = field(init=False, repr=False)
     normal: ndarray = field(init=False, repr=False)
 
+    needs_sensors = False  # here they are
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.sensors, Sensors):
             raise InputError(f"sensors of a simulation must be Sensors, got {type(self.sensors).__name__}")
-        if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
-            object.__setattr__(self, "prepare", self.inner.prepare)
         for key in _KEYS:
             getattr(self.sensors, key).ticks(self.inner.rate, key)
         seed = self.sensors.seed  # drawn here once: nothing random happens in a tick
@@ -163,8 +164,8 @@ class Measured:
         object.__setattr__(self, "normal", np.random.default_rng(seed).standard_normal(_TABLE))
 
     @property
-    def rate(self) -> float:
-        return self.inner.rate
+    def name(self) -> str:
+        return self.inner.name
 
     def start(self, robot: Robot) -> dict[str, Any]:
         if max(robot.nj, 3 * robot.nf) > _AXES:
@@ -263,4 +264,4 @@ def _drawn(seed: int) -> dict[str, tuple[ndarray, ndarray, ndarray]]:
     return found
 
 
-__all__ = ["Measured", "Reading", "Sensors"]
+__all__ = ["Reading", "SensorWrapper", "Sensors"]

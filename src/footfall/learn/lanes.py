@@ -18,7 +18,7 @@ from footfall.batch.batch import Batch
 from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
 from footfall.learn.randomise import Randomisation, checked_range
-from footfall.learn.task import Driven, Judged, WalkTask, judge, lowest_foot
+from footfall.learn.task import ActionController, Judged, WalkTask, judge, lowest_foot
 from footfall.trace.face import tree
 
 COMMANDS = ("forward", "sideways", "turn")
@@ -59,8 +59,8 @@ class WalkLanes:
             raise InputError(f"an episode must last at least one tick, got {seconds} s")
         self.limit = round(seconds * task.drive.rate)
         self.batch = Batch(
-            self.robot, n, Driven(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype, feels=True,
-            threads=threads, dt=task.dt,
+            self.robot, n, ActionController(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype,
+            feels=True, threads=threads, dt=task.dt,
         )  # fmt: skip
         self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
         self._lowest = compiling.compile(lowest_foot, self.robot, target="batch", dtype=dtype)

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.batch.lean import Lean
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.learned.policy import Drive
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
@@ -48,7 +48,7 @@ _WILD = 300.0  # length of a velocity that no robot has
 
 
 @dataclass(frozen=True)
-class Driven:
+class ActionController(ControllerBase):
     """PD around the action in its memory, which the environment writes between ticks.
 
     ``last``: the action before it; ``gains``: factors of stiffness and damping.

@@ -11,7 +11,8 @@ import numpy as np
 
 from footfall.archive import NoArchive, read_archive
 from footfall.errors import InputError
-from footfall.identity import digest_of
+from footfall.identity import digest_of, first_name
+from footfall.seams import unadapted
 from footfall.simulate.tick import Carried, Rig
 from footfall.trace.face import tree
 
@@ -78,5 +79,5 @@ def _identity(rig: Rig) -> str:
         return rig.digest
     world = rig.world
     parts = (world.robot, world.ground, world.contact, world.joints, world.gravity, world.spheres, rig.controller)
-    words = [digest_of(part) or type(part).__qualname__ for part in parts]
+    words = [digest_of(part) or first_name(type(unadapted(part)))[1] for part in parts]
     return " ".join([*words, rig.integrator, repr(rig.dt), str(rig.substeps)])

@@ -5,16 +5,20 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy import ndarray
 
 from footfall import compiling
+from footfall.contact.force_law import ForceLaw
+from footfall.contact.model import ContactModel
+from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import JointCommand, Sensed
 from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
+from footfall.seams import unadapted
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State
 from footfall.simulate.tick import Body, Carried, Inputs, Rig, physics, tick
@@ -23,9 +27,9 @@ from footfall.trace.face.tree import is_leaf
 if TYPE_CHECKING:
     from footfall.trace.verification.surroundings import Surroundings
 
-_ASKED = (  # of a ground, and of a contact law
-    "distance", "frame", "friction_at", "law", "normal", "modes", "linearised", "judged", "start", "respond",
-)  # fmt: skip
+_OF_GROUND = ("distance", "frame", "friction_at")  # what a step calls
+_OF_CONTACT = ("modes", "start", "respond")
+_OF_FORCE_LAW = ("law", "linearised", "judged")
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Rows:
         for key in ("position", "velocity", "kp", "kd", "torque"):
             wrong = np.flatnonzero(~np.isfinite(getattr(self.command, key)[row]))
             if len(wrong):
-                who = f"controller {_name(rig)} (tick {round(self.time[row] / rig.period) - 1})"
+                who = f"controller {rig.acting.name} (tick {round(self.time[row] / rig.period) - 1})"
                 return f"{who} asked for a {key} that is not finite at joint '{joints[wrong[0]]}'"
         base = self.q.shape[1] - len(joints)
         for name, array, start in (("position", self.q, base), ("rate", self.v, self.v.shape[1] - len(joints))):
@@ -105,7 +109,7 @@ def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | Non
     """Compile the controller with the physics if it can be traced (``compiled`` None: find out; True: insist)."""
     of_world = check_world(rig, carried, inputs)
     engine: CompiledEngine | PythonEngine
-    if compiled is False or hasattr(rig.controller, "prepare"):
+    if compiled is False or not rig.acting.traceable:
         engine = PythonEngine(rig, carried, inputs)
         engine.around = of_world
         return engine
@@ -118,7 +122,7 @@ def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | Non
             raise
         engine = PythonEngine(rig, carried, inputs)  # what ails the ground or the contact law ails it too: raised
         engine.around = of_world
-        warnings.warn(f"controller {_name(rig)} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
+        warnings.warn(f"controller {rig.acting.name} runs in Python at {1 / rig.period:g} Hz: {error}", stacklevel=3)
     return engine
 
 
@@ -128,10 +132,13 @@ def check_world(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrounding
     Returns what the compiled step takes for constant; nothing where both are ours.
     """
     world, body = rig.world, carried.body
-    users = [part for part in (world.ground, world.contact) if not type(part).__module__.startswith("footfall.")]
+    parts = [(world.ground, _OF_GROUND), (world.contact, _methods_of(world.contact))]
+    users = {type(unadapted(part)).__name__: [getattr(part, name) for name in called] for part, called in parts
+             if not type(unadapted(part)).__module__.startswith("footfall.")}  # fmt: skip
     if not users:
         return ()
     from footfall.trace.verification.effects import effect_of
+    from footfall.trace.verification.surroundings import Surroundings
 
     def step() -> ndarray:
         state, command = State(body.q, body.v, body.memory), JointCommand().spread(world.robot.nj)
@@ -139,27 +146,26 @@ def check_world(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrounding
             after, acted, _ = integrate_step(rig.integrator, world, state, command, inputs.push, rig.dt)
         return np.concatenate([after.v, np.ravel(acted.forces)])
 
-    for part in users:
-        _reached(part).refuse_iterators(type(part).__name__)
+    for owner, methods in users.items():
+        Surroundings(methods).refuse_iterators(owner)
     first = step()
-    kept = [_reached(part) for part in users]  # what it computes once and keeps is no hidden state
+    kept = [Surroundings(methods) for methods in users.values()]  # what it computes once and keeps is no hidden state
     second: list[ndarray] = []
     effect = effect_of(lambda: second.append(step()))
-    for part, around in zip(users, kept):
+    for owner, around in zip(users, kept):
         if (name := around.changed()) is not None:
             around.restore()
-            raise TraceMismatch(f"{type(part).__name__} changes {name} in every step, which compiled code would not do")
+            raise TraceMismatch(f"{owner} changes {name} in every step, which compiled code would not do")
     if effect or not np.array_equal(first, second[0], equal_nan=True):
-        names = " or ".join(type(part).__name__ for part in users)
+        names = " or ".join(users)
         raise TraceMismatch(f"{names} {effect or 'keeps hidden state'}, which compiled code would not do")
     return tuple(kept)
 
 
-def _reached(part: Any) -> Surroundings:
-    """What the methods of a ground or a contact law reach."""
-    from footfall.trace.verification.surroundings import Surroundings
-
-    return Surroundings([getattr(part, key) for key in _ASKED if hasattr(part, key)])
+def _methods_of(contact: ContactModel) -> tuple[str, ...]:
+    """The methods of a contact model that a step calls."""
+    of_law = _OF_FORCE_LAW if isinstance(contact, ForceLaw) else ()
+    return (*_OF_CONTACT, *of_law, *(("normal",) if isinstance(contact, StickSlip) else ()))
 
 
 def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surroundings, ...]:
@@ -181,9 +187,10 @@ def check_controller(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Surrou
         return asked.spread(robot.nj), after
 
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf])
-    controller.__name__ = _name(rig)
-    verify(controller, 0.1, sensed, inputs.command, carried.memory, subject=rig.controller)
-    return (Surroundings(rig.controller),)
+    controller.__name__ = rig.acting.name
+    subject = unadapted(rig.acting)
+    verify(controller, 0.1, sensed, inputs.command, carried.memory, subject=subject)
+    return (Surroundings(subject),)
 
 
 def _traced(rig: Rig, *arguments: Any) -> Any:
@@ -191,7 +198,7 @@ def _traced(rig: Rig, *arguments: Any) -> Any:
     t, sensed, command, memory = arguments
     sensed = dataclasses.replace(sensed, gravity=rig.world.gravity)  # a constant of the run
     try:
-        return rig.controller(t, rig.world.robot, sensed, command, memory)
+        return rig.acting(t, rig.world.robot, sensed, command, memory)
     except FootfallError:
         raise
     except Exception as error:
@@ -201,7 +208,7 @@ def _traced(rig: Rig, *arguments: Any) -> Any:
 def _answer(answer: Any, rig: Rig, where: str = "") -> tuple[JointCommand, Any]:
     """What a controller returned, if it is what it must be."""
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
-        where = where or f"controller {_name(rig)}"
+        where = where or f"controller {rig.acting.name}"
         raise InputError(f"{where} must return (JointCommand, memory), got {type(answer).__name__}")
     return answer
 
@@ -217,15 +224,7 @@ def _form(nest: Any) -> Any:
     return np.shape(nest) if is_leaf(nest) else type(nest).__name__
 
 
-def _name(rig: Rig) -> str:
-    """A user's function by its own name, whatever sensors and switches the simulation has put before it."""
-    controller = rig.controller
-    while type(controller).__module__.startswith("footfall.hardware.") and hasattr(controller, "inner"):
-        controller = controller.inner
-    return getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
-
-
-class _Freely:
+class _ParametricEngine:
     """Machine code whose ``free`` parameters are inputs: one function for every rig that differs in these alone."""
 
     around: tuple[Surroundings, ...] = ()  # what a user's controller, ground and contact law reach, as compiled
@@ -239,10 +238,12 @@ class _Freely:
         """Whether anything that a user's own part reads (a global, a dict, a gain) has been changed since."""
         return any(around.changed() is not None for around in self.around)
 
-    def like(self, rig: Rig) -> Any:
-        """The same machine code with the numbers of another rig."""
+    def like(self, rig: Rig, values: Mapping[str, Any] | None = None) -> Self:
+        """The same machine code for another rig: with the numbers that it has, or with those that are given."""
         other = copy.copy(self)
         other._take(rig)
+        if values is not None:
+            other.values = ({path: values[path] for path in self.free},)
         return other
 
     def _take(self, rig: Rig) -> None:
@@ -250,7 +251,7 @@ class _Freely:
         self.values = ({path: rig.parameter(path) for path in self.free},) if self.free else ()
 
 
-class CompiledEngine(_Freely):
+class CompiledEngine(_ParametricEngine):
     """The whole tick as one function."""
 
     def __init__(self, rig: Rig, carried: Carried, inputs: Inputs, free: Sequence[str] = ()) -> None:
@@ -265,7 +266,7 @@ class CompiledEngine(_Freely):
         return after, rows, None
 
 
-class PythonEngine(_Freely):
+class PythonEngine(_ParametricEngine):
     """The controller in Python at its own rate, the physics between its ticks compiled."""
 
     def __init__(self, rig: Rig, carried: Carried, inputs: Inputs, free: Sequence[str] = ()) -> None:
@@ -275,8 +276,7 @@ class PythonEngine(_Freely):
 
     def _take(self, rig: Rig) -> None:
         super()._take(rig)
-        if hasattr(rig.controller, "prepare"):  # controllers do not import the compiler: they are handed it
-            rig.controller.prepare(rig.world.robot, compiling.compile, rig.world.gravity)
+        rig.acting.prepare(rig.world.robot, compiling.compile, rig.world.gravity)  # which it does not import
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
         kept: list[tuple[float, Body, JointCommand]] = []
@@ -297,12 +297,12 @@ class PythonEngine(_Freely):
     def _ask(self, time: float, carried: Carried, inputs: Inputs) -> tuple[JointCommand, Any]:
         """One tick of the controller, with everything it may do wrong turned into one sentence."""
         rig, body = self.rig, carried.body
-        where = f"controller {_name(rig)} at {time:.4f} s (tick {int(carried.tick)})"
+        where = f"controller {rig.acting.name} at {time:.4f} s (tick {int(carried.tick)})"
         robot = rig.world.robot
         try:
             seen = (body.q.copy(), body.v.copy(), body.forces[: robot.nf].copy())  # may be written into
             sensed = Sensed(*seen, gravity=rig.world.gravity)
-            answer = rig.controller(time, robot, sensed, inputs.command, carried.memory)
+            answer = rig.acting(time, robot, sensed, inputs.command, carried.memory)
         except Exception as error:
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
         asked, memory = _answer(answer, rig, where)

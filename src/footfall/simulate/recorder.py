@@ -21,6 +21,7 @@ from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
 from footfall.robot.model.description import Robot
+from footfall.seams import unadapted
 from footfall.simulate.engine import Rows, Stop
 from footfall.simulate.world import World
 
@@ -51,7 +52,7 @@ class Recorder:
         if memory:
             self.meta["contact_misses"] = 0
         self._met, self._squares, self._rows = False, np.zeros(self.robot.nj), 0
-        self._logs = [(log, len(log)) for log in _logs(simulation.rig.controller)]
+        self._logs = [(log, len(log)) for log in simulation.rig.acting.logs]
 
     def add(self, rows: Rows, stop: Stop | None) -> None:
         """Keep rows, what the controller has logged since, and say in an event why the run stopped."""
@@ -202,21 +203,12 @@ def energies(
     return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
 
 
-def _logs(controller: Any) -> list[list[tuple[float, str]]]:
-    """Lists that a controller, or one that it wraps, logs in."""
-    found = []
-    while controller is not None:
-        if isinstance(getattr(controller, "log", None), list):
-            found.append(controller.log)
-        controller = getattr(controller, "inner", None)
-    return found
-
-
 def _meta(simulation: Simulation) -> dict[str, Any]:
     rig = simulation.rig
+    law = unadapted(rig.world.contact)
     return {
         "robot": simulation.robot.name, "controller": type(simulation.controller).__name__, "rate": 1.0 / rig.period,
-        "contact": type(rig.world.contact).__name__, "contact_settings": contact_settings(rig.world.contact),
+        "contact": type(law).__name__, "contact_settings": contact_settings(law),
         "ground": type(rig.world.ground).__name__, "ground_form": ground_form(rig.world.ground), "dt": rig.dt,
         "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
         "stick_rate": float(rig.world.joints.reversal(rig.integrator == "linearly_implicit")),

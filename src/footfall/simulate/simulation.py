@@ -23,17 +23,17 @@ from numpy import ndarray
 from footfall.checks import is_number
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
-from footfall.contact.model import named
+from footfall.contact.model import ContactModel, as_contact_model, named
 from footfall.contact.points import spheres_of
 from footfall.contact.terrain import named as ground_named
-from footfall.control.interface import Command, Controller, check_command
+from footfall.control.interface import Command, Controller, as_controller, check_command
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY, Gravity
-from footfall.hardware.emergency_stop import EmergencyStop, Stoppable
-from footfall.hardware.sensors import Measured, Sensors
+from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
+from footfall.hardware.sensors import Sensors, SensorWrapper
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
@@ -44,7 +44,6 @@ from footfall.simulate.arguments import (
     check_ground,
     check_law,
     check_robot,
-    check_seam,
     check_seed,
     check_sequence,
     deepest,
@@ -59,7 +58,7 @@ from footfall.simulate.integrators import check_integrator
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
 from footfall.simulate.recorder import Energies, Recorder
 from footfall.simulate.self_collision import watcher
-from footfall.simulate.standing import standing_start, told_posture
+from footfall.simulate.standing import standing_start
 from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
 from footfall.simulate.world import World
 
@@ -84,7 +83,7 @@ class Simulation:
 
     robot: Robot
     controller: Controller | None = None
-    contact: Any = None
+    contact: ContactModel | str | None = None
     ground: Ground | str | None = None
     dt: float = 1e-3
     integrator: str = "linearly_implicit"
@@ -110,22 +109,15 @@ class Simulation:
         self.robot = with_stand(self.robot)
         gravity = vector(self.gravity)
         self.controller = self.controller or _stand(self.robot, self.dt, gravity)
-        if isinstance(self.controller, type):
-            raise InputError(f"a controller must be an object, such as {self.controller.__name__}(...), got its class")
-        if not isinstance(self.controller, Controller):
-            raise InputError(
-                f"a controller needs a rate, start(robot) and a call, which {type(self.controller).__name__} has not;"
-                " @ff.controller(rate=...) makes one of a function"
-            )
+        acting = as_controller(self.controller)
         if self.contact is None and self.integrator != "linearly_implicit":
-            contact: Any = Compliant.as_printed()  # explicit steps stand no more damping
+            law: Any = Compliant.as_printed()  # explicit steps stand no more damping
         else:
-            contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
+            law = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
         ground: Any = Plane() if self.ground is None else self.ground
         ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
-        check_seam("contact model", contact, "implicit", "start", "respond")
-        check_seam("ground", ground, "distance", "frame", "friction_at")
-        check_law(contact, self.dt)
+        contact = as_contact_model(law)
+        check_law(law, self.dt)
         check_ground(ground)
         check_sequence("touching", self.touching, Foot)
         if not isinstance(self.joints, JointModel):
@@ -135,8 +127,8 @@ class Simulation:
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
         self.watch = watcher(self.robot, self.self_collision)
-        behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
-        self.rig = Rig(world, behind, self.integrator, self.dt, substeps(self.controller.rate, self.dt))
+        behind = _behind(acting, self.sensors, self.emergency_stop, world.gravity)
+        self.rig = Rig(world, behind, self.integrator, self.dt, substeps(acting.rate, self.dt))
         self._engine: Engine | None = None
         self._energies: Energies | None = None
         self.stopped: Stop | None = None
@@ -151,10 +143,9 @@ class Simulation:
         """Back to the start."""
         q, v = _start(self.robot, self._standing() if self.start is None else self.start)
         check_clear(self.rig.world, q)
-        if hasattr(self.rig.world.contact, "check"):
-            self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
+        self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
         self._falls = Falls.of(self.robot, self.rig.world.ground, q) if self.robot.floating else None
-        self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.rig.controller.start(self.robot))
+        self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.rig.acting.start(self.robot))
         self.stopped = None
 
     def _standing(self) -> Any:
@@ -164,7 +155,7 @@ class Simulation:
             return None
         level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
         level = level and deepest(self.rig.world, _start(self.robot, None)[0])[0] < 1e-3
-        if level and told_posture(self.robot, controller) is None:
+        if level and as_controller(controller).posture(self.robot) is None:
             return None
         return standing_start(self.robot, controller, ground, gravity=self.rig.world.gravity)
 
@@ -187,6 +178,10 @@ class Simulation:
             inputs = Inputs(self.command, np.zeros(6))
             self._engine = make_engine(self.rig, self.carried, inputs, self.compile_controller)
         return self._engine
+
+    def use(self, engine: Engine, energies: Energies | None = None) -> None:
+        """Run on machine code that exists: that of a simulation which differs from this one in free numbers alone."""
+        self._engine, self._energies = engine, self._energies if energies is None else energies
 
     @property
     def energies(self) -> Energies:
@@ -320,10 +315,10 @@ def _behind(
 ) -> Controller:
     """A controller that sees through sensors and acts through an emergency stop, where there are any."""
     if sensors is not None:
-        controller = Measured(controller, sensors, gravity)
-    elif getattr(controller, "needs_sensors", False):
+        controller = SensorWrapper(controller, sensors, gravity)
+    elif controller.needs_sensors:
         raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
-    return controller if stop is None else Stoppable(controller, stop)
+    return controller if stop is None else EmergencyStopWrapper(controller, stop)
 
 
 def _all_finite(carried: Carried) -> bool:

@@ -16,7 +16,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
+from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_rates
 from footfall.parameters import look_up, replaced
@@ -30,13 +31,22 @@ class Rig:
     """The constants of a tick: a world, a controller, and how to step."""
 
     world: World
-    controller: Any
+    controller: Controller | None  # None where physics alone is wanted
     integrator: str
     dt: float  # [s]
     substeps: int  # steps a tick
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "world", as_taken(self.integrator, self.world))
+        if self.controller is not None:
+            object.__setattr__(self, "controller", as_controller(self.controller))
+
+    @property
+    def acting(self) -> Controller:
+        """The controller of a model that has one."""
+        if self.controller is None:
+            raise InputError("this model has no controller: it is of the physics alone")
+        return self.controller
 
     @property
     def period(self) -> float:
@@ -104,7 +114,7 @@ def tick(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Carried, JointComm
     """(what is carried on, what the controller asked for)."""
     robot, body = rig.world.robot, carried.body
     sensed = Sensed(body.q, body.v, body.forces[: robot.nf], gravity=rig.world.gravity)
-    asked, memory = rig.controller(carried.tick * rig.period, robot, sensed, inputs.command, carried.memory)
+    asked, memory = rig.acting(carried.tick * rig.period, robot, sensed, inputs.command, carried.memory)
     command = asked.spread(robot.nj)
     return Carried(carried.tick + 1.0, physics(rig, body, _or_lost(command), inputs.push), memory), command
 

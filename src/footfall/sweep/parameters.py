@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.control.interface import ControllerWrapper
 from footfall.errors import InputError, unknown
 from footfall.loading import load
 from footfall.robot import library
@@ -175,10 +176,9 @@ def _changed_controller(controller: Any, changes: Mapping[str, Any]) -> Any:
     if not changes:
         return controller
     own = {f.name for f in dataclasses.fields(controller) if f.init} - {"inner", "gait"}
-    inner = getattr(controller, "inner", None)
-    if inner is not None:
+    if isinstance(controller, ControllerWrapper):
         within = {key: value for key, value in changes.items() if key not in own}
-        controller = dataclasses.replace(controller, inner=_changed_controller(inner, within))
+        controller = dataclasses.replace(controller, inner=_changed_controller(controller.inner, within))  # type: ignore
         changes = {key: value for key, value in changes.items() if key in own}
     return _changed(controller, changes, "controller")
 

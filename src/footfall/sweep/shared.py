@@ -56,8 +56,7 @@ def share(simulation: Simulation, parameters: Mapping[str, Any], folder: Path, n
         family = _family_of(parameters, folder, numbers)
     if family is None or not family.fits(simulation.rig):
         return False
-    simulation._engine = family.engine.like(simulation.rig)
-    simulation._energies = family.energies.like(simulation.rig.world)
+    simulation.use(family.engine.like(simulation.rig), family.energies.like(simulation.rig.world))
     return True
 
 
@@ -128,12 +127,12 @@ def _simulation(parameters: Mapping[str, Any], folder: Path) -> Simulation | Non
 
 def _constants(rig: Rig) -> Rig:
     """What is compiled: without a controller that runs in Python."""
-    return rig.physics if hasattr(rig.controller, "prepare") else rig
+    return rig if rig.acting.traceable else rig.physics
 
 
 def _engine(simulation: Simulation, free: tuple[str, ...]) -> CompiledEngine | PythonEngine:
     """The engine with as many of the numbers free as can be."""
-    kind = PythonEngine if hasattr(simulation.rig.controller, "prepare") else CompiledEngine
+    kind = CompiledEngine if simulation.rig.acting.traceable else PythonEngine
     asked = simulation.rig, simulation.carried, Inputs(simulation.command, np.zeros(6))
     try:
         return kind(*asked, free)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_level import Wrapped, weight_torques
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
+from footfall.control.joint.joint_level import weight_torques
 from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.gravity import weight_of
@@ -22,14 +22,16 @@ from footfall.robot.model.description import Robot
 
 
 @dataclass(frozen=True)
-class FootImpedance(Wrapped):
+class FootImpedance(ControllerWrapper):
     """Stiffness and damping of every foot, per newton of weight; ``joint_kd`` damps what Jᵀ does not see."""
 
+    inner: Controller
     stiffness: float = 14.0  # [1/m]
     damping: float = 0.5  # [s/m]
     joint_kd: float = 0.02  # [N m s/rad] per kg
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for key in ("stiffness", "damping", "joint_kd"):
             check_gain(getattr(self, key), f"{key} of FootImpedance", ())
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.gravity_terms import gravity_terms
@@ -36,22 +36,10 @@ def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
 
 
 @dataclass(frozen=True)
-class Wrapped:
-    """A controller around another one, at its rate and with its memory."""
-
-    inner: Any
-
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
-
-    def start(self, robot: Robot) -> Any:
-        return self.inner.start(robot)
-
-
-@dataclass(frozen=True)
-class GravityCompensation(Wrapped):
+class GravityCompensation(ControllerWrapper):
     """Another controller's PD, with the torques that hold the robot up fed forward: τ = PD + g(q) - Jᵀf."""
+
+    inner: Controller
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
@@ -64,15 +52,17 @@ class GravityCompensation(Wrapped):
 
 
 @dataclass(frozen=True)
-class ComputedTorque(Wrapped):
+class ComputedTorque(ControllerWrapper):
     """Joint targets by inverse dynamics of the legs: τ = H (ω² e - 2 ω q̇) + c + g - Jᵀf, with ``bandwidth`` ω [rad/s].
 
     H is the joint block of the mass matrix: what the trunk does in the meantime is a disturbance.
     """
 
+    inner: Controller
     bandwidth: float = 85.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_gain(self.bandwidth, "bandwidth of ComputedTorque", ())
 
     def __call__(

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.archive import NoArchive, read_archive
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.joint.joint_pd import check_gain, check_rate, gains_of
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
@@ -99,7 +99,7 @@ def layers_of(weights: Any, x: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(ControllerBase):
     """A network that drives one kind of robot: action = network((observation - mean) / spread), cut to [-1, 1]."""
 
     robot: str  # name of the robot it was learned on
@@ -107,6 +107,8 @@ class Policy:
     mean: Float[ndarray, "no"]
     spread: Float[ndarray, "no"]
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
+
+    follows_command = True
 
     @property
     def rate(self) -> float:

@@ -19,7 +19,7 @@ from footfall.contact.complementarity import Complementarity
 from footfall.contact.ground import Plane
 from footfall.contact.model import Memory
 from footfall.contact.points import ContactPoint
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.joint.joint_pd import SPINE_GAINS, Hold, JointPD
 from footfall.experiments.adak2021 import adak_steps
 from footfall.experiments.adak2021.adak_steps import FRICTION
@@ -83,19 +83,12 @@ def measure(robot: Robot, quick: bool = False) -> Findings:
 
 # -- runs on hard ground -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Bowing:
+class BowingSpine(ControllerWrapper):
     """A trot whose spine joint bows and stretches twice a cycle, once for each pair of feet."""
 
     inner: JointPD
     bend: float = BEND  # [rad]
     joint: str = SPINE[0]
-
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
-
-    def start(self, robot: Robot) -> dict[str, ndarray]:
-        return self.inner.start(robot)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
@@ -129,7 +122,7 @@ class ColdStart(Complementarity):
 def perform(robot: Robot, seconds: float = SECONDS) -> dict[str, Recording]:
     """The recordings: stand, drop, trot; and for the solver alone, trots that slip or start every step anew."""
     trot = JointPD.tuned(robot, "trot")
-    bowing = Bowing(trot)
+    bowing = BowingSpine(trot)
     joints = robot.state("stand")[0][robot.nq - robot.nj :]
     spine = np.array([name in SPINE for name in robot.joint_names])
     kp, kd = (np.where(spine, stiff, legs) for stiff, legs in zip(SPINE_GAINS, (trot.kp, trot.kd)))

@@ -67,6 +67,7 @@ def watched_tick(rig: Rig, watched: Watched, inputs: Inputs) -> Watched:
     """A tick of the simulation, and the meters after it."""
     robot, after = rig.world.robot, full_tick(rig, watched.lean, inputs)
     work = rig.period * np.maximum(after.body.motor * joint_rates(robot, after.body.v), 0.0)
+    assert isinstance(rig.controller, Spine)
     of_spine = np.array([1.0 if name in rig.controller.joints else 0.0 for name in robot.joint_names])
     height, vertical = center_of_mass(robot, after.body.q)[2], after.body.forces[:, 2]
     x, y = after.body.q[4], after.body.q[5]
