@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-
 # Files know classes by their first names: those of classes that have moved or been renamed since, so that checkpoints
 # which were written before still open.
 _MOVED = {

@@ -180,7 +180,7 @@ def test_randomisation_depends_on_the_seed_and_the_place_alone():
 
 
 def test_a_recorded_robot_is_a_recording_with_its_own_parameters():
-    batch = Batch(CHEETAH, 6, TROT, free=["trunk.mass"], feels=True)
+    batch = Batch(CHEETAH, 6, TROT, free=["trunk.mass"], uses_foot_forces=True)
     batch.set({"trunk.mass": np.linspace(3.0, 4.0, 6)})
     batch.run(10)
     second, last = batch.run(60, record=[1, 5], every=20)
@@ -250,7 +250,7 @@ def test_free_parameters_lie_where_the_source_says():
     values = {"trunk.mass": 5.0, "ground.friction": 0.4, "controller.gait.period": 0.4}
     for path, value in values.items():
         at = len(source.numbers(source.first)) + source.place(path).start
-        assert columns[at] == np.float32(source.simulation.rig.parameter(path))
+        assert columns[at] == np.float32(source.simulation.model.parameter(path))
         columns[at] = value
     rows = source.rows("v")
     after = interpret.evaluate(source.program, columns[:, None].astype(float))[rows, 0]

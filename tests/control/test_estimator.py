@@ -256,7 +256,7 @@ def test_an_estimator_without_sensors_is_refused():
 def test_wrong_parts_are_refused():
     with pytest.raises(InputError, match="must be an Estimator"):
         Estimated(ff.control.Locomotion(), estimator=3)
-    with pytest.raises(InputError, match="a controller needs a rate"):
+    with pytest.raises(InputError, match="must be a controller"):
         Estimated("walk")
     with pytest.raises(InputError, match="positive length"):
         Estimator(level=0.0)

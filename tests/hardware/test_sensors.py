@@ -38,7 +38,7 @@ class Watching:
 
 
 def told(sim: ff.Simulation) -> dict:
-    memory = sim.carried.memory
+    memory = sim.state.memory
     return memory.get("inner", memory)
 
 

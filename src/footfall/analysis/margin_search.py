@@ -160,7 +160,7 @@ def _made(robot: Robot, controller: Any, command: Any) -> tuple[Controller, Comm
         chosen = replace(simulation.command, forward=WALKING) if controller in ON_COMMAND else simulation.command
         assert simulation.controller is not None
         return simulation.controller, command or chosen, (simulation.q, simulation.v)
-    controller = as_controller(controller)
+    controller = as_controller(controller, "margins need a controller or its name: ")
     command = command or Command(forward=WALKING if controller.follows_command else 0.0)
     return controller, command, standing_start(robot, controller, Plane(), command)
 
@@ -194,8 +194,8 @@ class _Trials:
         )  # fmt: skip
         if self.engine is None:
             inputs = Inputs(self.command, np.zeros(6))
-            self.engine = PythonEngine(simulation.rig, simulation.carried, inputs, list(self.usual))
-        simulation.use(self.engine.like(simulation.rig, {**self.usual, **changed}))
+            self.engine = PythonEngine(simulation.model, simulation.state, inputs, list(self.usual))
+        simulation.use(self.engine.like(simulation.model, {**self.usual, **changed}))
         height = float(simulation.q[2])
         recording = simulation.run(self.duration)
         if simulation.stopped is not None:

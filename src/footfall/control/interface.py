@@ -205,7 +205,8 @@ class ControllerWrapper(ControllerBase):
     inner: Controller
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inner", as_controller(self.inner))
+        what = f"what {type(self).__name__} wraps must be a controller: "
+        object.__setattr__(self, "inner", as_controller(self.inner, what))
 
     @property
     def rate(self) -> float:
@@ -283,13 +284,16 @@ class AdaptedController(Adapter, ControllerBase):
         return self.adapted(t, robot, sensed, command, memory)  # type: ignore[no-any-return]
 
 
-def as_controller(given: Any) -> Controller:
-    """A controller as it is, a user's own with what it leaves out, or one sentence about what it lacks."""
+def as_controller(given: Any, what: str = "") -> Controller:
+    """A controller as it is, a user's own with what it leaves out, or one sentence about what it lacks.
+
+    what: what must be one, for that sentence.
+    """
     if isinstance(given, type):
-        raise InputError(f"a controller must be an object, such as {given.__name__}(...), got its class")
+        raise InputError(f"{what}a controller must be an object, such as {given.__name__}(...), got its class")
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(
-            f"a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"
+            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"
             " @ff.controller(rate=...) makes one of a function"
         )
     return given if isinstance(given, ControllerBase) else AdaptedController(given)  # type: ignore[return-value]

@@ -60,7 +60,7 @@ class WalkLanes:
         self.limit = round(seconds * task.drive.rate)
         self.batch = Batch(
             self.robot, n, ActionController(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype,
-            feels=True, threads=threads, dt=task.dt,
+            uses_foot_forces=True, threads=threads, dt=task.dt,
         )  # fmt: skip
         self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
         self._lowest = compiling.compile(lowest_foot, self.robot, target="batch", dtype=dtype)
@@ -85,7 +85,7 @@ class WalkLanes:
         trunk = float(self.robot.parameter(self._trunk_mass))
         batch.set({self._trunk_mass: trunk * within(ranges.mass, chance[:, 4])}, lanes)
         for k, path in enumerate(extra):
-            nominal = np.asarray(batch.simulation.rig.parameter(path), float)
+            nominal = np.asarray(batch.simulation.model.parameter(path), float)
             factor = within(ranges.factors[path], chance[:, 9 + nj + k])
             batch.set({path: factor.reshape(-1, *([1] * nominal.ndim)) * nominal}, lanes)
         gains = [within(ranges.stiffness, chance[:, 5]), within(ranges.damping, chance[:, 6])]

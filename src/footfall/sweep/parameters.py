@@ -67,7 +67,7 @@ def planned(parameters: Mapping[str, Any], folder: Path) -> Planned:
 def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Any]]) -> Simulation:
     """The planned simulation with its parts changed, behind the same sensors; it stands as its controller now does."""
     old = run.simulation
-    world = old.rig.world
+    world = old.model.world
     controller = _changed_controller(old.controller, parts["controller"])
     ground = _changed(world.ground, parts["ground"], "ground")
     walks = controller.inner if run.options.estimate else controller  # an estimator has no readings before the start
