@@ -11,7 +11,7 @@ import dataclasses
 import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -204,7 +204,7 @@ class Batch:
         """
         if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
             raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
-        if not hasattr(record, "__len__"):
+        if not isinstance(record, Sized):
             raise InputError(f"record is a list of robots by their numbers, got {record!r}")
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
         work = [(part, int(ticks)) for part in self.parts]

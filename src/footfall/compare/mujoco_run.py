@@ -19,6 +19,9 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.compare.mujoco import library
 from footfall.compare.mujoco_ground import place_ground
+from footfall.contact.ground import Plane
+from footfall.contact.heightfield import Heightfield
+from footfall.contact.terrain import Patches, Steps
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import InputError, TraceError
 from footfall.recording.ground_form import ground_form
@@ -45,7 +48,10 @@ def mujoco_model(
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
     if world.joints.backlash or world.joints.gear_loss:
         raise InputError("MuJoCo is given no backlash and no gear loss: compare a simulation without them")
-    mu = getattr(world.ground, "friction", 0.0) if friction is None else friction
+    ground = world.ground
+    mu: Any = friction
+    if mu is None:
+        mu = ground.friction if isinstance(ground, Plane | Heightfield | Steps | Patches) else 0.0
     if np.ndim(mu):
         raise InputError("MuJoCo is given one friction for the whole ground: say which, friction=...")
     touch = {"friction": (mu, 0.0, 0.0), "condim": 3}

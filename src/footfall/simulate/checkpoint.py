@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from footfall.archive import NoArchive, read_archive
-from footfall.errors import InputError
+from footfall.errors import InputError, reason
 from footfall.identity import digest_of, first_name
 from footfall.seams import unadapted
 from footfall.simulate.tick import RunState, SimulationModel
@@ -36,7 +36,7 @@ def save_checkpoint(path: str | Path, model: SimulationModel, state: RunState) -
     except (OSError, ValueError) as error:  # a null character in the name is a ValueError
         if name is not None:
             Path(name).unlink(missing_ok=True)
-        raise InputError(f"cannot write the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"cannot write the checkpoint {path}: {reason(error)}") from error
 
 
 def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) -> RunState:
@@ -44,7 +44,7 @@ def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) ->
     try:
         data = read_archive(path, _MOST_BYTES)
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"cannot read the checkpoint {path}: {reason(error)}") from error
     except NoArchive as error:
         raise InputError(f"{path} is not a checkpoint, or damaged") from error
     form, identity = (data.get(key, np.zeros(2)) for key in ("format", "identity"))

@@ -164,7 +164,7 @@ class Driver:
 
     def ask(self, **values: Any) -> None:
         """Change parts of the velocity command: ``ask(forward=0.4)``."""
-        known = {key: clipped(key, value) for key, value in values.items() if hasattr(LIMITS, key)}
+        known = {key: clipped(key, value) for key, value in values.items() if key in vars(LIMITS)}
         self.command = replace(self.command, **known)
 
     def choose(self, key: str, name: Any) -> None:
