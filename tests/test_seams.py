@@ -82,7 +82,9 @@ def test_nobody_outside_touches_private_fields_of_a_run():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
                 owner = ast.unparse(node.value)
-                assert owner.rpartition(".")[2] not in ("sim", "simulation", "recorder", "engine"), f"{path}:{node.lineno}"
+                assert owner.rpartition(".")[2] not in ("sim", "simulation", "recorder", "engine"), (
+                    f"{path}:{node.lineno}"
+                )
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------
