@@ -73,14 +73,14 @@ class EmergencyStopWrapper(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, inner = self.inner(t, robot, sensed, command, memory["inner"])
-        asked = asked.spread(robot.nj)
+        answer, inner = self.inner(t, robot, sensed, command, memory["inner"])
+        answer = answer.spread(robot.nj)
         pressed = np.where(t > self.stop.at - 1e-9, 1.0, memory["pressed"])
         held = np.where(memory["latched"] > 0.0, memory["held"], joint_positions(robot, sensed.q))
         kp, kd = self.stop.gains(robot, sensed.gravity)
         thrown = pressed > 0.0
         out = JointCommand(
-            np.where(thrown, held, asked.position), np.where(thrown, 0.0, asked.velocity),
-            np.where(thrown, kp, asked.kp), np.where(thrown, kd, asked.kd), np.where(thrown, 0.0, asked.torque),
+            np.where(thrown, held, answer.position), np.where(thrown, 0.0, answer.velocity),
+            np.where(thrown, kp, answer.kp), np.where(thrown, kd, answer.kd), np.where(thrown, 0.0, answer.torque),
         )  # fmt: skip
         return out, {"inner": inner, "pressed": pressed, "latched": pressed, "held": held}

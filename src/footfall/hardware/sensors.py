@@ -220,8 +220,8 @@ class SensorWrapper(ControllerWrapper):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
         seen, after = self.read(robot, sensed, memory)
-        asked, inner = self.inner(t, robot, seen, command, memory["inner"])
-        return asked, {**after, "inner": inner}
+        answer, inner = self.inner(t, robot, seen, command, memory["inner"])
+        return answer, {**after, "inner": inner}
 
     def read(self, robot: Robot, sensed: Sensed, memory: Any) -> tuple[Sensed, dict[str, Any]]:
         """(what the sensors say, their memory) of the true state."""

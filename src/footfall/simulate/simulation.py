@@ -54,6 +54,7 @@ from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
 from footfall.simulate.engine import CompiledEngine, Engine, make_engine
 from footfall.simulate.falls import Falls
 from footfall.simulate.integrators import check_integrator
+from footfall.simulate.progress import Progress, ProgressBar
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
 from footfall.simulate.recorder import Energies, Recorder
 from footfall.simulate.rows import Rows
@@ -66,7 +67,6 @@ from footfall.simulate.world import World
 
 _CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
-Progress = bool | Callable[[str, int, int], None]
 
 
 @dataclass
@@ -236,7 +236,7 @@ class Simulation:
         _ = self.engine  # what is wrong with the controller shows before a file is made
         recorder = self.recorder(path, every, self.time + ticks * self.model.period)
         try:
-            with _bar(progress, ticks) as bar:
+            with ProgressBar(progress, ticks) as bar:
                 for count in self._pieces(ticks, recorder):
                     bar(count)
         except BaseException as error:
@@ -384,33 +384,6 @@ def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
             raise InputError(f"the quaternion of the start has length {length:.6g}, not 1")
         q = np.concatenate([q[:3], q[3:7] / length, q[7:]])
     return q, v
-
-
-class _bar:
-    """A progress bar on standard error for runs that take longer than a moment; nothing when not asked for."""
-
-    def __init__(self, wanted: Progress, total: int) -> None:
-        self.wanted, self.total, self.done = wanted, total, 0
-
-    def _tell(self, count: int) -> None:
-        self.done += count
-        if callable(self.wanted):
-            self.wanted("simulating", self.done, self.total)
-
-    def __enter__(self) -> Callable[[int], None]:
-        if self.wanted is not True:
-            return self._tell
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-
-        self.progress = Bar(console=Console(stderr=True), transient=True)
-        self.progress.start()
-        task = self.progress.add_task("simulating", total=self.total)
-        return lambda count: self.progress.advance(task, count)
-
-    def __exit__(self, *_: object) -> None:
-        if self.wanted is True:
-            self.progress.stop()
 
 
 __all__ = ["Push", "Simulation", "Stop"]

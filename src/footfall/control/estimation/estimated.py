@@ -122,10 +122,10 @@ class Estimated(ControllerWrapper):
         if int(memory["tick"]) % self.keep == 0:
             self._kept.append((t, found))
         seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
-        asked, inner = self.inner(t, robot, seen, command, memory["inner"])
-        asked = asked.spread(robot.nj)
-        kept = dataclasses.replace(after, command=asked)
-        return asked, {
+        answer, inner = self.inner(t, robot, seen, command, memory["inner"])
+        answer = answer.spread(robot.nj)
+        kept = dataclasses.replace(after, command=answer)
+        return answer, {
             "inner": inner, "estimator": kept, "conditions": found.conditions, "tick": memory["tick"] + 1.0
         }  # fmt: skip
 

@@ -38,9 +38,9 @@ class FootImpedance(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked, first = asked.spread(robot.nj), robot.nv - robot.nj
-        wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], asked.position])
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer, first = answer.spread(robot.nj), robot.nv - robot.nj
+        wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], answer.position])
         J = feet_jacobian(robot, sensed.q)[:, 3:, first:]
         away = foot_positions(robot, wanted_q) - foot_positions(robot, sensed.q)
         weight = weight_of(robot.mass, sensed.gravity)
@@ -53,9 +53,9 @@ class FootImpedance(ControllerWrapper):
         seen = np.array(
             [any(j in robot.tree.support[body] for body in robot.tree.feet) for j in range(1, robot.nj + 1)]
         )
-        kp = np.where(seen, 0.0, asked.kp)
-        kd = np.where(seen, self.joint_kd * robot.mass, asked.kd)
-        return JointCommand(asked.position, asked.velocity, kp, kd, torque), after
+        kp = np.where(seen, 0.0, answer.kp)
+        kd = np.where(seen, self.joint_kd * robot.mass, answer.kd)
+        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after
 
 
 __all__ = ["FootImpedance"]

@@ -44,11 +44,11 @@ class GravityCompensation(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked = asked.spread(robot.nj)
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer = answer.spread(robot.nj)
         legs = gravity_terms(robot, sensed.q, sensed.gravity)[robot.nv - robot.nj :]
-        torque = asked.torque + legs + weight_torques(robot, sensed)
-        return JointCommand(asked.position, asked.velocity, asked.kp, asked.kd, torque), after
+        torque = answer.torque + legs + weight_torques(robot, sensed)
+        return JointCommand(answer.position, answer.velocity, answer.kp, answer.kd, torque), after
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class ComputedTorque(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked, first = asked.spread(robot.nj), robot.nv - robot.nj
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer, first = answer.spread(robot.nj), robot.nv - robot.nj
         H = mass_matrix(robot, sensed.q)[first:, first:]
         q_J, rates = sensed.q[robot.nq - robot.nj :], sensed.v[first:]
-        wanted = self.bandwidth**2 * (asked.position - q_J) + 2.0 * self.bandwidth * (asked.velocity - rates)
+        wanted = self.bandwidth**2 * (answer.position - q_J) + 2.0 * self.bandwidth * (answer.velocity - rates)
         bias = bias_terms(robot, sensed.q, sensed.v, sensed.gravity)[first:]
         torque = H @ wanted + bias + weight_torques(robot, sensed)
         # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
         kp, kd = self.bandwidth**2 * np.diag(H), 2.0 * self.bandwidth * np.diag(H)
-        torque = torque - kp * (asked.position - q_J) - kd * (asked.velocity - rates)
-        return JointCommand(asked.position, asked.velocity, kp, kd, torque), after
+        torque = torque - kp * (answer.position - q_J) - kd * (answer.velocity - rates)
+        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after

@@ -49,15 +49,15 @@ class Spine(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked = asked.spread(robot.nj)
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer = answer.spread(robot.nj)
         own = np.array([1.0 if name in self.joints else 0.0 for name in robot.joint_names])
         moves = np.array([1.0 if name == self.moves else 0.0 for name in robot.joint_names])
         angle = self.swing * start_ramp(self.inner.gait, t) * np.sin(2.0 * np.pi * (memory["phase"][0] + self.phase))
         return (
             JointCommand(
-                asked.position * (1.0 - own) + moves * angle, asked.velocity, asked.kp * (1.0 - own) + own * self.kp,
-                asked.kd * (1.0 - own) + own * self.kd, asked.torque,
+                answer.position * (1.0 - own) + moves * angle, answer.velocity, answer.kp * (1.0 - own) + own * self.kp,
+                answer.kd * (1.0 - own) + own * self.kd, answer.torque,
             ),
             after,
         )  # fmt: skip

@@ -93,11 +93,11 @@ class BowingSpine(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
+        answer, after = self.inner(t, robot, sensed, command, memory)
         gait, which = self.inner.gait, np.array([name == self.joint for name in robot.joint_names], dtype=float)
         grown = np.minimum(t / gait.ramp, 1.0)
         wave = self.bend * grown * np.sin(4.0 * np.pi * t / gait.period)
-        return replace(asked, position=asked.position + wave * which), after
+        return replace(answer, position=answer.position + wave * which), after
 
 
 class ColdStart(Complementarity):
