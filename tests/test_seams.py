@@ -134,6 +134,7 @@ def test_every_wrapper_forwards_what_it_does_not_change():
     ]  # fmt: skip
     for wrapper in wrappers:
         assert isinstance(wrapper, ControllerWrapper)
+        assert wrapper.inner is mine
         assert (wrapper.rate, wrapper.traceable) == (500.0, False)
         assert any(log is mine.log for log in wrapper.logs)
         np.testing.assert_array_equal(wrapper.posture(ROBOT), mine.posture(ROBOT))
@@ -141,6 +142,21 @@ def test_every_wrapper_forwards_what_it_does_not_change():
         wrapper.start(ROBOT)
         wrapper.prepare(ROBOT, ff.compile)
         assert mine.prepared == before + 1
+
+
+def test_a_users_wrapper_needs_no_more_than_its_call():
+    class Late(ControllerWrapper):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __call__(self, t, robot, sensed, command, memory):
+            return self.inner(t - 0.1, robot, sensed, command, memory)
+
+    mine = Plain()
+    sim = ff.Simulation(ROBOT, Late(mine))
+    rec = sim.run(0.02)
+    assert mine.prepared == 1
+    assert [(event.time, event.message) for event in rec.events] == [(pytest.approx(0.006 - 0.1), "the fourth tick")]
 
 
 def test_an_estimate_inside_another_wrapper_still_needs_sensors():

@@ -221,7 +221,7 @@ class DelayedController(ControllerWrapper):
     ticks: int = 0
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
-        self.inner.prepare(self.robot, compile, gravity)
+        self.wrapped.prepare(self.robot, compile, gravity)
 
     def start(self, robot: Robot) -> dict[str, Any]:
         size = robot.nq + robot.nv + 3 * robot.nf + 6

@@ -205,8 +205,12 @@ class ControllerWrapper(ControllerBase):
     inner: Controller
 
     def __post_init__(self) -> None:
-        what = f"what {type(self).__name__} wraps must be a controller: "
-        object.__setattr__(self, "inner", as_controller(self.inner, what))
+        as_controller(self.inner, f"what {type(self).__name__} wraps must be a controller: ")
+
+    @property
+    def wrapped(self) -> Controller:
+        """The inner controller with all that may be asked of it, whatever its class."""
+        return as_controller(self.inner)
 
     @property
     def rate(self) -> float:
@@ -214,28 +218,28 @@ class ControllerWrapper(ControllerBase):
 
     @property
     def traceable(self) -> bool:  # type: ignore[override]
-        return self.inner.traceable
+        return self.wrapped.traceable
 
     @property
     def needs_sensors(self) -> bool:  # type: ignore[override]
-        return self.inner.needs_sensors
+        return self.wrapped.needs_sensors
 
     @property
     def follows_command(self) -> bool:  # type: ignore[override]
-        return self.inner.follows_command
+        return self.wrapped.follows_command
 
     @property
     def logs(self) -> list[Log]:
-        return [*super().logs, *self.inner.logs]
+        return [*super().logs, *self.wrapped.logs]
 
     def start(self, robot: Robot) -> Any:
         return self.inner.start(robot)
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
-        self.inner.prepare(robot, compile, gravity)
+        self.wrapped.prepare(robot, compile, gravity)
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
-        return self.inner.posture(robot)
+        return self.wrapped.posture(robot)
 
 
 @dataclass(frozen=True, eq=False)

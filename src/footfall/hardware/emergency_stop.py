@@ -65,7 +65,7 @@ class EmergencyStopWrapper(ControllerWrapper):
 
     @property
     def name(self) -> str:
-        return self.inner.name
+        return self.wrapped.name
 
     def start(self, robot: Robot) -> dict[str, Any]:
         return {"inner": self.inner.start(robot), "pressed": 0.0, "latched": 0.0, "held": np.zeros(robot.nj)}

@@ -200,7 +200,7 @@ class SensorWrapper(ControllerWrapper):
 
     @property
     def name(self) -> str:
-        return self.inner.name
+        return self.wrapped.name
 
     def start(self, robot: Robot) -> dict[str, Any]:
         if max(robot.nj, 3 * robot.nf) > _AXES:

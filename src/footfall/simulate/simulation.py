@@ -111,7 +111,7 @@ class Simulation:
         self.robot = with_stand(self.robot)
         gravity = vector(self.gravity)
         self.controller = self.controller or _stand(self.robot, self.dt, gravity)
-        acting = as_controller(self.controller)
+        rate = as_controller(self.controller).rate
         if self.contact is None and self.integrator != "linearly_implicit":
             law: Any = Compliant.as_printed()  # explicit steps stand no more damping
         else:
@@ -129,8 +129,8 @@ class Simulation:
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
         self.watch = watcher(self.robot, self.self_collision)
-        behind = _behind(acting, self.sensors, self.emergency_stop, world.gravity)
-        self.model = SimulationModel(world, behind, self.integrator, self.dt, substeps(acting.rate, self.dt))
+        behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
+        self.model = SimulationModel(world, behind, self.integrator, self.dt, substeps(rate, self.dt))
         self._engine: Engine | None = None
         self._energies: Energies | None = None
         self.stopped: Stop | None = None
@@ -354,7 +354,7 @@ def _behind(
     """A controller that sees through sensors and acts through an emergency stop, where there are any."""
     if sensors is not None:
         controller = SensorWrapper(controller, sensors, gravity)
-    elif controller.needs_sensors:
+    elif as_controller(controller).needs_sensors:
         raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
     return controller if stop is None else EmergencyStopWrapper(controller, stop)
 
