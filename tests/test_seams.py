@@ -267,6 +267,24 @@ def test_advancing_stops_where_the_run_does_and_says_how_far_it_came():
             sim.advance(wrong)
 
 
+def test_what_changes_between_two_advances_counts():
+    gain = {"kp": 60.0}
+
+    @ff.controller(rate=1000)
+    def springs(t, robot, sensed, command, memory):
+        return ff.JointCommand(robot.poses["stand"].joints, kp=gain["kp"], kd=2.0), memory
+
+    sim = ff.Simulation(ROBOT, springs)
+    sim.advance(300)
+    high = sim.q[2]
+    gain["kp"] = 15.0
+    sim.advance(300)
+    assert sim.q[2] < high - 0.01
+    sim.command = "fast"
+    with pytest.raises(InputError, match="must be a Command"):
+        sim.advance(1)
+
+
 def test_rows_are_handed_on_as_they_come():
     sim, heights = ff.Simulation(ROBOT), []
     recorder = sim.recorder(on_rows=lambda columns: heights.extend(columns["q"][:, 2]))

@@ -231,9 +231,7 @@ class Simulation:
                 " pieces"
             )
         ticks = max(1, round(duration / self.model.period))
-        if self._engine is not None and self._engine.outdated:
-            self._engine = None
-        _ = self.engine  # what is wrong with the controller shows before a file is made
+        self._refresh()  # what is wrong with the controller shows before a file is made
         recorder = self.recorder(path, every, self.time + ticks * self.model.period)
         try:
             with ProgressBar(progress, ticks) as bar:
@@ -253,10 +251,19 @@ class Simulation:
         """
         if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
             raise InputError(f"a simulation advances by a whole number of ticks, got {ticks!r}")
+        check_pushes(self.pushes, self.robot)
+        check_command(self.command)
+        self._refresh()
         before = self.state.tick
         for _ in self._pieces(int(ticks), recorder):
             pass
         return round(float(self.state.tick) - float(before))
+
+    def _refresh(self) -> None:
+        """Compile, unless there is machine code and all that a user's part reads is still what it was."""
+        if self._engine is not None and self._engine.outdated:
+            self._engine = None
+        _ = self.engine
 
     def recorder(
         self, path: str | Path | None = None, every: int = 1, end: float = np.inf,
