@@ -112,8 +112,9 @@ def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunSt
     sensed = Sensed(state.q, state.v, state.forces[: robot.nf], gravity=model.world.gravity)
     answer, memory = model.acting(state.tick * model.period, robot, sensed, inputs.command, state.memory)
     command = answer.spread(robot.nj)
+    next_tick = state.tick + 1.0
     after = physics(model, state, _nan_unless_finite(command), inputs.push)
-    return replace(after, tick=state.tick + 1.0, memory=memory), command
+    return replace(after, tick=next_tick, memory=memory), command
 
 
 def _nan_unless_finite(command: JointCommand) -> JointCommand:
