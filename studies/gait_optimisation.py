@@ -19,8 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.batch.lean import lean_of, repeated
-from footfall.batch.metered import Metered, metered_tick
+from footfall.batch.batch_tick import metered_tick, reduced, repeated
 from footfall.control.interface import Command
 from footfall.control.joint.joint_pd import JointPD
 from footfall.cores import cores
@@ -100,14 +99,14 @@ class Track:
         self.controller = starting(robot, pattern)
         self.ranges = ranges(robot, self.controller.gait)
         simulation = Simulation(robot, self.controller, dt=dt)
-        self.first = Metered(lean_of(simulation.carried, uses_foot_forces=False), 0.0)
+        self.first = (reduced(simulation.state, foot_forces=False), 0.0)
         self.inputs = Inputs(Command(), np.zeros(6))
-        self.period = simulation.rig.period
+        self.period = simulation.model.period
         self.trunk = f"{robot.tree.bodies[0].name}.mass"
-        self.mass = float(simulation.rig.parameter(self.trunk))
+        self.mass = float(simulation.model.parameter(self.trunk))
         free = [*(r.path for r in self.ranges), "ground.friction", self.trunk]
         self.function = compiling.compile(
-            metered_tick, simulation.rig, self.first, self.inputs, target="batch", free=free, verify=False
+            metered_tick, simulation.model, self.first, self.inputs, target="batch", free=free, verify=False
         )
 
     def numbers(self, unit: Float[ndarray, "n k"]) -> dict[str, ndarray]:
@@ -138,12 +137,13 @@ class Track:
         """(speed, speed sideways, work, whether it stayed up) of some robots."""
         n = len(next(iter(free.values())))
         state, inputs = repeated((self.first, self.inputs), n)
-        before = self.function.advance(round(SETTLE / self.period), state, inputs, free)
-        after = self.function.advance(round(MEASURE / self.period), before, inputs, free)
-        moved = (after.lean.q[:, :2] - before.lean.q[:, :2]) / MEASURE
-        up = _upright(before.lean.q, self.first.lean.q[2]) & _upright(after.lean.q, self.first.lean.q[2])
+        settled = self.function.advance(round(SETTLE / self.period), state, inputs, free)
+        walked = self.function.advance(round(MEASURE / self.period), settled, inputs, free)
+        (before, spent), (after, work), height = settled, walked, self.first[0].q[2]
+        moved = (after.q[:, :2] - before.q[:, :2]) / MEASURE
+        up = _upright(before.q, height) & _upright(after.q, height)
         moved = np.where(up[:, None], moved, 0.0)
-        return moved[:, 0], moved[:, 1], np.where(up, after.work - before.work, 0.0), up.astype(float)
+        return moved[:, 0], moved[:, 1], np.where(up, work - spent, 0.0), up.astype(float)
 
 
 def _upright(q: ndarray, height: float) -> ndarray:

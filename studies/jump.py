@@ -144,7 +144,7 @@ def _settled(robot: Robot, contact: Compliant) -> tuple[ndarray, ndarray]:
     hold = Hold("stand", *stand_gains(robot))
     sim = Simulation(robot, hold, contact, dt=DT, start=standing_start(robot, hold))
     sim.run(2.0)
-    return sim.q, sim.carried.body.motor
+    return sim.q, sim.state.motor
 
 
 def _reference(robot: Robot, stand: ndarray, torque: ndarray, height: float, weight: float) -> Reference:

@@ -118,7 +118,7 @@ def _by_bisection(
     simulation.run(np.ceil(STEADY / period) * period)
     found = np.zeros((len(phases), len(angles)))
     for i in range(len(phases)):
-        kept = simulation.carried
+        kept = simulation.state
         for j, angle in enumerate(angles):
             low, high = 0.0, largest
             for _ in range(halvings):
@@ -128,14 +128,14 @@ def _by_bisection(
                 else:
                     high = middle
             found[i, j] = low
-        simulation.carried, simulation.stopped, simulation.pushes = kept, None, ()
+        simulation.state, simulation.stopped, simulation.pushes = kept, None, ()
         if i + 1 < len(phases):
             simulation.run((phases[i + 1] - phases[i]) * period)
     return found
 
 
 def _survives(simulation: Simulation, kept: Any, angle: float, impulse: float) -> bool:
-    simulation.carried, simulation.stopped = kept, None
+    simulation.state, simulation.stopped = kept, None
     simulation.pushes = [Push(simulation.time, PUSH, tuple(impulse / PUSH * _along(angle)))]
     height = float(simulation.q[2])
     simulation.run(PUSH + AFTER)

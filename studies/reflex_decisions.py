@@ -117,7 +117,7 @@ def decide(robot: Robot, name: str, on: bool, seed: int = 0) -> Outcome:
 def _kept(name: str, case: Case, simulation: Simulation, recording: Recording, height: float) -> tuple[bool, str]:
     if simulation.stopped is not None:
         return False, f"falls at {simulation.stopped.time:.2f} s"
-    if float(simulation.rig.world.ground.distance(simulation.q[:3])) < STANDING * height:
+    if float(simulation.model.world.ground.distance(simulation.q[:3])) < STANDING * height:
         return False, "lies on the ground"
     if name == "slope":
         speed = float(recording.mean_velocity(after=1.0)[0])

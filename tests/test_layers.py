@@ -13,7 +13,19 @@ ROOT = Path(footfall.__file__).parent
 # named with its room ("trace/graph", "control/interface") has its own line; the others have that of their room.
 LAYERS = [
     {"errors"},
-    {"archive", "checks", "cores", "gravity", "identity", "numeric", "parameters", "rooms", "toml_file", "whole_file"},
+    {
+        "archive",
+        "checks",
+        "cores",
+        "gravity",
+        "identity",
+        "numeric",
+        "parameters",
+        "rooms",
+        "seams",
+        "toml_file",
+        "whole_file",
+    },
     {"trace/graph"},
     {"trace/face"},
     {"trace/passes"},

@@ -21,6 +21,11 @@ SPOILED = (
 _MOST_CHARACTERS = 2000  # of a sentence: a culprit that was quoted may be of any length
 
 
+def reason(error: BaseException) -> str:
+    """What an error says; one of the operating system without its number and the file's name."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
 class FootfallError(Exception):
     """Base of all errors that footfall raises on purpose."""
 

@@ -12,6 +12,26 @@ from typing import Any
 
 import numpy as np
 
+# Files know classes by their first names: those of classes that have moved or been renamed since, so that checkpoints
+# which were written before still open.
+_MOVED = {
+    "footfall.robot.model.": "footfall.robot.", "footfall.control.joint.": "footfall.control.",
+    "footfall.control.locomotion.": "footfall.control.", "footfall.control.estimation.": "footfall.control.",
+    "footfall.control.optimal.": "footfall.control.", "footfall.control.learned.": "footfall.control.",
+    "footfall.hardware.emergency_stop": "footfall.simulate.motors", "footfall.hardware.": "footfall.simulate.",
+}  # fmt: skip
+_RENAMED = {"EmergencyStopWrapper": "Stoppable", "SensorWrapper": "Measured", "SimulationModel": "Rig"}
+
+
+def first_name(kind: type) -> tuple[str, str]:
+    """(module, name) under which files know a class."""
+    module = kind.__module__
+    for now, first in _MOVED.items():
+        if module.startswith(now):
+            module = first + module.removeprefix(now)
+            break
+    return module, _RENAMED.get(kind.__qualname__, kind.__qualname__)
+
 
 def digest_of(thing: Any) -> str | None:
     """The digest of a nest of footfall's dataclasses, arrays, numbers and names; None if something else is inside."""
@@ -41,5 +61,5 @@ def _plain(x: Any) -> Any:
     if dataclasses.is_dataclass(x) and kind.__module__.split(".")[0] == "footfall":
         skipped = getattr(kind, "NOT_IN_DIGEST", ())
         fields = {f.name: _plain(getattr(x, f.name)) for f in dataclasses.fields(x) if f.name not in skipped}
-        return [kind.__module__, kind.__qualname__, fields]
+        return [*first_name(kind), fields]
     raise _Foreign

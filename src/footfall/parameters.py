@@ -6,11 +6,13 @@ import dataclasses
 from typing import Any
 
 from footfall.errors import unknown
+from footfall.seams import Adapter, unadapted
 
 
 def look_up(part: Any, path: str, inside: str) -> Any:
     """``look_up(controller, "gait.period", "controller")``; an unknown name is refused with the nearest."""
     for key in path.split("."):
+        part = unadapted(part)
         known = [f.name for f in dataclasses.fields(part)] if dataclasses.is_dataclass(part) else []
         if key not in known:
             raise unknown("parameter", f"{inside}.{key}", [f"{inside}.{name}" for name in known], f"the {inside} has")
@@ -20,6 +22,8 @@ def look_up(part: Any, path: str, inside: str) -> Any:
 
 def replaced(part: Any, path: str, value: Any) -> Any:
     """A copy of a frozen dataclass with one number inside it changed; nothing is checked again."""
+    if isinstance(part, Adapter):
+        path = f"adapted.{path}"
     key, _, rest = path.partition(".")
     copy = object.__new__(type(part))
     for name, old in vars(part).items():

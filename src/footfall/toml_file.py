@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from footfall.errors import SPOILED, InputError
+from footfall.errors import SPOILED, InputError, reason
 
 MOST_BYTES = 1_000_000
 _DEEPEST = 20  # tables and lists inside each other
@@ -18,7 +18,7 @@ def read_toml_text(path: Path, what: str) -> str:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # a null character in a name is a ValueError
-        raise InputError(f"cannot read {what} {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"cannot read {what} {path}: {reason(error)}") from None
     if len(data) > MOST_BYTES:
         raise InputError(f"{path} is larger than {MOST_BYTES / 1e6:g} MB, too large for {what}")
     try:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.analysis.margin_search import Margin, Margins, Told, _between, _beyond
+from footfall.analysis.margin_search import DelayedController, Margin, Margins, _between, _beyond
 from footfall.errors import FootfallError, InputError
 
 
@@ -35,7 +35,7 @@ def test_whole_numbers_are_found_exactly_and_nothing_beyond_the_most_is_tried():
 
 def test_a_late_controller_sees_the_past_and_closes_its_loop_on_it(cheetah):
     hold = ff.control.Hold("stand", kp=40.0, kd=1.0)
-    late, memory = Told(hold, cheetah, 3), None
+    late, memory = DelayedController(hold, cheetah, 3), None
     memory = late.start(cheetah)
     q, v = cheetah.state("stand")
     torques = []

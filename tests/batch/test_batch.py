@@ -250,7 +250,7 @@ def test_free_parameters_lie_where_the_source_says():
     values = {"trunk.mass": 5.0, "ground.friction": 0.4, "controller.gait.period": 0.4}
     for path, value in values.items():
         at = len(source.numbers(source.first)) + source.place(path).start
-        assert columns[at] == np.float32(source.simulation.rig.parameter(path))
+        assert columns[at] == np.float32(source.simulation.model.parameter(path))
         columns[at] = value
     rows = source.rows("v")
     after = interpret.evaluate(source.program, columns[:, None].astype(float))[rows, 0]

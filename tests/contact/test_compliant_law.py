@@ -136,8 +136,8 @@ def test_users_own_law_is_compiled_with_the_physics(implicit):
         robot, ff.control.Hold(np.zeros(0)), contact=Spongy(), start=(q, v), stop_on_fall=False,
         integrator="linearly_implicit" if implicit else "semi_implicit_euler", dt=1e-4 * (10 if implicit else 1),
     )  # fmt: skip
-    assert sim.rig.world.contact.implicit == implicit
-    assert sim.rig.world.contact.k == 2e4
+    assert sim.model.world.contact.implicit == implicit
+    assert sim.model.world.contact.k == 2e4
     assert sim.controller_is_compiled
     rec = sim.run(3.0)
     assert 0.1 - rec.q[-1, 2] == pytest.approx(1.0 * G / 2e4, rel=1e-3)
@@ -225,11 +225,11 @@ def test_step_with_free_parameters_is_the_step_of_the_changed_world():
 def test_tick_with_free_parameters_rolls_a_changed_world():
     sim = ff.Simulation(ff.load("mini_cheetah"))
     inputs = Inputs(Command(), np.zeros(6))
-    ticking = ff.compile(tick, sim.rig, sim.carried, inputs, free=["trunk.mass"])
-    carried = sim.carried
+    ticking = ff.compile(tick, sim.model, sim.state, inputs, free=["trunk.mass"])
+    carried = sim.state
     for _ in range(3000):
         carried, _ = ticking(carried, inputs, {"trunk.mass": 6.3})
-    assert carried.body.forces[:, 2].sum() == pytest.approx((sim.robot.mass + 3.0) * G, rel=1e-3)
+    assert carried.forces[:, 2].sum() == pytest.approx((sim.robot.mass + 3.0) * G, rel=1e-3)
 
 
 @pytest.mark.parametrize("path", ["contact.static_ratio", "contact.exponent", "contact.stiffness", "ground.normal"])

@@ -19,7 +19,7 @@ from footfall.robot import library
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.standing import standing_start
 from footfall.simulate.step import State, step
-from footfall.simulate.tick import Carried, Inputs, Rig, at_rest, tick
+from footfall.simulate.tick import Inputs, SimulationModel, at_rest, tick
 from footfall.simulate.world import World
 
 CHEETAH = ff.load("mini_cheetah")
@@ -156,9 +156,9 @@ def test_energy_audit_of_a_recorded_trot(model):
 def test_same_run_again_and_in_a_batch_is_the_same_bit_for_bit(contact):
     controller = ff.control.JointPD.tuned(CHEETAH, choice="B")
     world = World(CHEETAH, contact=contact)
-    rig = Rig(world, controller, "linearly_implicit", 1e-3, 1)
+    rig = SimulationModel(world, controller, "linearly_implicit", 1e-3, 1)
     q, v = CHEETAH.state("stand")
-    first = Carried(0.0, at_rest(world, q, v), controller.start(CHEETAH))
+    first = at_rest(world, q, v, controller.start(CHEETAH))
     inputs = Inputs(Command(), np.zeros(6))
     native = ff.compile(tick, rig, first, inputs, verify=False)
     batch = ff.compile(tick, rig, first, inputs, target="batch", verify=False)
@@ -169,7 +169,7 @@ def test_same_run_again_and_in_a_batch_is_the_same_bit_for_bit(contact):
     for _ in range(count):
         other = q.copy()
         other[2] += rng.uniform(0.0, 0.05)
-        starts.append(Carried(0.0, at_rest(world, other, 0.3 * rng.normal(size=CHEETAH.nv)), first.memory))
+        starts.append(at_rest(world, other, 0.3 * rng.normal(size=CHEETAH.nv), first.memory))
     leaves, rebuild = zip(*(tree.flatten(start) for start in starts))
     many = rebuild[0]([np.stack(column) for column in zip(*leaves)])
     inputs_leaves, inputs_rebuild = tree.flatten(inputs)

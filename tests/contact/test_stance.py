@@ -153,7 +153,7 @@ def test_ten_thousand_random_drops_gain_no_energy():
 
 def test_named_feet_stand_from_the_start():
     sim = ff.Simulation(CHEETAH, contact=ff.contact.Stance(stands=("LF", "RH")))
-    np.testing.assert_array_equal(sim.carried.body.memory["mode"], [1.0, 0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(sim.state.contact["mode"], [1.0, 0.0, 0.0, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,7 @@ def test_mujoco_has_the_same_ground(name):
     from footfall.compare.mujoco_run import mujoco_model
 
     sim = plan(CHEETAH, RunOptions("mini_cheetah", ground=name)).simulation
-    model, ground = mujoco_model(sim), sim.rig.world.ground
+    model, ground = mujoco_model(sim), sim.model.world.ground
     data = mj.MjData(model)
     data.qpos[2] = 5.0
     mj.mj_forward(model, data)

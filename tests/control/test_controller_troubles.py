@@ -47,7 +47,7 @@ def test_every_excursion_of_a_command_is_an_event_once_and_in_the_file(tmp_path)
     assert said[1][0].message == "the command forward = 9 is clipped to ±1.5"
     assert said[1][0].time == pytest.approx(0.05)
     assert said[4][0].time == pytest.approx(0.2)
-    assert simulation.carried.memory.velocity[0] >= -LIMITS.forward
+    assert simulation.state.memory.velocity[0] >= -LIMITS.forward
     assert ff.Recording.load(path).events[-1].message == said[4][0].message
 
 
@@ -219,14 +219,14 @@ def _fails(controller, sensed):
 def test_a_state_that_is_not_finite_stops_the_run_within_one_tick(name):
     simulation = ff.Simulation(ROBOT, by_name(name))
     simulation.run(0.01)
-    last, body = simulation.time, simulation.carried.body
-    v = body.v.copy()
+    last, state = simulation.time, simulation.state
+    v = state.v.copy()
     v[8] = np.nan
-    simulation.carried = dataclasses.replace(simulation.carried, body=dataclasses.replace(body, v=v))
+    simulation.state = dataclasses.replace(state, v=v)
     recording = simulation.run(0.05)
     assert simulation.stopped is not None
     assert simulation.stopped.kind in ("diverged", "error")
-    assert simulation.stopped.time <= last + simulation.rig.period + 1e-9
+    assert simulation.stopped.time <= last + simulation.model.period + 1e-9
     assert len(recording) <= 1
 
 

@@ -49,8 +49,8 @@ def test_gaits_are_switched_from_trot_to_walk_to_bound_while_moving():
     for gait in ("walk", "bound"):
         simulation.controller.switch(schedule(gait))
         keeps(simulation, 0.35, 2.5, 1.2)
-        np.testing.assert_allclose(simulation.carried.memory.delays, schedule(gait).delays)
-        np.testing.assert_allclose(simulation.carried.memory.beat, [schedule(gait).duty, schedule(gait).period])
+        np.testing.assert_allclose(simulation.state.memory.delays, schedule(gait).delays)
+        np.testing.assert_allclose(simulation.state.memory.beat, [schedule(gait).duty, schedule(gait).period])
 
 
 def test_a_bound_starts_stops_and_starts_again():

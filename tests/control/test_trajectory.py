@@ -149,7 +149,7 @@ def short():
     goal = np.tile(sim.q, (knots + 1, 1))
     goal[:, 2] += 0.05
     goal[:, 3:7] = [np.cos(0.3), np.sin(0.3), 0.0, 0.0]  # far off, so that the rotation vector's own slope matters
-    torque = np.tile(sim.carried.body.motor, (knots, 1))
+    torque = np.tile(sim.state.motor, (knots, 1))
     reference = Reference(goal, np.zeros((knots + 1, 18)), random.uniform(0.1, 2.0, (knots + 1, 36)), torque,
                           np.full(12, 1e-3))  # fmt: skip
     problem = StepProblem(World(robot, contact=soft_ground(robot)), reference, 1e-3, 5, 0.2)
@@ -225,7 +225,7 @@ def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
         assert (np.diff(search.costs) < 0).all()
     assert jump.searches[-1].hardness == 1.0
     assert jump.trajectory.ended == "converged"
-    assert jump.problem.moves.rig.world.contact == Compliant()
+    assert jump.problem.moves.model.world.contact == Compliant()
     rec = jump.replay()
     forces = rec.force[:, :, 2]
     flying = (forces < 1e-9).all(axis=1)

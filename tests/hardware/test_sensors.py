@@ -13,7 +13,7 @@ from footfall import compiling
 from footfall.contact.ground import Plane
 from footfall.control.interface import Command, Inertial, JointCommand, Sensed
 from footfall.errors import InputError
-from footfall.hardware.sensors import Measured, Reading, Sensors
+from footfall.hardware.sensors import Reading, Sensors, SensorWrapper
 from footfall.spatial.quaternion import rotated, to_rotation
 
 CHEETAH = ff.load("mini_cheetah")
@@ -38,7 +38,7 @@ class Watching:
 
 
 def told(sim: ff.Simulation) -> dict:
-    memory = sim.carried.memory
+    memory = sim.state.memory
     return memory.get("inner", memory)
 
 
@@ -100,7 +100,7 @@ def readings(sensors: Sensors, ticks: int, value=lambda k: float(k), rate: float
     def nothing(t, robot, sensed, command, memory):
         return JointCommand(), memory
 
-    measured = Measured(nothing, sensors, G)
+    measured = SensorWrapper(nothing, sensors, G)
     memory, found = measured.start(robot), []
     for k in range(ticks):
         truth = Sensed(np.full(12, value(k)), np.zeros(12), np.zeros((4, 3)))
@@ -174,7 +174,7 @@ def test_sensors_trace_to_the_same_numbers(target):
     sensors = dataclasses.replace(
         Sensors.typical(5), gyro=Reading(0.1, 0.1, 0.01, 0.002, 500.0), force=Reading(1.0, 0.5, 0.1, 0.001, 250.0)
     )
-    measured = Measured(Watching(), sensors, G)
+    measured = SensorWrapper(Watching(), sensors, G)
     rng = np.random.default_rng(0)
     q, v = CHEETAH.state("stand")
     truth = Sensed(q, v + rng.standard_normal(18), rng.standard_normal((4, 3)))
@@ -196,7 +196,7 @@ def test_sensors_trace_to_the_same_numbers(target):
 
 
 def test_attitude_is_off_by_its_noise():
-    measured = Measured(Watching(), Sensors(attitude=Reading(noise=0.01), seed=2), G)
+    measured = SensorWrapper(Watching(), Sensors(attitude=Reading(noise=0.01), seed=2), G)
     q, v = CHEETAH.state("stand")
     memory, angles = measured.start(CHEETAH), []
     for _ in range(500):
@@ -246,7 +246,7 @@ def test_command_passes_through():
     def echo(t, robot, sensed, command, memory):
         return JointCommand(torque=command.forward), memory
 
-    measured = Measured(echo, Sensors(), G)
+    measured = SensorWrapper(echo, Sensors(), G)
     q, v = CHEETAH.state("stand")
     asked, _ = measured(0.0, CHEETAH, Sensed(q, v, np.zeros((4, 3))), Command(forward=0.4), measured.start(CHEETAH))
     assert asked.torque == 0.4

@@ -15,7 +15,7 @@ import footfall as ff
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.robot import Foot, Joint, Link, Robot
 from footfall.simulate.linear_step import LinearStep, deviated, moved
-from footfall.simulate.tick import Rig
+from footfall.simulate.tick import SimulationModel
 from footfall.simulate.world import World
 
 FRICTION = 0.37
@@ -48,7 +48,7 @@ def tripod(law: str = "auto") -> tuple[Robot, np.ndarray]:
     contact, height = (LAWS[law][0], 0.24) if law in SOFT else (ff.contact.Complementarity(), 0.23)
     world = World(robot, ff.contact.Plane(0.1 * FRICTION), contact)
     q = np.concatenate([[0.0, 0.0, height, 1.0], np.zeros(6)])
-    rest = Rig(world, None, "linearly_implicit", 1e-3, 4000)
+    rest = SimulationModel(world, None, "linearly_implicit", 1e-3, 4000)
     arguments = q, np.zeros(9), world.contact.start(world.spheres), HOLD.spread(3), np.zeros(6)
     return robot, ff.compile(moved, rest, *arguments, verify=False)(*arguments)[0]
 
@@ -122,8 +122,8 @@ def test_linearised_stand_of_a_robot_over_a_tick_is_that_of_its_solution(method)
     sim.run(3.0)
     q, v = sim.q - 2e-4 * np.eye(robot.nq)[2], sim.v
     command = ff.JointCommand(robot.poses["stand"].joints, kp=80.0, kd=2.0)
-    step = LinearStep(sim.rig.world, 1e-3, steps=4)
-    tight = replace(sim.rig.world, contact=ff.contact.Complementarity(tolerance=1e-14))
+    step = LinearStep(sim.model.world, 1e-3, steps=4)
+    tight = replace(sim.model.world, contact=ff.contact.Complementarity(tolerance=1e-14))
     found = step(q, v, command)
     exact = np.concatenate([found.A, found.B], axis=1)
     wanted = differences(LinearStep(tight, 1e-3, steps=4), q, v, command, 1e-6)
@@ -137,7 +137,7 @@ def test_gradient_by_reverse_mode_is_that_of_the_linearised_step(law):
     weights = np.random.default_rng(4).normal(size=2 * robot.nv)
 
     def pulled(deviation, q, v, memory, command, push, q_next, v_next):
-        return weights @ deviated(step.rig, deviation, q, v, memory, command, push, q_next, v_next)
+        return weights @ deviated(step.model, deviation, q, v, memory, command, push, q_next, v_next)
 
     zero, fixed = np.zeros(2 * robot.nv + step.nu), (step.memory, HOLD.spread(3), np.zeros(6))
     gradient_at = ff.gradient(pulled, None, zero, q, np.zeros(9), *fixed, q, np.zeros(9), wrt="deviation")

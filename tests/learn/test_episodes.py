@@ -53,9 +53,9 @@ def test_an_episode_goes_on_ends_late_or_ends_with_a_fall(source):
     assert (late.age, outcome.fallen, outcome.late) == (0.0, 0.0, 1.0)
     assert (outcome.seen != outcome.final).any()
     over = an_episode(source, rng, age=episodes.limit - 1.0)
-    turned = over.lean.q.copy()
+    turned = over.state.q.copy()
     turned[3:7] = 0.0, 1.0, 0.0, 0.0  # on its back
-    fallen = Episode(**{**vars(over), "lean": type(over.lean)(**{**vars(over.lean), "q": turned})})
+    fallen = Episode(**{**vars(over), "state": type(over.state)(**{**vars(over.state), "q": turned})})
     begins, outcome = after_tick(episodes, fallen, chance)
     assert (begins.age, outcome.fallen, outcome.late) == (0.0, 1.0, 0.0)
     assert outcome.reward < 0.0
@@ -96,7 +96,7 @@ def test_the_kernel_of_a_gpu_judges_as_numpy_does(source, tmp_path):
             rows = slice(0, source.places["final"].start)  # the episode that it begins, and what it sees
             fresh = begun(source.episodes, chance[k])
             assert np.isfinite(state[rows, k]).all()
-            assert np.abs(state[source.ticks.rows("q"), k] - fresh.lean.q).max() < 1e-5
+            assert np.abs(state[source.ticks.rows("q"), k] - fresh.state.q).max() < 1e-5
             continue
         assert np.abs(state[:, k] - wanted).max() < 2e-4 * max(1.0, np.abs(wanted).max())
 

@@ -118,7 +118,7 @@ def test_judging_compiled_is_judging_in_numpy():
         env.step(rng.uniform(-1, 1, 12))
         batch = env.lanes.batch
         state = type(batch.state)(
-            *(getattr(batch.state, key)[0] for key in ("tick", "q", "v", "forces")), {},
+            *(getattr(batch.state, key)[0] for key in ("tick", "q", "v", "motor", "forces", "work")), {},
             {key: value[0] for key, value in batch.state.memory.items()},
         )  # fmt: skip
         command = Command(**{key: float(value[0]) for key, value in batch.command.items()})

@@ -110,7 +110,7 @@ def test_a_recording_keeps_its_ground_and_contact_settings(recording, tmp_path):
     assert rec.ground.friction == 0.6
     assert rec.meta["ground"] == "Steps"
     assert rec.meta["contact_settings"] == json.loads(
-        json.dumps(contact_settings(Simulation(rec.robot).rig.world.contact))
+        json.dumps(contact_settings(Simulation(rec.robot).model.world.contact))
     )
     assert isinstance(Recording.from_netcdf(rec.to_netcdf(tmp_path / "a.nc")).ground, Steps)
     assert isinstance(rec.between(0.01, 0.03).ground, Steps)

@@ -97,7 +97,7 @@ with RecordingWriter({path!r}, ROBOT, {{"seed": 3}}, chunk_rows=64) as writer:
 
 def test_kill_9_loses_at_most_one_chunk(tmp_path):
     path = tmp_path / "run.mcap"
-    script = RUN.format(here=str(Path(__file__).parent), path=str(path))
+    script = RUN.format(here=str(Path(__file__).parents[1]), path=str(path))
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = 0

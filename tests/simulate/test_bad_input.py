@@ -213,7 +213,7 @@ def test_rate_whose_period_is_no_whole_number_of_steps_is_refused(rate, dt):
 
 @pytest.mark.parametrize(("rate", "dt", "steps"), [(1000.0, 1e-3, 1), (500.0, 1e-3, 2), (300.0, 1 / 900, 3)])
 def test_rate_whose_period_is_a_whole_number_of_steps_is_taken(rate, dt, steps):
-    assert ff.Simulation(CHEETAH, ff.control.Hold(rate=rate), dt=dt).rig.substeps == steps
+    assert ff.Simulation(CHEETAH, ff.control.Hold(rate=rate), dt=dt).model.substeps == steps
 
 
 def test_push_on_a_fixed_base_is_refused():

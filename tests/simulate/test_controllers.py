@@ -30,7 +30,7 @@ def test_pure_controller_is_found_and_compiled_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sim.controller_is_compiled
-    assert sim.rig.substeps == 2
+    assert sim.model.substeps == 2
     rec = sim.run(1.0)
     assert sim.stopped is None
     assert len(rec) == 500
@@ -50,7 +50,7 @@ def test_compiled_controller_and_the_same_in_python_move_the_robot_alike(integra
     np.testing.assert_allclose(a.time, b.time, rtol=1e-15)
     assert np.abs(a.q - b.q).max() < 1e-9
     np.testing.assert_allclose(a.torque, b.torque, atol=1e-6)
-    np.testing.assert_allclose(compiled.carried.memory["lean"], python.carried.memory["lean"], atol=1e-9)
+    np.testing.assert_allclose(compiled.state.memory["lean"], python.state.memory["lean"], atol=1e-9)
 
 
 def test_hidden_counter_is_found_and_the_controller_runs_in_python_with_a_warning():
@@ -94,8 +94,8 @@ def test_rate_of_a_controller_means_the_same_traced_or_in_python(rate, dt, compi
     sim = ff.Simulation(CHEETAH, counting, dt=dt, compile_controller=compiled)
     rec = sim.run(0.2)
     ticks = round(0.2 * rate)
-    assert float(sim.carried.memory["ticks"]) == ticks
-    assert float(sim.carried.memory["seen"]) == pytest.approx(sum(k / rate for k in range(ticks)))
+    assert float(sim.state.memory["ticks"]) == ticks
+    assert float(sim.state.memory["seen"]) == pytest.approx(sum(k / rate for k in range(ticks)))
     np.testing.assert_allclose(rec["command_torque"][:, 0], 1e-3 * np.arange(ticks))
     np.testing.assert_allclose(np.diff(rec.time), 1.0 / rate)
     assert sim.time == pytest.approx(0.2)
@@ -110,8 +110,8 @@ def test_controller_sees_the_users_command_and_the_forces_at_the_feet(compiled):
 
     sim = ff.Simulation(CHEETAH, watching, command=ff.Command(forward=0.3), compile_controller=compiled)
     sim.run(2.0)
-    assert float(sim.carried.memory["forward"]) == 0.3
-    assert float(sim.carried.memory["weight"]) == pytest.approx(CHEETAH.mass * 9.81, rel=1e-2)
+    assert float(sim.state.memory["forward"]) == 0.3
+    assert float(sim.state.memory["weight"]) == pytest.approx(CHEETAH.mass * 9.81, rel=1e-2)
     sim.command = ff.Command(forward=-0.1)
     sim.run(0.01)
-    assert float(sim.carried.memory["forward"]) == -0.1
+    assert float(sim.state.memory["forward"]) == -0.1

@@ -26,7 +26,7 @@ def folded(robot):
 def test_a_robot_put_down_on_its_belly_is_not_said_to_stand(cheetah):
     q, v = folded(cheetah)
     assert q[2] < 0.3 * cheetah.poses["stand"].height
-    limp = ff.Simulation(cheetah, ff.control.joint_pd.Hold(q[7:], kp=60, kd=2), start=(q, v))
+    limp = ff.Simulation(cheetah, ff.control.Hold(q[7:], kp=60, kd=2), start=(q, v))
     rec = limp.run(0.3)
     assert rec.meta["fell"]
     assert any("lies on the ground" in event.message for event in rec.events)
@@ -36,14 +36,14 @@ def test_a_robot_put_down_on_its_belly_is_not_said_to_stand(cheetah):
 
 def test_a_robot_that_gets_up_has_not_fallen(cheetah):
     q, v = folded(cheetah)
-    rec = ff.Simulation(cheetah, ff.control.joint_pd.Hold("stand", kp=20, kd=3), start=(q, v)).run(1.5)
+    rec = ff.Simulation(cheetah, ff.control.Hold("stand", kp=20, kd=3), start=(q, v)).run(1.5)
     assert not rec.meta["fell"]
     assert rec.q[-1, 2] > 0.8 * cheetah.poses["stand"].height
 
 
 def test_a_robot_that_is_dropped_onto_its_feet_has_not_fallen(cheetah):
     q, v = cheetah.state("stand", height=cheetah.poses["stand"].height + 0.1)
-    rec = ff.Simulation(cheetah, ff.control.joint_pd.Hold("stand", kp=80, kd=3), start=(q, v)).run(1.0)
+    rec = ff.Simulation(cheetah, ff.control.Hold("stand", kp=80, kd=3), start=(q, v)).run(1.0)
     assert not rec.meta["fell"]
 
 

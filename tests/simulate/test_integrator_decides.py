@@ -11,7 +11,7 @@ from footfall.control.interface import JointCommand
 from footfall.errors import InputError
 from footfall.simulate.integrators import INTEGRATORS, integrate_step
 from footfall.simulate.step import State
-from footfall.simulate.tick import Rig
+from footfall.simulate.tick import SimulationModel
 from footfall.simulate.world import World
 
 CHEETAH = ff.load("mini_cheetah")
@@ -45,7 +45,7 @@ def test_implicit_and_explicit_steps_differ():
 def test_a_rig_holds_one_truth(contact, integrator):
     for implicit in (True, False):
         world = World(CHEETAH, contact=dataclasses.replace(contact, implicit=implicit))
-        rig = Rig(world, None, integrator, 1e-3, 1)
+        rig = SimulationModel(world, None, integrator, 1e-3, 1)
         assert rig.world.contact.implicit == (integrator == "linearly_implicit")
 
 
@@ -53,7 +53,7 @@ def test_an_explicit_law_under_the_implicit_integrator_is_refused_not_changed():
     with pytest.raises(InputError, match=r"explicit.*linearly_implicit is not.*semi_implicit_euler, heun, rk4"):
         ff.Simulation(CHEETAH, contact=Compliant(implicit=False))
     sim = ff.Simulation(CHEETAH, contact=Compliant.as_printed(), integrator="heun", dt=1e-4)
-    assert sim.rig.world.contact.implicit is False
+    assert sim.model.world.contact.implicit is False
 
 
 class Bouncy:

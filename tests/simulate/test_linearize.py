@@ -26,7 +26,7 @@ def settled(name):
     """A robot that has stood for a moment, and its linearised step."""
     sim = ff.Simulation(library.load(name))
     sim.run(0.3)
-    return LinearStep(sim.rig.world), sim.q, sim.v
+    return LinearStep(sim.model.world), sim.q, sim.v
 
 
 def around(step, q, v, command, push):
@@ -158,11 +158,11 @@ def test_unknown_inputs_and_worlds_are_refused():
 
 def test_a_simulation_is_linearised_with_its_own_integrator():
     sim = ff.Simulation(library.load("mini_cheetah"), contact=Compliant.as_printed(), integrator="heun", dt=1e-4)
-    at, body = ff.linearize(sim, sim.q, sim.v), replace(sim.carried.body, q=sim.q, v=sim.v)
-    after = physics(sim.rig.physics, body, JointCommand().spread(12), np.zeros(6))
+    at, body = ff.linearize(sim, sim.q, sim.v), replace(sim.state, q=sim.q, v=sim.v)
+    after = physics(sim.model.physics, body, JointCommand().spread(12), np.zeros(6))
     np.testing.assert_allclose(at.q, after.q, atol=1e-12)
     np.testing.assert_allclose(at.v, after.v, atol=1e-9)
-    euler = ff.linearize(sim.rig.world, sim.q, sim.v, dt=1e-4, steps=sim.rig.substeps)
+    euler = ff.linearize(sim.model.world, sim.q, sim.v, dt=1e-4, steps=sim.model.substeps)
     assert np.abs(euler.v - at.v).max() > 1e-6
 
 

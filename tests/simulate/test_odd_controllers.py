@@ -81,10 +81,10 @@ def test_memory_changed_in_place_begins_anew_with_every_start():
         return ff.JointCommand(position=STAND, kp=60.0, kd=2.0), memory
 
     sim, _ = run(counts, compile_controller=False)
-    assert sim.carried.memory["ticks"] == 25
+    assert sim.state.memory["ticks"] == 25
     assert counts.memory["ticks"] == 0
     sim.reset()
-    assert sim.carried.memory["ticks"] == 0
+    assert sim.state.memory["ticks"] == 0
 
 
 def test_memory_that_grows_runs_in_python_and_says_so():
@@ -96,7 +96,7 @@ def test_memory_that_grows_runs_in_python_and_says_so():
     sim = ff.Simulation(ROBOT, remembers)
     with pytest.warns(UserWarning, match=r"memory changes its form from \{'heights': \(1,\)\} to"):
         sim.run(0.05)
-    assert sim.carried.memory["heights"].shape == (26,)
+    assert sim.state.memory["heights"].shape == (26,)
 
 
 def test_random_numbers_in_a_controller_run_in_python():

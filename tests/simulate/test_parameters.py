@@ -37,7 +37,7 @@ def test_a_free_number_of_the_controller_acts_like_one_that_was_written(path, va
 
 @pytest.mark.parametrize("path", ["controller.gait.periode", "controller.kpp", "ground.frction", "contact.stifness"])
 def test_an_unknown_parameter_is_refused_with_the_nearest(path):
-    rig = ff.Simulation(ROBOT, TROT).rig
+    rig = ff.Simulation(ROBOT, TROT).model
     for ask in (rig.parameter, lambda name: rig.with_parameters({name: 1.0})):
         with pytest.raises(FootfallError, match=r"did you mean|has") as found:
             ask(path)
@@ -45,7 +45,7 @@ def test_an_unknown_parameter_is_refused_with_the_nearest(path):
 
 
 def test_a_changed_copy_leaves_the_old_one_alone():
-    rig = ff.Simulation(ROBOT, TROT).rig
+    rig = ff.Simulation(ROBOT, TROT).model
     other = rig.with_parameters({"controller.gait.period": 0.3, "ground.friction": 0.2, "trunk.mass": 5.0})
     assert (other.parameter("controller.gait.period"), other.parameter("ground.friction")) == (0.3, 0.2)
     assert other.parameter("trunk.mass") == 5.0

@@ -107,7 +107,7 @@ def test_fallen_robot_lies_on_its_trunk_and_knees_if_they_may_touch():
     total = rec.force[-200:, :, 2].sum(axis=1) + rec["body_force"][-200:, 2]
     assert total.mean() == pytest.approx(CHEETAH.mass * G, rel=1e-3)
     poses = body_poses(CHEETAH, sim.q)
-    for sphere in sim.rig.world.spheres:
+    for sphere in sim.model.world.spheres:
         assert poses[sphere.body].point(sphere.center)[2] > sphere.radius - 1e-3
     assert np.abs(sim.v).max() < 0.05
 

@@ -111,7 +111,7 @@ def test_faults_act_in_their_time_and_on_their_axes(compiled):
     sensors = Sensors(gyro=sensors.gyro, force=sensors.force, faults=faults)
     simulation = ff.Simulation(CHEETAH, Listens(), sensors=sensors, compile_controller=compiled)
     simulation.run(0.03)
-    heard = simulation.carried.memory["inner"]
+    heard = simulation.state.memory["inner"]
     missing = np.isnan(heard["gyro"])
     assert missing[5:10, 1].all()
     assert missing.sum() == 5

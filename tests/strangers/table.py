@@ -139,7 +139,7 @@ def run(case: Case, path: Path, seconds: float) -> Outcome:
     rec = planned.simulation.run(seconds)
     _, x, y, _ = rec.q[:, 3:7].T
     lean = float(np.degrees(np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))).max())
-    heights = distances(planned.simulation.rig.world.ground, rec.q[:, :3])
+    heights = distances(planned.simulation.model.world.ground, rec.q[:, :3])
     settled = min(SETTLED, 0.5 * rec.duration)
     return Outcome(
         case.robot, case.act, case.ground, planned.commanded_speed, rec.mean_velocity(after=settled)[0],

@@ -154,7 +154,7 @@ def test_any_parameter_reaches_its_part_of_the_run():
     }  # fmt: skip
     run = planned(given, HERE)
     sim = run.simulation
-    world = sim.rig.world
+    world = sim.model.world
     assert (sim.controller.kp, sim.controller.coupling, sim.controller.gait.duty) == (50.0, 5.0, 0.6)
     assert (world.contact.stiffness, world.ground.friction, world.joints.backlash) == (9e6, 0.6, 0.01)
     assert world.gravity == (0.0, 0.0, -3.7)

@@ -208,7 +208,7 @@ def test_plots_are_drawn(seen):
 def test_a_recording_is_downloaded(seen, live, tmp_path):
     seen.page.get_by_role("button", name="Record", exact=True).click(timeout=SLOW)
     until(lambda: live.driver.recording is not None)
-    until(lambda: live.driver.recorder._rows > 60)  # a run to a file keeps only its last block
+    until(lambda: live.driver.recorder.rows > 60)  # a run to a file keeps only its last block
     with seen.page.expect_download(timeout=SLOW) as download:
         seen.page.get_by_role("button", name="End recording").click(timeout=SLOW)
     file = tmp_path / "got.mcap"

@@ -34,7 +34,7 @@ def test_it_walks_when_told_and_stands_when_nobody_is_there(driver):
     driver.set_command(forward=0.5)
     until(lambda: driver.sim.q[0] > 0.1)
     there, looks, walked = [True], [], []  # (simulated time, answer) of every look for somebody; of every piece walked
-    advance = driver.sim._advance
+    advance = driver.sim.advance
 
     def present():
         looks.append((driver.sim.time, there[0]))
@@ -42,14 +42,14 @@ def test_it_walks_when_told_and_stands_when_nobody_is_there(driver):
 
     def advanced(*arguments):
         walked.append((driver.sim.time, driver.sim.command.forward))
-        advance(*arguments)
+        return advance(*arguments)
 
-    driver.present, driver.sim._advance = present, advanced
+    driver.present, driver.sim.advance = present, advanced
     until(lambda: len(looks) > 20)
     there[0] = False
     until(lambda: driver.command == Command())
     driver.present = lambda: True
-    del driver.sim._advance
+    del driver.sim.advance
     gone = next(time for time, answer in looks if not answer)
     assert np.diff([time for time, _ in looks]).max() < 0.0101  # it looks every 10 ms of walking
     assert {forward for time, forward in walked if time >= gone} == {0.0}  # and walks no further than it has looked
@@ -157,7 +157,7 @@ def test_a_recording_that_a_reset_ends_is_handed_over(driver):
     driver.on_recorded = lambda path: got.append(len(Recording.load(path)))
     driver.record()
     until(lambda: driver.recording is not None)
-    until(lambda: driver.recorder._rows > 30)  # a run to a file keeps only its last block
+    until(lambda: driver.recorder.rows > 30)  # a run to a file keeps only its last block
     driver.reset()
     until(lambda: got)
     assert got[0] > 20

@@ -22,12 +22,22 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling
 from footfall.checks import checked_number
 from footfall.contact.ground import Plane
-from footfall.control.interface import Command, Controller, Inertial, JointCommand, Sensed, check_command
+from footfall.control.interface import (
+    Command,
+    Controller,
+    ControllerWrapper,
+    Inertial,
+    JointCommand,
+    Sensed,
+    as_controller,
+    check_command,
+)
+from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import ON_COMMAND
 from footfall.errors import FootfallError, InputError
+from footfall.gravity import GRAVITY, Gravity
 from footfall.hardware.sensors import Sensors
 from footfall.robot.model.description import Robot
 from footfall.simulate.engine import PythonEngine
@@ -35,7 +45,7 @@ from footfall.simulate.runfile import options_of
 from footfall.simulate.runfile import plan as plan_run
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
-from footfall.simulate.tick import Rig, physics
+from footfall.simulate.tick import Inputs
 
 STANDING, SPEED, STILL = 0.6, 0.3, 0.05  # of the height; of the speed; [m/s]
 LONGEST = 0.1  # delay that is tried [s]
@@ -150,10 +160,8 @@ def _made(robot: Robot, controller: Any, command: Any) -> tuple[Controller, Comm
         chosen = replace(simulation.command, forward=WALKING) if controller in ON_COMMAND else simulation.command
         assert simulation.controller is not None
         return simulation.controller, command or chosen, (simulation.q, simulation.v)
-    if not isinstance(controller, Controller):
-        raise InputError(f"margins need a controller or its name, got {type(controller).__name__}")
-    on_command = hasattr(controller, "prepare")
-    command = command or Command(forward=WALKING if on_command else 0.0)
+    controller = as_controller(controller, "margins need a controller or its name: ")
+    command = command or Command(forward=WALKING if controller.follows_command else 0.0)
     return controller, command, standing_start(robot, controller, Plane(), command)
 
 
@@ -167,11 +175,9 @@ class _Trials:
         self.robot, self.controller, self.command, self.start = robot, controller, command, start
         self.duration, self.settle, self.sensors, self.seed, self.count = duration, settle, sensors, seed, 0
         self.ground, self.speed = Plane(friction), np.nan
-        self.physics: Any = None
+        self.engine: PythonEngine | None = None
         self.base = f"{robot.trunk}.mass"
         self.usual = {"ground.friction": friction, self.base: robot.parameter(self.base)}
-        if hasattr(controller, "prepare"):
-            controller.prepare(robot, compiling.compile)
         why = self.run({})
         if why is not None:
             raise FootfallError(f"{_name(controller)} has no margins on '{robot.name}': in its plain run {why}")
@@ -181,19 +187,15 @@ class _Trials:
     def run(self, changed: dict[str, float], ticks: int = 0) -> str | None:
         """None if it passes, or what went wrong in words; the first run sets the speed to keep."""
         self.count += 1
-        told = Told(self.controller, self.robot, ticks)
+        delayed = DelayedController(self.controller, self.robot, ticks)
         simulation = Simulation(
-            self.robot, told, ground=self.ground, start=self.start, command=self.command, seed=self.seed,
+            self.robot, delayed, ground=self.ground, start=self.start, command=self.command, seed=self.seed,
             sensors=self.sensors, compile_controller=False, record_rate=self.controller.rate / 10.0,
         )  # fmt: skip
-        if self.physics is None:
-            body, push = simulation.carried.body, np.zeros(6)
-            asked = JointCommand().spread(self.robot.nj)
-            free = list(self.usual)
-            self.physics = compiling.compile(
-                physics, simulation.rig.physics, body, asked, push, free=free, verify=False
-            )
-        simulation._engine = _Varied(simulation.rig, self.physics, {**self.usual, **changed})
+        if self.engine is None:
+            inputs = Inputs(self.command, np.zeros(6))
+            self.engine = PythonEngine(simulation.model, simulation.state, inputs, list(self.usual))
+        simulation.use(self.engine.like(simulation.model, {**self.usual, **changed}))
         height = float(simulation.q[2])
         recording = simulation.run(self.duration)
         if simulation.stopped is not None:
@@ -210,24 +212,16 @@ class _Trials:
     failure_at_nothing = "it walks on ice"
 
 
-class _Varied(PythonEngine):
-    """A controller in Python above physics whose free parameters have values of their own."""
-
-    def __init__(self, rig: Rig, step: Callable[..., Any], values: dict[str, float]) -> None:
-        self.rig, self.physics, self.values = rig, step, (values,)
-
-
 @dataclass(frozen=True, eq=False)
-class Told:
+class DelayedController(ControllerWrapper):
     """A controller that believes in a robot, and whose loop is ``ticks`` late."""
 
     inner: Controller
     robot: Robot
     ticks: int = 0
 
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        self.wrapped.prepare(self.robot, compile, gravity)
 
     def start(self, robot: Robot) -> dict[str, Any]:
         size = robot.nq + robot.nv + 3 * robot.nf + 6
@@ -261,9 +255,9 @@ def _sensed(robot: Robot, row: Float[ndarray, "n"], imu: bool) -> Sensed:
     return Sensed(row[:a], row[a:b], forces, Inertial(rest[:3], rest[3:]) if imu else None)
 
 
-def _name(controller: Any) -> str:
-    stage = getattr(controller, "stage", None)
-    return f"{type(controller).__name__} ({stage})" if stage else type(controller).__name__
+def _name(controller: Controller) -> str:
+    kind = type(controller).__name__
+    return f"{kind} ({controller.stage})" if isinstance(controller, Locomotion) else kind
 
 
 # -- edges -----------------------------------------------------------------------------------------------------------
@@ -310,4 +304,4 @@ def _beyond(run: Trial, first: float, most: float, halvings: int, whole: bool = 
     return float(good), float(bad), why
 
 
-__all__ = ["Margin", "Margins", "Told", "margins"]
+__all__ = ["DelayedController", "Margin", "Margins", "margins"]

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall import compiling
-from footfall.batch.lean import Lean, lean_of, lean_tick, repeated
+from footfall.batch.batch_tick import batch_tick, reduced, repeated
 from footfall.control.interface import Command
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
@@ -29,7 +29,7 @@ from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Inputs
+from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
 
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
@@ -40,8 +40,8 @@ COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
 class Batch:
     """n robots. ``free`` names parameters that differ between them: ``free=["trunk.mass", "ground.friction"]``.
 
-    uses_foot_forces: the controller reads the forces at the feet. dtype: float64 or float32. threads: all cores unless
-    given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
+    uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
+    unless given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
 
     ``q``, ``v`` and ``state`` are arrays with the robot first that stay in place, so that PyTorch and JAX can share
     them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
@@ -65,28 +65,28 @@ class Batch:
         if threads is not None and threads < 1:
             raise InputError(f"a batch needs at least one thread, got {threads}")
         self.simulation = Simulation(robot, controller, **options)
-        self.robot, rig = self.simulation.robot, self.simulation.rig
-        if hasattr(rig.controller, "prepare"):
+        self.robot, model = self.simulation.robot, self.simulation.model
+        if not model.acting.traceable:
             name = type(self.simulation.controller).__name__
             raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
-        self.first = lean_of(self.simulation.carried, uses_foot_forces)
+        self.first = reduced(self.simulation.state, uses_foot_forces)
         inputs = Inputs(Command(), np.zeros(6))
-        self.nominal = {path: np.asarray(rig.parameter(path), float) for path in self.free}
+        self.nominal = {path: np.asarray(model.parameter(path), float) for path in self.free}
         self._check_memory(inputs)
-        check_world(rig, self.simulation.carried, inputs)
-        check_controller(rig, self.simulation.carried, inputs)
-        self.period = rig.period
+        check_world(model, self.simulation.state, inputs)
+        check_controller(model, self.simulation.state, inputs)
+        self.period = model.period
         self._prepare(threads, lanes)
         self.parameters = repeated(self.nominal, self.n)
         self.command = {key: np.full(self.n, getattr(self.simulation.command, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
-        self.state: Lean = repeated(self.first, self.n, self.dtype)
+        self.state: RunState = repeated(self.first, self.n, self.dtype)
 
     def _prepare(self, threads: int | None, lanes: int | None) -> None:
         """Machine code, and which thread runs which robots."""
         self._asked = threads, lanes
         self.function = compiling.compile(
-            lean_tick, self.simulation.rig, self.first, Inputs(Command(), np.zeros(6)), target="batch",
+            batch_tick, self.simulation.model, self.first, Inputs(Command(), np.zeros(6)), target="batch",
             dtype=self.dtype, lanes=lanes, free=self.free, verify=False,
         )  # fmt: skip
         self.function.halt = threading.Event()
@@ -204,7 +204,7 @@ class Batch:
         """
         if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
             raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
-        if not hasattr(record, "__len__"):
+        if not isinstance(record, Sized):
             raise InputError(f"record is a list of robots by their numbers, got {record!r}")
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
         work = [(part, int(ticks)) for part in self.parts]
@@ -245,7 +245,7 @@ class Batch:
             arguments.append({path: value[which] for path, value in self.parameters.items()})
         return arguments
 
-    def record(self, which: Sequence[int], ticks: int, every: int = 1) -> Lean:
+    def record(self, which: Sequence[int], ticks: int, every: int = 1) -> RunState:
         """What chosen robots will do in the next ticks, kept row by row (robot, row, ...); the batch stays as it is."""
         places = np.asarray(which)
         if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu" or not (abs(places) < self.n).all():
@@ -261,7 +261,7 @@ class Batch:
             if self.first.forces.size:
                 columns["force"] = rows.forces[k, :, : self.robot.nf]
                 columns["contact"] = np.linalg.norm(columns["force"], axis=2) > 0
-            meta = {"place": int(place), "n": self.n, "dt": self.simulation.rig.dt, "rate": 1.0 / self.period}
+            meta = {"place": int(place), "n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
             meta |= {path: value[place].tolist() for path, value in self.parameters.items()}
             found.append(Recording(self._robot(int(place)), columns, meta=meta))
         return found

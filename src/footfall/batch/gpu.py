@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall import compiling
-from footfall.batch.lean import lean_of, lean_tick
+from footfall.batch.batch_tick import batch_tick, reduced
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
 from footfall.robot.model.description import Robot
@@ -72,12 +72,12 @@ class TickSource:
             raise InputError(f"block {block!r}: threads come in warps of 32")
         self.robot, self.dtype = robot, np.dtype(dtype)
         self.simulation = Simulation(robot, controller, **options)
-        self.first = lean_of(self.simulation.carried, uses_foot_forces)
-        rig, self.inputs = self.simulation.rig, Inputs(self.simulation.command, np.zeros(6))
-        self.parameters = {path: np.asarray(rig.parameter(path), float) for path in free}
-        check_world(rig, self.simulation.carried, self.inputs)
-        check_controller(rig, self.simulation.carried, self.inputs)
-        self.program = compiling.program(lean_tick, rig, self.first, self.inputs, free=tuple(free))
+        self.first = reduced(self.simulation.state, uses_foot_forces)
+        model, self.inputs = self.simulation.model, Inputs(self.simulation.command, np.zeros(6))
+        self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
+        check_world(model, self.simulation.state, self.inputs)
+        check_controller(model, self.simulation.state, self.inputs)
+        self.program = compiling.program(batch_tick, model, self.first, self.inputs, free=tuple(free))
         nests = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([_size(nest) for nest in nests])
         lanes = vectorised(reassociated(self.program), lanes=(4,)) if threads == 4 else None
@@ -93,8 +93,8 @@ class TickSource:
     def rows(self, name: str) -> slice:
         """Where a part of the state (``q``, ``v``, ...) lies in its column."""
         at = 0
-        for key in ("tick", "q", "v", "forces", "contact", "memory"):
-            size = _size(getattr(self.first, key))
+        for key, part in vars(self.first).items():
+            size = _size(part)
             if key == name:
                 return slice(at, at + size)
             at += size

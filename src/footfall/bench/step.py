@@ -17,7 +17,7 @@ from footfall.control.interface import JointCommand
 from footfall.errors import FootfallError
 from footfall.robot.model.description import Robot
 from footfall.simulate.step import State
-from footfall.simulate.tick import Rig, at_rest, physics
+from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
 
 METHOD = (
@@ -115,12 +115,12 @@ def _advance(function: Any, *arguments: Any) -> None:
 def _audited_task(model: Robot) -> Task:
     """The step as ``Simulation`` runs it: the full joint model, any gains, contact forces and work kept."""
     (state, targets), gains = subject.standing(model), subject.gains(model)
-    rig = Rig(World(model), None, "linearly_implicit", subject.DT, 1)
-    body, push = at_rest(rig.world, state.q, state.v), np.zeros(6)
+    simulated = SimulationModel(World(model), None, "linearly_implicit", subject.DT, 1)
+    start, push = at_rest(simulated.world, state.q, state.v), np.zeros(6)
     command = JointCommand(targets, 0.0, *gains, 0.0).spread(len(targets))
-    function = compiling.compile(physics, rig, body, command, push, verify=False)
+    function = compiling.compile(physics, simulated, start, command, push, verify=False)
     name = "native implicit, all joint effects, forces and work"
-    return _advancing(name, function, body, command, push)
+    return _advancing(name, function, start, command, push)
 
 
 def _check_stands(before: State, after: State, scheme: str) -> None:

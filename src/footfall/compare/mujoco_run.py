@@ -19,6 +19,9 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.compare.mujoco import library
 from footfall.compare.mujoco_ground import place_ground
+from footfall.contact.ground import Plane
+from footfall.contact.heightfield import Heightfield
+from footfall.contact.terrain import Patches, Steps
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import InputError, TraceError
 from footfall.recording.ground_form import ground_form
@@ -26,6 +29,7 @@ from footfall.recording.recording import Recording
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
+from footfall.simulate.pushes import mean_wrench
 from footfall.simulate.simulation import Simulation
 from footfall.spatial import quaternion
 
@@ -40,11 +44,14 @@ def mujoco_model(
     options: Mapping[str, Any] | None = None,
 ) -> Any:
     """An MjModel of a simulation's robot on its ground, with gains that ``run_mujoco`` sets."""
-    mj, world = library(), simulation.rig.world
+    mj, world = library(), simulation.model.world
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
     if world.joints.backlash or world.joints.gear_loss:
         raise InputError("MuJoCo is given no backlash and no gear loss: compare a simulation without them")
-    mu = getattr(world.ground, "friction", 0.0) if friction is None else friction
+    ground = world.ground
+    mu: Any = friction
+    if mu is None:
+        mu = ground.friction if isinstance(ground, Plane | Heightfield | Steps | Patches) else 0.0
     if np.ndim(mu):
         raise InputError("MuJoCo is given one friction for the whole ground: say which, friction=...")
     touch = {"friction": (mu, 0.0, 0.0), "condim": 3}
@@ -88,7 +95,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Re
 
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone.
     """
-    mj, rig, robot = library(), simulation.rig, simulation.robot
+    mj, run, robot = library(), simulation.model, simulation.robot
     model = mujoco_model(simulation) if model is None else model
     data, controller = mj.MjData(model), _Asked(simulation)
     order = _joint_order(mj, model, robot)
@@ -96,32 +103,32 @@ def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Re
     data.qpos[:7], data.qvel[:6] = q[:7], np.concatenate([rotation_of(q) @ v[3:6], v[:3]])
     data.qpos[order.q], data.qvel[order.v] = q[7:], v[6:]
     feet = _foot_geoms(mj, model, robot)
-    memory, rows, wall = simulation.carried.memory, [], 0.0
+    memory, rows, wall = simulation.state.memory, [], 0.0
     force = np.zeros((robot.nf, 3))
-    ticks = max(1, round(duration / rig.period))
+    ticks = max(1, round(duration / run.period))
     for k in range(ticks):
-        asked, memory = controller(k * rig.period, q, v, force, memory)
+        asked, memory = controller(k * run.period, q, v, force, memory)
         model.actuator_gainprm[order.u, 0] = 1.0
         model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
         data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
         if robot.floating:
-            push = simulation._push_at(k * rig.period)
+            push = mean_wrench(simulation.pushes, float(k), run.period)
             data.qfrc_applied[:3], data.qfrc_applied[3:6] = push[3:], rotation_of(q).T @ push[:3]
         began = time.perf_counter()
-        mj.mj_step(model, data, nstep=rig.substeps)
+        mj.mj_step(model, data, nstep=run.substeps)
         wall += time.perf_counter() - began
         q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
         force = _foot_forces(mj, model, data, feet)
-        rows.append(((k + 1) * rig.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force))
+        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force))
     time_, qs, vs, position, torque, forces = (np.array(column) for column in zip(*rows))
     columns = {
         "time": time_, "q": qs, "v": vs, "command_position": position, "torque": torque, "force": forces,
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }  # fmt: skip
     meta = {
-        "engine": f"MuJoCo {mj.__version__}", "controller": type(rig.controller).__name__, "dt": rig.dt,
-        "ground_form": ground_form(rig.world.ground), "wall_seconds": wall,
+        "engine": f"MuJoCo {mj.__version__}", "controller": type(simulation.controller).__name__, "dt": run.dt,
+        "ground_form": ground_form(run.world.ground), "wall_seconds": wall,
         "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
     }  # fmt: skip
     return Recording(robot, columns, [], meta)
@@ -131,12 +138,12 @@ class _Asked:
     """The controller as a quick function: compiled if it can be, else as it is."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self.rig, robot = simulation.rig, simulation.robot
+        self.model, robot = simulation.model, simulation.robot
         sensed = Sensed(simulation.q, simulation.v, np.zeros((robot.nf, 3)))
 
         def ask(t: float, sensed: Sensed, command: Command, memory: Any) -> tuple[JointCommand, Any]:
-            sensed = dataclasses.replace(sensed, gravity=self.rig.world.gravity)  # a constant of the run
-            asked, after = self.rig.controller(t, robot, sensed, command, memory)
+            sensed = dataclasses.replace(sensed, gravity=self.model.world.gravity)  # a constant of the run
+            asked, after = self.model.acting(t, robot, sensed, command, memory)
             return asked.spread(robot.nj), after
 
         self.command, self.ask = simulation.command, ask
@@ -144,7 +151,7 @@ class _Asked:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    self.ask = compiling.compile(ask, None, 0.1, sensed, simulation.command, simulation.carried.memory)
+                    self.ask = compiling.compile(ask, None, 0.1, sensed, simulation.command, simulation.state.memory)
             except TraceError:
                 pass  # runs as plain Python
 

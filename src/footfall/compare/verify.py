@@ -14,7 +14,7 @@ from footfall.compare.file_checks import file_checks
 from footfall.compare.laws import LAWS, Law
 from footfall.compare.report import NOT_FINITE, Check, Report
 from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, UNTRACED, Side
-from footfall.compare.stance_laws import STANCE_LAWS
+from footfall.compare.stance_laws import SAMPLES, STANCE_LAWS
 from footfall.compare.states import States, random_states, with_modes
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gravity import STANDARD
@@ -70,7 +70,7 @@ def verify(
     few = states.first(_PLAIN)
     for law in identities:
         tick(law.__name__.replace("_", " "))
-        check = _law_check(robot, law, few.first(getattr(law, "samples", _PLAIN)))
+        check = _law_check(robot, law, few.first(SAMPLES.get(law, _PLAIN)))
         if check is not None:
             checks.append(check)
     if file is not None:

@@ -5,16 +5,16 @@ from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
 from footfall.contact.force_law import ForceLaw
 from footfall.contact.ground import Ground, Plane
-from footfall.contact.model import ContactModel, named
+from footfall.contact.model import ContactModel, ContactModelBase, named
 from footfall.contact.points import ContactPoint, Sphere, contact_points, knees, spheres_of, trunk_corners
 from footfall.contact.stance import Stance
 from footfall.contact.stick_slip import StickSlip
 from footfall.contact.terrain import Heightfield, Patches, Steps
 
 __all__ = [
-    "Complementarity", "Compliant", "ContactModel", "ContactPoint", "ForceLaw", "Ground", "Heightfield", "Patches",
-    "Plane", "Sphere", "Stance", "Steps", "StickSlip", "contact_points", "knees", "named", "spheres_of", "terrain",
-    "trunk_corners",
+    "Complementarity", "Compliant", "ContactModel", "ContactModelBase", "ContactPoint", "ForceLaw", "Ground",
+    "Heightfield", "Patches", "Plane", "Sphere", "Stance", "Steps", "StickSlip", "contact_points", "knees", "named",
+    "spheres_of", "terrain", "trunk_corners",
 ]  # fmt: skip
 
 

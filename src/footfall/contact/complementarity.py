@@ -25,7 +25,7 @@ from footfall.contact.coulomb import Problem, residuals
 from footfall.contact.delassus import ContactSpace, contact_space
 from footfall.contact.impact import bounce_floor, without_gain
 from footfall.contact.least_squares import solve_by_least_squares
-from footfall.contact.model import Memory
+from footfall.contact.model import ContactModelBase, Memory
 from footfall.contact.newton import solve_by_newton
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.contact.solution_slope import newton_impulses
@@ -42,7 +42,7 @@ _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes ve
 
 
 @dataclass(frozen=True)
-class Complementarity:
+class Complementarity(ContactModelBase):
     """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.

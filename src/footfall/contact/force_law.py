@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.model import ContactModelBase
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.factor import factor, factor_unsymmetric, solve_factored, solve_unsymmetric
 from footfall.robot.model.description import Robot
@@ -38,7 +39,7 @@ class Linearised:
 
 
 @dataclass(frozen=True)
-class ForceLaw:
+class ForceLaw(ContactModelBase):
     """A contact force that depends on depth and velocity. Override ``law``.
 
     ``implicit`` takes its slopes at the end of the step.

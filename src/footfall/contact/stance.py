@@ -32,7 +32,7 @@ from footfall import numeric
 from footfall.contact.delassus import ContactSpace, contact_space
 from footfall.contact.ground import Ground
 from footfall.contact.impact import stopping_impulses
-from footfall.contact.model import Memory
+from footfall.contact.model import ContactModelBase, Memory
 from footfall.contact.points import ContactPoint, Sphere, contact_points
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
@@ -46,7 +46,7 @@ _UNEQUAL = 1e4  # at most, of the damping of two feet
 
 
 @dataclass(frozen=True)
-class Stance:
+class Stance(ContactModelBase):
     """Standing feet as constraints, without slip.
 
     stands: names of feet that stand from the start, which is checked; the others stand once they touch.

@@ -2,7 +2,16 @@
 
 from footfall.control.estimation.estimated import Estimated
 from footfall.control.estimation.estimator import Estimator
-from footfall.control.interface import Command, Controller, FunctionController, JointCommand, Sensed, controller
+from footfall.control.interface import (
+    Command,
+    Controller,
+    ControllerBase,
+    ControllerWrapper,
+    FunctionController,
+    JointCommand,
+    Sensed,
+    controller,
+)
 from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
@@ -17,10 +26,10 @@ from footfall.control.optimal.lqr import LqrStand, StandWeights, regulate
 from footfall.control.posture import standing_joints, standing_state
 
 __all__ = [
-    "ChangingPD", "Command", "ComputedTorque", "Controller", "Drive", "Estimated", "Estimator", "FootImpedance",
-    "FunctionController", "GravityCompensation", "Hold", "JointCommand", "JointPD", "Locomotion", "LqrStand",
-    "PlanFollower", "Policy", "Reflexes", "Sensed", "Spine", "StandWeights", "controller", "on_command", "regulate",
-    "standing_joints", "standing_state",
+    "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
+    "Estimated", "Estimator", "FootImpedance", "FunctionController", "GravityCompensation", "Hold", "JointCommand",
+    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reflexes", "Sensed", "Spine", "StandWeights",
+    "controller", "on_command", "regulate", "standing_joints", "standing_state",
 ]  # fmt: skip
 
 

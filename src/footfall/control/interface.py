@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from numbers import Real
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,7 @@ from numpy import ndarray
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
+from footfall.seams import Adapter, function_name, has_members
 from footfall.spatial.quaternion import to_rotation
 
 
@@ -119,15 +120,54 @@ def check_command(command: Command) -> None:
             raise InputError(f"{f.name} of a command must be a finite number, got {value!r}")
 
 
+Log = list[tuple[float, str]]  # (time [s], what happened): a recording has it as events
+
+
 @runtime_checkable
 class Controller(Protocol):
-    """Anything with a rate [Hz], a first memory, and a call."""
+    """All that is asked of a controller. A user's own class needs a rate, a start and a call alone: the rest has
+    defaults in ``ControllerBase``, and ``as_controller`` lends them to a class that does not derive from it."""
 
     @property
-    def rate(self) -> float: ...
+    def rate(self) -> float:
+        """Ticks per second [Hz]."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is called where something is said of it."""
+        ...
+
+    @property
+    def traceable(self) -> bool:
+        """Plain NumPy that can be compiled with the physics; otherwise it runs in Python between compiled steps."""
+        ...
+
+    @property
+    def needs_sensors(self) -> bool:
+        """Runs on readings, not on the true state."""
+        ...
+
+    @property
+    def follows_command(self) -> bool:
+        """Walks as fast as it is commanded to."""
+        ...
+
+    @property
+    def logs(self) -> list[Log]:
+        """Lists in which it, and what it wraps, writes down what happens."""
+        ...
 
     def start(self, robot: Robot) -> Any:
         """The memory before the first tick: any nest of arrays."""
+        ...
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        """Compile what it needs, before a run in Python: controllers do not import the compiler."""
+        ...
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        """The joints [rad] it stands with, where a run may begin; None if it does not say."""
         ...
 
     def __call__(
@@ -135,13 +175,145 @@ class Controller(Protocol):
     ) -> tuple[JointCommand, Any]: ...
 
 
+class ControllerBase:
+    """What a controller does that says nothing else. A ``rate``, ``start`` and the call are its own."""
+
+    traceable: ClassVar[bool] = True
+    needs_sensors: ClassVar[bool] = False
+    follows_command: ClassVar[bool] = False
+    log: Log | None = None  # a list of its own makes events
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def logs(self) -> list[Log]:
+        return [] if self.log is None else [self.log]
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        """Nothing to compile."""
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        return None
+
+
+class ControllerWrapper(ControllerBase):
+    """A controller around ``inner``: whatever it does not change is the inner one's. Its memory is the inner one's too,
+    unless it has some of its own."""
+
+    inner: Controller
+
+    def __post_init__(self) -> None:
+        as_controller(self.inner, f"what {type(self).__name__} wraps must be a controller: ")
+
+    @property
+    def wrapped(self) -> Controller:
+        """The inner controller with all that may be asked of it, whatever its class."""
+        return as_controller(self.inner)
+
+    @property
+    def rate(self) -> float:
+        return self.inner.rate
+
+    @property
+    def traceable(self) -> bool:  # type: ignore[override]
+        return self.wrapped.traceable
+
+    @property
+    def needs_sensors(self) -> bool:  # type: ignore[override]
+        return self.wrapped.needs_sensors
+
+    @property
+    def follows_command(self) -> bool:  # type: ignore[override]
+        return self.wrapped.follows_command
+
+    @property
+    def logs(self) -> list[Log]:
+        return [*super().logs, *self.wrapped.logs]
+
+    def start(self, robot: Robot) -> Any:
+        return self.inner.start(robot)
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        self.wrapped.prepare(robot, compile, gravity)
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        return self.wrapped.posture(robot)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedController(Adapter, ControllerBase):
+    """A user's own controller that does not derive from ``ControllerBase``: what it has is its own, the rest usual."""
+
+    adapted: Any
+
+    @property
+    def rate(self) -> float:
+        return self.adapted.rate
+
+    @property
+    def name(self) -> str:
+        return type(self.adapted).__name__
+
+    @property
+    def traceable(self) -> bool:  # type: ignore[override]
+        return bool(self.own("traceable", self.own("prepare", None) is None))
+
+    @property
+    def needs_sensors(self) -> bool:  # type: ignore[override]
+        return bool(self.own("needs_sensors", False))
+
+    @property
+    def follows_command(self) -> bool:  # type: ignore[override]
+        return bool(self.own("follows_command", not self.traceable))
+
+    @property
+    def logs(self) -> list[Log]:
+        log = self.own("log", None)
+        return [log] if isinstance(log, list) else []
+
+    def start(self, robot: Robot) -> Any:
+        return self.adapted.start(robot)
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        self.own("prepare", super().prepare)(robot, compile, gravity)
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        return self.own("posture", super().posture)(robot)
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        return self.adapted(t, robot, sensed, command, memory)
+
+
+def as_controller(given: Any, what: str = "") -> Controller:
+    """A controller as it is, a user's own with what it leaves out, or one sentence about what it lacks.
+
+    what: what must be one, for that sentence.
+    """
+    if isinstance(given, type):
+        raise InputError(f"{what}a controller must be an object, such as {given.__name__}(...), got its class")
+    if not callable(given) or not has_members(given, "rate", "start"):
+        raise InputError(
+            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"
+            " @ff.controller(rate=...) makes one of a function"
+        )
+    return given if isinstance(given, ControllerBase) else AdaptedController(given)  # type: ignore[return-value]
+
+
 @dataclass(frozen=True)
-class FunctionController:
+class FunctionController(ControllerBase):
     """A controller made of one function."""
 
     function: Callable[..., tuple[JointCommand, Any]]
     rate: float
     memory: Any = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return function_name(self.function)
 
     def start(self, robot: Robot) -> Any:
         return self.memory(robot) if callable(self.memory) else copy.deepcopy(self.memory)  # it may be changed in place

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from footfall.hardware.emergency_stop import EmergencyStop
     from footfall.hardware.motors import overheating
     from footfall.hardware.sensor_faults import Fault
-    from footfall.hardware.sensors import Reading, Sensors
+    from footfall.hardware.sensors import Reading, Sensor, Sensors
 
 __all__, __getattr__, __dir__ = room(
     "footfall.hardware",
@@ -16,6 +16,6 @@ __all__, __getattr__, __dir__ = room(
         "emergency_stop": "EmergencyStop",
         "motors": "overheating",
         "sensor_faults": "Fault",
-        "sensors": "Reading Sensors",
+        "sensors": "Reading Sensor Sensors",
     },
 )

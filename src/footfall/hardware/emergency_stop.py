@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from footfall.checks import checked_number
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.stand_gains import DAMPING, held_weight
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY, Gravity
@@ -52,21 +52,20 @@ class EmergencyStop:
 
 
 @dataclass(frozen=True, eq=False)
-class Stoppable:
+class EmergencyStopWrapper(ControllerWrapper):
     """A controller behind an emergency stop."""
 
     inner: Controller
     stop: EmergencyStop
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.stop, EmergencyStop):
             raise InputError(f"the emergency stop must be an EmergencyStop, got {type(self.stop).__name__}")
-        if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
-            object.__setattr__(self, "prepare", self.inner.prepare)
 
     @property
-    def rate(self) -> float:
-        return self.inner.rate
+    def name(self) -> str:
+        return self.wrapped.name
 
     def start(self, robot: Robot) -> dict[str, Any]:
         return {"inner": self.inner.start(robot), "pressed": 0.0, "latched": 0.0, "held": np.zeros(robot.nj)}
@@ -74,14 +73,14 @@ class Stoppable:
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, inner = self.inner(t, robot, sensed, command, memory["inner"])
-        asked = asked.spread(robot.nj)
+        answer, inner = self.inner(t, robot, sensed, command, memory["inner"])
+        answer = answer.spread(robot.nj)
         pressed = np.where(t > self.stop.at - 1e-9, 1.0, memory["pressed"])
         held = np.where(memory["latched"] > 0.0, memory["held"], joint_positions(robot, sensed.q))
         kp, kd = self.stop.gains(robot, sensed.gravity)
         thrown = pressed > 0.0
         out = JointCommand(
-            np.where(thrown, held, asked.position), np.where(thrown, 0.0, asked.velocity),
-            np.where(thrown, kp, asked.kp), np.where(thrown, kd, asked.kd), np.where(thrown, 0.0, asked.torque),
+            np.where(thrown, held, answer.position), np.where(thrown, 0.0, answer.velocity),
+            np.where(thrown, kp, answer.kp), np.where(thrown, kd, answer.kd), np.where(thrown, 0.0, answer.torque),
         )  # fmt: skip
         return out, {"inner": inner, "pressed": pressed, "latched": pressed, "held": held}

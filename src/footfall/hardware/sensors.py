@@ -13,15 +13,16 @@ tick (in the first tick, that of a base at rest): up by g at rest, nothing in fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
-from footfall.control.interface import Command, Controller, Inertial, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, Inertial, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.hardware.sensor_faults import Fault
 from footfall.kinematics.forward import joint_positions, joint_rates
@@ -33,6 +34,30 @@ from footfall.spatial.rotation import is_rotation
 
 _TABLE = 16384  # normal numbers; a power of two, so that odd strides reach all of them
 _AXES = 256  # of one sensor, at most
+_KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
+
+
+@runtime_checkable
+class Sensor(Protocol):
+    """All that is asked of a sensor; ``Reading`` is one, and what a user's own may derive from."""
+
+    @property
+    def is_ideal(self) -> bool:
+        """Tells the truth at once: nothing of it need be remembered."""
+        ...
+
+    def ticks(self, controller_rate: float, what: str) -> tuple[int, int]:
+        """(ticks between samples, ticks of delay) of a controller's rate [Hz]."""
+        ...
+
+    def sample(
+        self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
+    ) -> Float[ndarray, "n"]:
+        """What it says of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
+
+        An attitude is a quaternion of four numbers with three axes, about which it is turned.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -76,6 +101,16 @@ class Reading:
             )
         return round(ratio), round(late)
 
+    def sample(
+        self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
+    ) -> Float[ndarray, "n"]:
+        """The truth with an error, rounded."""
+        error = self.bias * bias
+        if self.noise:
+            error = error + self.noise * noise()
+        told = truth + error if truth.shape == error.shape else rotated(truth, error)
+        return self.resolution * np.floor(told / self.resolution + 0.5) if self.resolution else told
+
 
 @dataclass(frozen=True, eq=False)
 class Sensors:
@@ -86,12 +121,12 @@ class Sensors:
     joints; ``force`` [N] at the feet, in world axes. ``faults``: what fails, and when (``simulate.sensor_faults``).
     """
 
-    acceleration: Reading = field(default_factory=Reading)
-    gyro: Reading = field(default_factory=Reading)
-    attitude: Reading = field(default_factory=Reading)
-    position: Reading = field(default_factory=Reading)
-    velocity: Reading = field(default_factory=Reading)
-    force: Reading = field(default_factory=Reading)
+    acceleration: Sensor = field(default_factory=Reading)
+    gyro: Sensor = field(default_factory=Reading)
+    attitude: Sensor = field(default_factory=Reading)
+    position: Sensor = field(default_factory=Reading)
+    velocity: Sensor = field(default_factory=Reading)
+    force: Sensor = field(default_factory=Reading)
     imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
     imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))
     seed: int = 0
@@ -102,15 +137,15 @@ class Sensors:
         for fault in self.faults:
             if not isinstance(fault, Fault):
                 raise InputError(f"the faults of sensors must be Faults, got {fault!r}")
-        for f in fields(self):
-            if f.type == "Reading" and not isinstance(getattr(self, f.name), Reading):
-                raise InputError(f"the {f.name} sensor must be a Reading, got {getattr(self, f.name)!r}")
+        for key in _KEYS:
+            if not isinstance(getattr(self, key), Sensor):
+                raise InputError(f"the {key} sensor must be a Reading, got {getattr(self, key)!r}")
         place, turn = np.array(self.imu_position, dtype=float), np.array(self.imu_rotation, dtype=float)
         if place.shape != (3,) or not np.isfinite(place).all():
             raise InputError(f"the position of the IMU must be three finite numbers, got {self.imu_position!r}")
         if turn.shape != (3, 3) or not is_rotation(turn):
             raise InputError("the rotation of the IMU must be a rotation matrix")
-        if self.attitude.resolution:
+        if isinstance(self.attitude, Reading) and self.attitude.resolution:
             raise InputError("the attitude has no resolution: give it noise")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise InputError(f"the seed of sensors must be a whole number that is not negative, got {self.seed!r}")
@@ -140,7 +175,7 @@ class Sensors:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SensorWrapper(ControllerWrapper):
     """A controller behind sensors."""
 
     inner: Controller
@@ -151,11 +186,12 @@ class Measured:
     drawn: dict[str, tuple[ndarray, ndarray, ndarray]] = field(init=False, repr=False)
     normal: ndarray = field(init=False, repr=False)
 
+    needs_sensors = False  # here they are
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.sensors, Sensors):
             raise InputError(f"sensors of a simulation must be Sensors, got {type(self.sensors).__name__}")
-        if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
-            object.__setattr__(self, "prepare", self.inner.prepare)
         for key in _KEYS:
             getattr(self.sensors, key).ticks(self.inner.rate, key)
         seed = self.sensors.seed  # drawn here once: nothing random happens in a tick
@@ -163,8 +199,8 @@ class Measured:
         object.__setattr__(self, "normal", np.random.default_rng(seed).standard_normal(_TABLE))
 
     @property
-    def rate(self) -> float:
-        return self.inner.rate
+    def name(self) -> str:
+        return self.wrapped.name
 
     def start(self, robot: Robot) -> dict[str, Any]:
         if max(robot.nj, 3 * robot.nf) > _AXES:
@@ -184,8 +220,8 @@ class Measured:
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
         seen, after = self.read(robot, sensed, memory)
-        asked, inner = self.inner(t, robot, seen, command, memory["inner"])
-        return asked, {**after, "inner": inner}
+        answer, inner = self.inner(t, robot, seen, command, memory["inner"])
+        return answer, {**after, "inner": inner}
 
     def read(self, robot: Robot, sensed: Sensed, memory: Any) -> tuple[Sensed, dict[str, Any]]:
         """(what the sensors say, their memory) of the true state."""
@@ -226,25 +262,21 @@ class Measured:
 
     def _read_one(self, key: str, value: ndarray, count: float, kept: ndarray) -> tuple[ndarray, ndarray]:
         """(what a sensor says now, the samples it holds back, newest first)."""
-        reading = getattr(self.sensors, key)
-        every, late = reading.ticks(self.rate, key)
+        sensor: Sensor = getattr(self.sensors, key)
+        every, late = sensor.ticks(self.rate, key)
         axes = 3 if key == "attitude" else value.shape[0]
         offset, stride, bias = (of_all[:axes] for of_all in self.drawn[key])
-        error = reading.bias * bias
-        if reading.noise:
+
+        def noise() -> ndarray:
             place = offset + stride * count
-            error = error + reading.noise * lookup(self.normal, place - _TABLE * np.floor(place / _TABLE))
-        sample = rotated(value, error) if key == "attitude" else value + error
-        if reading.resolution:
-            sample = reading.resolution * np.floor(sample / reading.resolution + 0.5)
+            return lookup(self.normal, place - _TABLE * np.floor(place / _TABLE))
+
+        sample = sensor.sample(value, bias, noise)
         due = (count - every * np.floor(count / every)) < 0.5
         newest = np.where(due, sample, kept[0])
         first = count < 0.5  # nothing was sampled before
         samples = [newest, *(np.where(first, newest, kept[k]) for k in range(late))]
         return samples[late], np.stack(samples)
-
-
-_KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
 
 
 def _sizes(robot: Robot) -> dict[str, int]:
@@ -263,4 +295,4 @@ def _drawn(seed: int) -> dict[str, tuple[ndarray, ndarray, ndarray]]:
     return found
 
 
-__all__ = ["Measured", "Reading", "Sensors"]
+__all__ = ["Reading", "Sensor", "SensorWrapper", "Sensors"]

@@ -18,7 +18,7 @@ from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy
 from footfall.errors import InputError
 from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, observed
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import Driven, WalkTask
+from footfall.learn.task import ActionController, WalkTask
 from footfall.trace.face import tree
 from footfall.trace.targets import cuda, emit
 
@@ -42,7 +42,7 @@ def judged_tick(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tra
 def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
     """A robot at the beginning of an episode."""
     episode, blank = begun(episodes, chance), tracked.outcome
-    seen = observed(episodes.task, episode.lean, episode.inputs.command)
+    seen = observed(episodes.task, episode.state, episode.inputs.command)
     return Tracked(episode, Outcome(**{**vars(blank), "seen": seen, "final": seen}))
 
 
@@ -51,7 +51,9 @@ class JudgeSource:
 
     def __init__(self, task: WalkTask, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
         paths = randomisation.paths(task.robot)
-        self.ticks = TickSource(task.robot, Driven(task.drive), free=paths, feels=True, dt=task.dt, threads=4)
+        self.ticks = TickSource(
+            task.robot, ActionController(task.drive), free=paths, uses_foot_forces=True, dt=task.dt, threads=4
+        )
         limit = round(seconds * task.drive.rate)
         self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)
         self.draws = self.episodes.draws + PUSH_DRAWS
@@ -70,7 +72,7 @@ class JudgeSource:
     def places(self) -> dict[str, slice]:
         """Rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
         sizes: dict[str, int] = {
-            "lean": _size(self.ticks.first), "inputs": _size(self.ticks.inputs),
+            "state": _size(self.ticks.first), "inputs": _size(self.ticks.inputs),
             "parameters": _size(self.ticks.parameters), "age": 1, "next_push": 1,
         }  # fmt: skip
         sizes |= {key: _size(value) for key, value in vars(self.first.outcome).items()}
@@ -104,7 +106,7 @@ class CudaLanes:
         self.columns = self.cupy.zeros((self.source.size, self.n), np.float32)
         places = self.source.places
         self._state, self._rest = (
-            self.columns[places["lean"]],
+            self.columns[places["state"]],
             self.columns[places["inputs"].start : places["age"].start],
         )
         self._shared = self.cupy.zeros(1, np.float32)

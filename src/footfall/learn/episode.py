@@ -7,7 +7,7 @@ draws into a robot with a command, and ``after_tick``, which judges a tick and b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,12 +16,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.batch.lean import Lean
 from footfall.control.interface import Command, Sensed
 from footfall.identity import digest_of
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task import Judged, WalkTask, judge, lowest_foot
-from footfall.simulate.tick import Inputs
+from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
 
 COMMANDS = ("forward", "sideways", "turn")
@@ -38,7 +37,7 @@ class Episodes:
     task: WalkTask
     randomisation: Randomisation
     ranges: Mapping[str, Range]  # of the command
-    first: Lean
+    first: RunState
     nominal: Mapping[str, Any]
     limit: int
 
@@ -57,7 +56,7 @@ class Episodes:
 class Episode:
     """One robot within its episode. ``inputs``: its command, and the push of the tick to come."""
 
-    lean: Lean
+    state: RunState
     inputs: Inputs
     parameters: dict[str, Any]
     age: Any  # ticks
@@ -82,9 +81,9 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"]) -> Episode:
     gains = np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
     tick = np.floor(chance[7] * round(drive.gait.period * drive.rate))
     memory = {**first.memory, "gains": gains}
-    lean = Lean(tick, q - down, first.v, first.forces, first.contact, memory)
+    state = replace(first, tick=tick, q=q - down, memory=memory)
     push = np.floor(chance[8] * ranges.push_every * drive.rate)
-    return Episode(lean, Inputs(Command(**drawn), np.zeros(6)), parameters, 0.0, push)
+    return Episode(state, Inputs(Command(**drawn), np.zeros(6)), parameters, 0.0, push)
 
 
 def pushed(
@@ -116,30 +115,29 @@ class Outcome:
 def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, Outcome]:
     """Judge a tick, begin anew if the episode is over, and say what comes next: push and observation."""
     task = episodes.task
-    judged: Judged = judge(task, episode.lean, episode.inputs.command)
+    judged: Judged = judge(task, episode.state, episode.inputs.command)
     age = episode.age + 1.0
     fallen = judged.fallen > 0.5
     late = ~fallen & (age > episodes.limit - 0.5)
-    memory = {**episode.lean.memory, "last": episode.lean.memory["action"]}
-    lean = Lean(**{**vars(episode.lean), "memory": memory})
-    goes_on = Episode(lean, episode.inputs, episode.parameters, age, episode.next_push)
+    memory = {**episode.state.memory, "last": episode.state.memory["action"]}
+    goes_on = Episode(replace(episode.state, memory=memory), episode.inputs, episode.parameters, age, episode.next_push)
     now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws]), goes_on)
     push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws :])
-    now = Episode(now.lean, Inputs(now.inputs.command, push), now.parameters, now.age, next_push)
+    now = Episode(now.state, Inputs(now.inputs.command, push), now.parameters, now.age, next_push)
     weight = task.weights["gait"] / task.drive.rate
     outcome = Outcome(
-        observed(task, now.lean, now.inputs.command), judged.observation, judged.reward,
+        observed(task, now.state, now.inputs.command), judged.observation, judged.reward,
         np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity,
         judged.terms["gait"] / weight if weight else 0.0,
     )  # fmt: skip
     return now, outcome
 
 
-def observed(task: WalkTask, lean: Lean, command: Command) -> Float[ndarray, "no"]:
+def observed(task: WalkTask, state: RunState, command: Command) -> Float[ndarray, "no"]:
     """What a policy sees of a robot."""
     robot = task.robot
-    sensed = Sensed(lean.q, lean.v, lean.forces[: robot.nf])
-    return task.drive.observe(robot, lean.tick / task.drive.rate, sensed, command, lean.memory["action"])
+    sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
+    return task.drive.observe(robot, state.tick / task.drive.rate, sensed, command, state.memory["action"])
 
 
 def chosen(condition: Any, one: Any, other: Any) -> Any:

@@ -19,7 +19,7 @@ from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
 from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, pushed
 from footfall.learn.randomise import Randomisation, checked_range
-from footfall.learn.task import Driven, Judged, WalkTask, judge
+from footfall.learn.task import ActionController, Judged, WalkTask, judge
 from footfall.trace.face import tree
 
 RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways": (-0.25, 0.25), "turn": (-0.6, 0.6)}
@@ -59,12 +59,12 @@ class WalkLanes:
             raise InputError(f"an episode must last at least one tick, got {seconds} s")
         self.limit = round(seconds * task.drive.rate)
         self.batch = Batch(
-            self.robot, n, Driven(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype,
+            self.robot, n, ActionController(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype,
             uses_foot_forces=True, threads=threads, dt=task.dt,
         )  # fmt: skip
         self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
-        rig = self.batch.simulation.rig
-        nominal = {path: np.asarray(rig.parameter(path), float) for path in self.randomisation.paths(self.robot)}
+        model = self.batch.simulation.model
+        nominal = {path: np.asarray(model.parameter(path), float) for path in self.randomisation.paths(self.robot)}
         self.episodes = Episodes(task, self.randomisation, self.ranges, self.batch.first, nominal, self.limit)
         self._begun = compiling.compile(begun, self.episodes, np.zeros(self.episodes.draws), target="batch")
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
@@ -78,7 +78,7 @@ class WalkLanes:
         chance = np.array([self.generators[k].random(self.episodes.draws) for k in lanes])
         new: Episode = self._begun(chance)
         batch = self.batch
-        for now, fresh in zip(tree.flatten(batch.state)[0], tree.flatten(new.lean)[0]):
+        for now, fresh in zip(tree.flatten(batch.state)[0], tree.flatten(new.state)[0]):
             now[lanes] = fresh
         for key in COMMANDS:
             batch.command[key][lanes] = getattr(new.inputs.command, key)

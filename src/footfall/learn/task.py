@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.batch.lean import Lean
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.learned.policy import Drive
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
@@ -24,6 +23,7 @@ from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel, joint_forces
+from footfall.simulate.tick import RunState
 from footfall.spatial.quaternion import to_rotation
 
 # What a second of each is worth. The first three are at most 1 and are to be had, the others are to be avoided; none of
@@ -48,7 +48,7 @@ _WILD = 300.0  # length of a velocity that no robot has
 
 
 @dataclass(frozen=True)
-class Driven:
+class ActionController(ControllerBase):
     """PD around the action in its memory, which the environment writes between ticks.
 
     ``last``: the action before it; ``gains``: factors of stiffness and damping.
@@ -118,18 +118,18 @@ class WalkTask:
         return digest_of(self)
 
 
-def judge(task: WalkTask, lean: Lean, command: Command) -> Judged:
+def judge(task: WalkTask, state: RunState, command: Command) -> Judged:
     """Look at a robot after a tick in which it followed a command with the action in its memory."""
-    robot, drive, memory = task.robot, task.drive, lean.memory
-    t = lean.tick / drive.rate
-    sensed = Sensed(lean.q, lean.v, lean.forces[: robot.nf])
-    R = to_rotation(lean.q[3:7])
-    velocity, height = heading_velocity(R, lean.v), lean.q[2]
+    robot, drive, memory = task.robot, task.drive, state.memory
+    t = state.tick / drive.rate
+    sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
+    R = to_rotation(state.q[3:7])
+    velocity, height = heading_velocity(R, state.v), state.q[2]
     stand = robot.poses["stand"]
     low = 0.4 * stand.height
-    fine = (R[2, 2] > np.cos(np.radians(task.lean))) & (height > low) & (lean.v @ lean.v < _WILD**2)
+    fine = (R[2, 2] > np.cos(np.radians(task.lean))) & (height > low) & (state.v @ state.v < _WILD**2)
     contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
-    joints, rates = lean.q[robot.nq - robot.nj :], lean.v[robot.nv - robot.nj :]
+    joints, rates = state.q[robot.nq - robot.nj :], state.v[robot.nv - robot.nj :]
     asked = drive.command(robot, memory["action"], memory["gains"])
     motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
     step = memory["action"] - memory["last"]
@@ -138,11 +138,11 @@ def judge(task: WalkTask, lean: Lean, command: Command) -> Judged:
         "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
         "turning": 1.0 / (1.0 + missed * missed / _TURN**2),
         "gait": np.sum(np.where(stance(drive.gait, clock_phase(drive.gait, t)) > 0.5, contact, 1.0 - contact)) / 4.0,
-        "clearance": clearance_error(task, t, lean.q),
+        "clearance": clearance_error(task, t, state.q),
         "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
         "height": (height / stand.height - 1.0) ** 2,
-        "bounce": (R[2] @ lean.v[3:6]) ** 2,
-        "rocking": lean.v[0] * lean.v[0] + lean.v[1] * lean.v[1],
+        "bounce": (R[2] @ state.v[3:6]) ** 2,
+        "rocking": state.v[0] * state.v[0] + state.v[1] * state.v[1],
         "smoothness": np.sum(step * step),
         "posture": np.sum((joints - stand.joints) ** 2),
         "energy": np.sum(np.maximum(motor * rates, 0.0)),

@@ -70,7 +70,7 @@ def contact_settings(model: Any) -> dict[str, float | bool | str | int]:
     """The numbers and words that a contact model was made with."""
     if not dataclasses.is_dataclass(model):
         return {}
-    named = {f.name: getattr(model, f.name, None) for f in dataclasses.fields(model)}
+    named = {f.name: vars(model).get(f.name) for f in dataclasses.fields(model)}
     return {
         key: value
         for key, value in named.items()

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import SPOILED, InputError, ModelError
+from footfall.errors import SPOILED, InputError, ModelError, reason
 from footfall.recording import mcap_file
 from footfall.recording.recording_writer import FORMAT, Event, Layout, RecordingError, RecordingWriter, payload
 from footfall.robot.model.description import Robot
@@ -81,8 +81,7 @@ def write(path: Path, robot: Robot, columns: Mapping[str, ndarray], events: list
             if "time" in columns:
                 writer.append(columns, events)
     except (OSError, ValueError) as error:  # a null character in the name is a ValueError
-        why = getattr(error, "strerror", None) or error
-        raise RecordingError(f"cannot write the recording {path}: {why}") from error
+        raise RecordingError(f"cannot write the recording {path}: {reason(error)}") from error
     except RecordingError as error:
         raise RecordingError(f"cannot write the recording {path}: {_cause(error)}") from error
 
@@ -97,7 +96,7 @@ def read(path: str | os.PathLike[str]) -> Contents:
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # a null character in the name is a ValueError
-        raise InputError(f"cannot read the recording {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"cannot read the recording {path}: {reason(error)}") from None
     if not data.startswith(mcap_file.MAGIC):
         raise InputError(f"{path} is not an MCAP file")
     reader = _Reader(memoryview(data))

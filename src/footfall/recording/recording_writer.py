@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import FootfallError, InputError
+from footfall.errors import FootfallError, InputError, reason
 from footfall.recording import mcap_file, termination
 from footfall.recording.columns import checked, unit_of
 from footfall.robot.model.description import Robot
@@ -108,7 +108,7 @@ class RecordingWriter:
         except (OSError, ValueError) as error:  # a null character in the name is a ValueError
             if opened is not None:
                 opened.abandon()
-            raise RecordingError(f"cannot write the recording {self.path}: {_why(error)}") from error
+            raise RecordingError(f"cannot write the recording {self.path}: {reason(error)}") from error
         self._flushed = time.monotonic()
         termination.opened(self)
 
@@ -216,14 +216,14 @@ class RecordingWriter:
         """Finish the file with what fits, and say so."""
         self.closed = True
         termination.closed(self)
-        self.meta.setdefault("interrupted", _why(error))
+        self.meta.setdefault("interrupted", reason(error))
         kept = "what was written before is kept in it"
         try:
             self._file.finish("footfall.end", {"meta": to_json(self.meta)})
         except (OSError, ValueError):  # not even the summary; or the file is closed already
             self._file.abandon()
             kept = f"'footfall recover {self.path}' saves what was written before"
-        raise RecordingError(f"cannot write the recording {self.path}: {_why(error)}; {kept}") from error
+        raise RecordingError(f"cannot write the recording {self.path}: {reason(error)}; {kept}") from error
 
 
 @contextlib.contextmanager
@@ -242,10 +242,6 @@ def _uninterrupted() -> Iterator[None]:
             signal.signal(number, handler)
         if came:
             signal.raise_signal(signal.Signals(came[0]))
-
-
-def _why(error: OSError | ValueError) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 def to_json(meta: Mapping[str, Any]) -> str:

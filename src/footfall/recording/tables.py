@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from footfall.errors import SPOILED, InputError, MissingExtraError, ModelError
+from footfall.errors import SPOILED, InputError, MissingExtraError, ModelError, reason
 from footfall.recording.columns import STANDARD, dims_of, unit_of
 from footfall.recording.recording_writer import Event, RecordingError, to_json
 from footfall.robot.model.description import Robot
@@ -57,7 +57,7 @@ def to_netcdf(rec: Recording, path: Path) -> Path:
         with whole_file(path) as passing:
             table.to_netcdf(passing, engine="h5netcdf")
     except (OSError, ValueError) as error:
-        raise RecordingError(f"cannot write the table {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise RecordingError(f"cannot write the table {path}: {reason(error)}") from error
     return path
 
 

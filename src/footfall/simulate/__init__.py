@@ -6,7 +6,6 @@ from footfall.rooms import room
 
 if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
-    from footfall.simulate.engine import Stop
     from footfall.simulate.integrators import INTEGRATORS
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
@@ -15,13 +14,13 @@ if TYPE_CHECKING:
     from footfall.simulate.simulation import Simulation
     from footfall.simulate.standing import standing_start
     from footfall.simulate.standing_lqr import lqr_stand
+    from footfall.simulate.stop import Stop
     from footfall.simulate.world import World
 
 __all__, __getattr__, __dir__ = room(
     "footfall.simulate",
     {
         "actuators": "JointModel",
-        "engine": "Stop",
         "integrators": "INTEGRATORS",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",
@@ -30,6 +29,7 @@ __all__, __getattr__, __dir__ = room(
         "simulation": "Simulation",
         "standing": "standing_start",
         "standing_lqr": "lqr_stand",
+        "stop": "Stop",
         "world": "World",
     },
 )

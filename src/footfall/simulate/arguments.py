@@ -14,6 +14,7 @@ from footfall.control.interface import check_rate
 from footfall.errors import InputError
 from footfall.kinematics.forward import body_poses
 from footfall.robot.model.description import Robot
+from footfall.seams import has_members
 from footfall.simulate.world import World
 
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
@@ -29,13 +30,6 @@ def check_robot(robot: Any) -> None:
 def check_seed(seed: Any) -> None:
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
         raise InputError(f"seed must be a whole number, 0 or more, got {seed!r}")
-
-
-def check_seam(what: str, part: Any, *needs: str) -> None:
-    if isinstance(part, type):
-        raise InputError(f"a {what} must be an object, such as {part.__name__}(...), got its class")
-    if not all(hasattr(part, key) for key in needs):
-        raise InputError(f"a {what} needs {' and '.join(needs)}, which {type(part).__name__} has not")
 
 
 def check_law(contact: Any, dt: float) -> None:
@@ -72,12 +66,16 @@ def _check_normal(contact: StickSlip, dt: float) -> None:
 
 def check_ground(ground: Any) -> None:
     """Ask a user's own ground once: a distance, a frame and a friction are wanted."""
+    if isinstance(ground, type):
+        raise InputError(f"a ground must be an object, such as {ground.__name__}(...), got its class")
+    if not has_members(ground, "distance", "frame", "friction_at"):
+        raise InputError(f"a ground needs distance and frame and friction_at, which {type(ground).__name__} has not")
     if type(ground).__module__.startswith("footfall."):
         return
     owner, p = type(ground).__name__, np.array([0.0, 0.0, 0.1])
-    for name in ("distance", "friction_at"):
-        if np.shape(getattr(ground, name)(p)) != ():
-            raise InputError(f"{name}(p) of {owner} must be one number, got {getattr(ground, name)(p)!r}")
+    for name, answer in (("distance", ground.distance(p)), ("friction_at", ground.friction_at(p))):
+        if np.shape(answer) != ():
+            raise InputError(f"{name}(p) of {owner} must be one number, got {answer!r}")
     if not float(ground.friction_at(p)) >= 0.0:
         raise InputError(f"friction_at(p) of {owner} must be 0 or more, got {ground.friction_at(p)!r}")
     R = np.asarray(ground.frame(p), dtype=float)

@@ -1,4 +1,4 @@
-"""Checkpoints: the carried state of a run in a NumPy archive. Numbers only: nothing in it can run."""
+"""Checkpoints: the state of a run in a NumPy archive. Numbers only: nothing in it can run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from footfall.archive import NoArchive, read_archive
-from footfall.errors import InputError
-from footfall.identity import digest_of
-from footfall.simulate.tick import Carried, Rig
+from footfall.errors import InputError, reason
+from footfall.identity import digest_of, first_name
+from footfall.seams import unadapted
+from footfall.simulate.tick import RunState, SimulationModel
 from footfall.trace.face import tree
 
 _FORMAT = 2
@@ -20,11 +21,11 @@ _MOST_BYTES = 1 << 28
 _MOST_TICKS = 2.0**52  # a clock beyond stands still: the next tick is the same number
 
 
-def save_checkpoint(path: str | Path, rig: Rig, carried: Carried) -> None:
+def save_checkpoint(path: str | Path, model: SimulationModel, state: RunState) -> None:
     """Written beside its place and renamed into it: a crash leaves the old checkpoint or the new one."""
     path = Path(path)
-    leaves, _ = tree.flatten(carried)
-    arrays: dict[str, Any] = {"format": _FORMAT, "identity": _identity(rig)}
+    leaves, _ = tree.flatten(state)
+    arrays: dict[str, Any] = {"format": _FORMAT, "identity": _identity(model)}
     arrays |= {f"leaf{k}": np.asarray(leaf, dtype=float) for k, leaf in enumerate(leaves)}
     name = None
     try:
@@ -35,21 +36,21 @@ def save_checkpoint(path: str | Path, rig: Rig, carried: Carried) -> None:
     except (OSError, ValueError) as error:  # a null character in the name is a ValueError
         if name is not None:
             Path(name).unlink(missing_ok=True)
-        raise InputError(f"cannot write the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"cannot write the checkpoint {path}: {reason(error)}") from error
 
 
-def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
+def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) -> RunState:
     """The state in a checkpoint; ``like`` gives its structure."""
     try:
         data = read_archive(path, _MOST_BYTES)
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read the checkpoint {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"cannot read the checkpoint {path}: {reason(error)}") from error
     except NoArchive as error:
         raise InputError(f"{path} is not a checkpoint, or damaged") from error
     form, identity = (data.get(key, np.zeros(2)) for key in ("format", "identity"))
     if form.shape or form != _FORMAT or identity.shape:
         raise InputError(f"{path} is not a checkpoint of this version of footfall")
-    if str(identity) != _identity(rig):
+    if str(identity) != _identity(model):
         raise InputError(f"{path} belongs to another simulation: its robot, world, controller or step differ")
     leaves, rebuild = tree.flatten(like)
     stored = []
@@ -58,25 +59,24 @@ def load_checkpoint(path: str | Path, rig: Rig, like: Carried) -> Carried:
         if array is None or array.shape != np.shape(leaf) or array.dtype != np.float64:
             raise InputError(f"{path} does not fit this simulation: its state has another shape")
         stored.append(array.copy() if array.shape else float(array))
-    carried = rebuild(stored)
-    _check_state(carried, path)
-    return carried
+    state: RunState = rebuild(stored)
+    _check_state(state, path)
+    return state
 
 
-def _check_state(carried: Carried, path: str | Path) -> None:
+def _check_state(state: RunState, path: str | Path) -> None:
     """Refuse what no run can have reached: a clock beyond whole numbers, a state that is not finite."""
-    tick, body = carried.tick, carried.body
-    if not (0.0 <= tick <= _MOST_TICKS and tick == tick // 1):
-        raise InputError(f"{path} is damaged: its clock stands at tick {tick:g}")
-    if not (np.isfinite(body.q).all() and np.isfinite(body.v).all()):
+    if not (0.0 <= state.tick <= _MOST_TICKS and state.tick == state.tick // 1):
+        raise InputError(f"{path} is damaged: its clock stands at tick {state.tick:g}")
+    if not (np.isfinite(state.q).all() and np.isfinite(state.v).all()):
         raise InputError(f"{path} is damaged: its state is not finite")
 
 
-def _identity(rig: Rig) -> str:
-    """The digest; with a user's own classes in the rig, whose code no digest tells, that of each part or its name."""
-    if rig.digest is not None:
-        return rig.digest
-    world = rig.world
-    parts = (world.robot, world.ground, world.contact, world.joints, world.gravity, world.spheres, rig.controller)
-    words = [digest_of(part) or type(part).__qualname__ for part in parts]
-    return " ".join([*words, rig.integrator, repr(rig.dt), str(rig.substeps)])
+def _identity(model: SimulationModel) -> str:
+    """The digest; with a user's own classes in the model, whose code no digest tells, that of each part or its name."""
+    if model.digest is not None:
+        return model.digest
+    world = model.world
+    parts = (world.robot, world.ground, world.contact, world.joints, world.gravity, world.spheres, model.controller)
+    words = [digest_of(part) or first_name(type(unadapted(part)))[1] for part in parts]
+    return " ".join([*words, model.integrator, repr(model.dt), str(model.substeps)])

@@ -11,16 +11,17 @@ the quaternion brought back to unit length at the end of every step.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.model import ContactModel, as_contact_model
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError, unknown
 from footfall.parameters import replaced
 from footfall.robot.model.description import Robot
+from footfall.seams import unadapted
 from footfall.simulate.step import Acted, State, accelerate, step
 from footfall.simulate.world import World
 from footfall.spatial.quaternion import rate, to_rotation
@@ -52,19 +53,20 @@ def integrate_step(
     return _from_vector(robot, y[:-4]), acted, y[-4:]
 
 
-def check_integrator(integrator: str, contact: Any) -> None:
+def check_integrator(integrator: str, contact: ContactModel) -> None:
     """Refuse what cannot be stepped so: hard contact has impulses, no accelerations that Heun or RK4 could sample."""
+    kind = type(unadapted(contact)).__name__
     if integrator not in INTEGRATORS:
         raise unknown("integrator", integrator, INTEGRATORS)
     if integrator == "linearly_implicit" and not contact.implicit:
         explicit = ", ".join(INTEGRATORS[1:])
         raise InputError(
-            f"{type(contact).__name__} contact is explicit and the integrator linearly_implicit is not: leave out"
+            f"{kind} contact is explicit and the integrator linearly_implicit is not: leave out"
             f" implicit=False, or choose from {explicit}"
         )
-    if integrator in _STAGES and getattr(contact, "hard", False):
+    if integrator in _STAGES and contact.hard:
         raise InputError(
-            f"{type(contact).__name__} contact gives impulses: its integrator must be linearly_implicit or"
+            f"{kind} contact gives impulses: its integrator must be linearly_implicit or"
             f" semi_implicit_euler, not {integrator}"
         )
 
@@ -74,11 +76,13 @@ def as_taken(integrator: str, world: World) -> World:
     implicit = integrator == "linearly_implicit"
     if world.contact.implicit == implicit:
         return world
-    if not dataclasses.is_dataclass(world.contact):
+    law = unadapted(world.contact)
+    if not dataclasses.is_dataclass(law):
         way = "at the end" if world.contact.implicit else "at the start"
-        kind = type(world.contact).__name__
+        kind = type(law).__name__
         raise InputError(f"{kind} is taken {way} of a step: its integrator cannot be {integrator}")
-    return replaced(world, "contact", dataclasses.replace(world.contact, implicit=implicit))  # type: ignore
+    law = dataclasses.replace(law, implicit=implicit)  # type: ignore[type-var]
+    return replaced(world, "contact", as_contact_model(law))
 
 
 def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray, "6"]) -> tuple[ndarray, Acted]:

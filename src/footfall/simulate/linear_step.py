@@ -23,7 +23,7 @@ from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, unknown
 from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Rig, at_rest, physics
+from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
 
 INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
@@ -42,18 +42,18 @@ class Linearised:
 class LinearStep:
     """The step of a world, compiled, with its derivatives by the state and by ``by``.
 
-    world: a ``World``, or a ``Simulation`` or ``Rig`` whose world, dt, integrator and steps per tick are taken. by: one
-    or more of torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in this order.
-    dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given;
-    the derivative is that of all of them together.
+    world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick are
+    taken. by: one or more of torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in
+    this order. dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for a world
+    unless given; the derivative is that of all of them together.
     """
 
     def __init__(
-        self, world: World | Simulation | Rig, dt: float | None = None, *, by: str | Sequence[str] = "torque",
-        steps: int | None = None,
+        self, world: World | Simulation | SimulationModel, dt: float | None = None, *,
+        by: str | Sequence[str] = "torque", steps: int | None = None,
     ) -> None:  # fmt: skip
-        self.rig = _rig(world, dt, steps)
-        self.robot = self.rig.world.robot
+        self.model = _model(world, dt, steps)
+        self.robot = self.model.world.robot
         self.by = (by,) if isinstance(by, str) else tuple(by)
         for name in self.by:
             if name not in INPUTS:
@@ -61,16 +61,16 @@ class LinearStep:
         if len(set(self.by)) != len(self.by):
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
         self.widths = [6 if name == "push" else self.robot.nj for name in self.by]
-        self.memory = self.rig.world.contact.start(self.rig.world.spheres)
+        self.memory = self.model.world.contact.start(self.model.world.spheres)
         robot = self.robot
         q, v = np.array(robot.state()[0], dtype=float), np.zeros(robot.nv)
         command, push = JointCommand().spread(robot.nj), np.zeros(6)
         self._step = compiling.compile(
-            moved, self.rig, q, v, self.memory, command, push, target="batch", verify=False,
+            moved, self.model, q, v, self.memory, command, push, target="batch", verify=False,
         )  # fmt: skip
         deviation = np.zeros(2 * robot.nv + sum(self.widths))
         self._slopes = compiling.jacobian(
-            deviated, self.rig, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
+            deviated, self.model, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
         )  # fmt: skip
 
     @property
@@ -128,34 +128,34 @@ def linearize(
 
     What it compiles is kept, so that calling again costs the derivative alone. Options as for ``LinearStep``.
     """
-    rig = _rig(world, dt, steps)
-    return _linear_step(rig.world, rig.integrator, rig.dt, rig.substeps, (by,) if isinstance(by, str) else tuple(by))(
-        q, v, command, push
-    )
+    model = _model(world, dt, steps)
+    return _linear_step(
+        model.world, model.integrator, model.dt, model.substeps, (by,) if isinstance(by, str) else tuple(by)
+    )(q, v, command, push)
 
 
 @functools.lru_cache(maxsize=16)
 def _linear_step(world: World, integrator: str, dt: float, steps: int, by: tuple[str, ...]) -> LinearStep:
-    return LinearStep(Rig(world, None, integrator, dt, steps), by=by)
+    return LinearStep(SimulationModel(world, None, integrator, dt, steps), by=by)
 
 
 def moved(
-    rig: Rig, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: dict[str, ndarray], command: JointCommand,
-    push: Float[ndarray, "6"],
+    model: SimulationModel, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: dict[str, ndarray],
+    command: JointCommand, push: Float[ndarray, "6"],
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:  # fmt: skip
-    """(q, v) after the steps of a rig."""
-    body = replace(at_rest(rig.world, np.zeros(0), np.zeros(0)), q=q, v=v, memory=memory)
-    after = physics(rig, body, command, push)
+    """(q, v) after the steps of a model."""
+    state = replace(at_rest(model.world, np.zeros(0), np.zeros(0)), q=q, v=v, contact=memory)
+    after = physics(model, state, command, push)
     return after.q, after.v
 
 
 def deviated(
-    rig: Rig, deviation: ndarray, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: dict[str, ndarray],
-    command: JointCommand, push: Float[ndarray, "6"], q_next: Float[ndarray, "nq"], v_next: Float[ndarray, "nv"],
-    by: tuple[str, ...] = ("torque",),
+    model: SimulationModel, deviation: ndarray, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"],
+    memory: dict[str, ndarray], command: JointCommand, push: Float[ndarray, "6"], q_next: Float[ndarray, "nq"],
+    v_next: Float[ndarray, "nv"], by: tuple[str, ...] = ("torque",),
 ) -> Float[ndarray, "2nv"]:  # fmt: skip
     """How far from (q_next, v_next) the step ends that starts at a deviation (δq, δv, δu) from q, v and the inputs."""
-    robot = rig.world.robot
+    robot = model.world.robot
     at = 2 * robot.nv
     for name in by:
         width = 6 if name == "push" else robot.nj
@@ -165,15 +165,15 @@ def deviated(
         else:
             command = replace(command, **{name: getattr(command, name) + change})
     moved_q, moved_v = integrate(robot, q, deviation[: robot.nv], 1.0), v + deviation[robot.nv : 2 * robot.nv]
-    q_after, v_after = moved(rig, moved_q, moved_v, memory, command, push)
+    q_after, v_after = moved(model, moved_q, moved_v, memory, command, push)
     return np.concatenate([difference(robot, q_next, q_after), v_after - v_next])
 
 
-def _rig(world: World | Simulation | Rig, dt: float | None, steps: int | None) -> Rig:
-    if isinstance(world, Simulation | Rig):
+def _model(world: World | Simulation | SimulationModel, dt: float | None, steps: int | None) -> SimulationModel:
+    if isinstance(world, Simulation | SimulationModel):
         if dt is not None or steps is not None:
-            raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.rig.world")
-        return world.rig.physics if isinstance(world, Simulation) else world
+            raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.model.world")
+        return world.model.physics if isinstance(world, Simulation) else world
     if not isinstance(world, World):
         raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
     dt, steps = 1e-3 if dt is None else dt, 1 if steps is None else steps
@@ -182,7 +182,7 @@ def _rig(world: World | Simulation | Rig, dt: float | None, steps: int | None) -
     if int(steps) != steps or steps < 1:
         raise InputError(f"the number of steps must be a whole number of at least 1, got {steps}")
     integrator = "linearly_implicit" if world.contact.implicit else "semi_implicit_euler"
-    return Rig(world, None, integrator, float(dt), int(steps))
+    return SimulationModel(world, None, integrator, float(dt), int(steps))
 
 
 def _with_axis(name: str, value: Any, shape: tuple[int, ...]) -> ndarray:

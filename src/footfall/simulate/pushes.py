@@ -10,6 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
 
 _SLACK = 1e-6  # of a tick: rounding in a time that is meant to fall on one
@@ -31,6 +32,11 @@ class Push:
             numbers = np.array([np.nan])
         if numbers.shape != (8,) or not np.isfinite(numbers).all() or self.duration <= 0 or self.start < 0:
             raise InputError(f"a push needs a start >= 0, a duration > 0 and finite forces along x, y, z, got {self}")
+
+    @property
+    def event(self) -> Event:
+        """What a recording says of it."""
+        return Event(self.start, "push", f"{np.round(self.force, 3).tolist()} N for {self.duration:g} s")
 
     @property
     def wrench(self) -> Float[ndarray, "6"]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,40 +21,48 @@ from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
 from footfall.robot.model.description import Robot
-from footfall.simulate.engine import Rows, Stop
+from footfall.seams import unadapted
+from footfall.simulate.rows import Rows
+from footfall.simulate.self_collision import Watcher
+from footfall.simulate.stop import Stop
+from footfall.simulate.tick import RunState, SimulationModel
 from footfall.simulate.world import World
-
-if TYPE_CHECKING:
-    from footfall.simulate.simulation import Simulation
 
 
 class Recorder:
-    """Collects the rows of one call of ``run``, which ends at the time ``end`` if nothing stops it."""
+    """Collects the rows of a run from a state on: ``Simulation.recorder`` makes one.
 
-    def __init__(self, simulation: Simulation, path: str | Path | None, end: float = np.inf) -> None:
-        self.simulation, self.robot = simulation, simulation.robot
-        self.meta = _meta(simulation)
+    watch: for links that meet. every: ticks between rows. on_rows: called with the columns of new rows; they are then
+    kept only for a file.
+    """
+
+    def __init__(
+        self, model: SimulationModel, state: RunState, energies: Energies, meta: Mapping[str, Any],
+        path: str | Path | None = None, *, watch: Watcher | None = None, every: int = 1,
+        on_rows: Callable[[dict[str, ndarray]], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.robot, self.energies, self.watch = model, model.world.robot, energies, watch
+        self.every, self.on_rows = every, on_rows
+        self.time = float(state.tick) * model.period  # up to which there are rows [s]
+        self.meta = {**_meta(model), **meta, "start_time": self.time, "fell": False, "diverged": False}
+        self.meta["versions"] = dict(versions())
         self.blocks: list[dict[str, ndarray]] = []
+        self.rows = 0  # so far
         self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
-        self.events: list[Event] = [
-            Event(p.start, "push", f"{np.round(p.force, 3).tolist()} N for {p.duration:g} s")
-            for p in simulation.pushes
-            if simulation.time - 1e-9 <= p.start < end
-        ]
-        self.energies = simulation.energies
+        self.events: list[Event] = []
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
         self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
-        self._new_events = list(self.events)
-        self._work_before = simulation.carried.body.work
-        memory = simulation.carried.body.memory
-        self._misses = float(memory["misses"]) if "misses" in memory else 0.0
-        if memory:
+        self._new_events: list[Event] = []
+        self._work_before = state.work
+        self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
+        if state.contact:
             self.meta["contact_misses"] = 0
-        self._met, self._squares, self._rows = False, np.zeros(self.robot.nj), 0
-        self._logs = [(log, len(log)) for log in _logs(simulation.rig.controller)]
+        self._met, self._squares = False, np.zeros(self.robot.nj)
+        self._logs = [(log, len(log)) for log in model.acting.logs]
 
-    def add(self, rows: Rows, stop: Stop | None) -> None:
-        """Keep rows, what the controller has logged since, and say in an event why the run stopped."""
+    def add(self, rows: Rows, stop: Stop | None, time: float) -> None:
+        """Keep rows up to a time, what the controller has logged since, and say in an event why the run stopped."""
+        self.time = time
         self._listen(np.inf if stop is None else stop.time)
         if stop is not None:
             self._new_events.append(Event(stop.time, stop.kind, stop.message))
@@ -71,8 +79,13 @@ class Recorder:
         columns = self._columns(rows)
         self._report_misses(columns)
         self._report_meetings(columns)
-        self._squares, self._rows = self._squares + np.sum(rows.motor**2, axis=0), self._rows + len(rows)
-        self.blocks = [columns] if self.stored else [*self.blocks, columns]
+        self._squares, self.rows = self._squares + np.sum(rows.state.motor**2, axis=0), self.rows + len(rows)
+        if self.on_rows is not None:
+            self.on_rows(columns)
+        elif self.stored:
+            self.blocks = [columns]
+        else:
+            self.blocks.append(columns)
         if self.writer is not None:
             self.writer.append(columns, self._new_events)
         self._new_events = []
@@ -101,7 +114,7 @@ class Recorder:
 
     def _report_meetings(self, columns: dict[str, ndarray]) -> None:
         """Say in an event when links of the robot begin to overlap."""
-        watch = self.simulation.watch
+        watch = self.watch
         if watch is None:
             return
         near = columns["self_distance"] <= 0.0
@@ -112,8 +125,8 @@ class Recorder:
 
     def _report_heat(self) -> None:
         """Say in an event which motor gave more than it can for ever."""
-        if self._rows and (hot := overheating(self.robot, self._squares / self._rows)) is not None:
-            self.say(Event(self.simulation.time, "warning", hot))
+        if self.rows and (hot := overheating(self.robot, self._squares / self.rows)) is not None:
+            self.say(Event(self.time, "warning", hot))
             if self.writer is not None:
                 self.writer.append({}, self._new_events)
 
@@ -121,10 +134,9 @@ class Recorder:
         """Say in an event when a contact model first fell short of what it promises, and in the end how often."""
         if "contact_misses" not in columns or columns["contact_misses"][-1] <= self._misses:
             return
-        model = self.simulation.rig.world.contact
         if self.meta["contact_misses"] == 0:
             row = int(np.flatnonzero(columns["contact_misses"] > self._misses)[0])
-            self._new_events.append(Event(float(columns["time"][row]), "warning", model.missed))
+            self._new_events.append(Event(float(columns["time"][row]), "warning", self.model.world.contact.missed))
             self.events.append(self._new_events[-1])
         self.meta["contact_misses"] += int(columns["contact_misses"][-1] - self._misses)
         self._misses = columns["contact_misses"][-1]
@@ -132,24 +144,24 @@ class Recorder:
             self.writer.meta.update(self.meta)
 
     def _columns(self, rows: Rows) -> dict[str, ndarray]:
-        feet = self.robot.nf
-        kinetic, potential = self.energies(rows.q, rows.v)
-        work = rows.work - self._work_before
+        feet, state = self.robot.nf, rows.state
+        kinetic, potential = self.energies(state.q, state.v)
+        work = state.work - self._work_before
         columns = {
-            "time": rows.time, "q": rows.q, "v": rows.v,
+            "time": rows.time, "q": state.q, "v": state.v,
             "command_position": rows.command.position, "command_torque": rows.command.torque,
-            "torque": rows.motor, "force": rows.forces[:, :feet],
-            "contact": np.linalg.norm(rows.forces[:, :feet], axis=2) > 0,
+            "torque": state.motor, "force": state.forces[:, :feet],
+            "contact": np.linalg.norm(state.forces[:, :feet], axis=2) > 0,
             "kinetic": kinetic, "potential": potential,
             "work": work[:, 0], "friction_work": work[:, 1], "contact_work": work[:, 2], "push_work": work[:, 3],
             "spent": work[:, 4],
         }  # fmt: skip
-        if rows.memory:
-            columns |= self.simulation.rig.world.contact.columns(rows.memory, feet)
-        if self.simulation.watch is not None:
-            columns["self_distance"] = self.simulation.watch.nearest(rows.q)[0]
-        if rows.forces.shape[1] > feet:
-            columns["body_force"] = rows.forces[:, feet:].sum(axis=1)
+        if state.contact:
+            columns |= self.model.world.contact.columns(state.contact, feet)
+        if self.watch is not None:
+            columns["self_distance"] = self.watch.nearest(state.q)[0]
+        if state.forces.shape[1] > feet:
+            columns["body_force"] = state.forces[:, feet:].sum(axis=1)
         return columns
 
     def finish(self) -> Recording:
@@ -177,14 +189,14 @@ class Energies:
     """(kinetic, potential) energy [J] of rows of a run, compiled; ``free`` parameters of the robot are inputs."""
 
     def __init__(self, world: World, free: Sequence[str] = ()) -> None:
-        self.free, counted = tuple(free), _counted(world)
-        self.function = compiling.compile(energies, counted, target="batch", gravity=world.gravity, free=self.free)
-        self._take(counted)
+        self.free, robot = tuple(free), _without_unused_springs(world)
+        self.function = compiling.compile(energies, robot, target="batch", gravity=world.gravity, free=self.free)
+        self._take(robot)
 
     def like(self, world: World) -> Energies:
         """The same machine code with the numbers of another robot."""
         other = copy.copy(self)
-        other._take(_counted(world))
+        other._take(_without_unused_springs(world))
         return other
 
     def _take(self, robot: Robot) -> None:
@@ -202,29 +214,18 @@ def energies(
     return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
 
 
-def _logs(controller: Any) -> list[list[tuple[float, str]]]:
-    """Lists that a controller, or one that it wraps, logs in."""
-    found = []
-    while controller is not None:
-        if isinstance(getattr(controller, "log", None), list):
-            found.append(controller.log)
-        controller = getattr(controller, "inner", None)
-    return found
-
-
-def _meta(simulation: Simulation) -> dict[str, Any]:
-    rig = simulation.rig
+def _meta(model: SimulationModel) -> dict[str, Any]:
+    world, law = model.world, unadapted(model.world.contact)
     return {
-        "robot": simulation.robot.name, "controller": type(simulation.controller).__name__, "rate": 1.0 / rig.period,
-        "contact": type(rig.world.contact).__name__, "contact_settings": contact_settings(rig.world.contact),
-        "ground": type(rig.world.ground).__name__, "ground_form": ground_form(rig.world.ground), "dt": rig.dt,
-        "integrator": rig.integrator, "gravity": list(rig.world.gravity), "seed": simulation.seed,
-        "stick_rate": float(rig.world.joints.reversal(rig.integrator == "linearly_implicit")),
-        "start_time": simulation.time, "fell": False, "diverged": False, "versions": dict(versions()),
+        "robot": world.robot.name, "rate": 1.0 / model.period,
+        "contact": type(law).__name__, "contact_settings": contact_settings(law),
+        "ground": type(world.ground).__name__, "ground_form": ground_form(world.ground), "dt": model.dt,
+        "integrator": model.integrator, "gravity": list(world.gravity),
+        "stick_rate": float(world.joints.reversal(model.integrator == "linearly_implicit")),
     }  # fmt: skip
 
 
-def _counted(world: World) -> Robot:
+def _without_unused_springs(world: World) -> Robot:
     """The robot without springs that a run leaves out of account."""
     if world.joints.springs:
         return world.robot

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,17 @@ from numpy import ndarray
 from footfall.checks import is_number
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
-from footfall.contact.model import named
+from footfall.contact.model import ContactModel, as_contact_model, named
 from footfall.contact.points import spheres_of
 from footfall.contact.terrain import named as ground_named
-from footfall.control.interface import Command, Controller, check_command
+from footfall.control.interface import Command, Controller, as_controller, check_command
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY, Gravity
-from footfall.hardware.emergency_stop import EmergencyStop, Stoppable
-from footfall.hardware.sensors import Measured, Sensors
+from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
+from footfall.hardware.sensors import Sensors, SensorWrapper
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
@@ -44,28 +44,29 @@ from footfall.simulate.arguments import (
     check_ground,
     check_law,
     check_robot,
-    check_seam,
     check_seed,
     check_sequence,
     deepest,
-    over_hole,
     substeps,
     vector,
 )  # fmt: skip
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
-from footfall.simulate.engine import CompiledEngine, Engine, Stop, make_engine
+from footfall.simulate.engine import CompiledEngine, Engine, make_engine
 from footfall.simulate.falls import Falls
 from footfall.simulate.integrators import check_integrator
+from footfall.simulate.progress import Progress, ProgressBar
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
 from footfall.simulate.recorder import Energies, Recorder
+from footfall.simulate.rows import Rows
 from footfall.simulate.self_collision import watcher
-from footfall.simulate.standing import standing_start, told_posture
-from footfall.simulate.tick import Carried, Inputs, Rig, at_rest
+from footfall.simulate.standing import standing_start
+from footfall.simulate.stop import Stop
+from footfall.simulate.stop_detectors import Collision, Divergence, Fall, Piece, StopDetector, is_finite
+from footfall.simulate.tick import Inputs, SimulationModel, at_rest
 from footfall.simulate.world import World
 
 _CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
-Progress = bool | Callable[[str, int, int], None]
 
 
 @dataclass
@@ -76,15 +77,15 @@ class Simulation:
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
     that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides
-    by tracing it. record_rate: rows a second, the controller's rate unless given. sensors: what the controller sees the
-    robot through (``simulate.sensors``), the truth unless given. emergency_stop: a switch behind it
-    (``simulate.motors``).
+    by tracing it. record_rate: rows per second, the controller's rate unless given. sensors: what the controller sees
+    the robot through (``hardware.sensors``), the truth unless given. emergency_stop: a switch behind it
+    (``hardware.emergency_stop``).
     self_collision: "report" records and says, "stop" also ends the run, when links meet (``simulate.self_collision``).
     """
 
     robot: Robot
     controller: Controller | None = None
-    contact: Any = None
+    contact: ContactModel | str | None = None
     ground: Ground | str | None = None
     dt: float = 1e-3
     integrator: str = "linearly_implicit"
@@ -110,22 +111,15 @@ class Simulation:
         self.robot = with_stand(self.robot)
         gravity = vector(self.gravity)
         self.controller = self.controller or _stand(self.robot, self.dt, gravity)
-        if isinstance(self.controller, type):
-            raise InputError(f"a controller must be an object, such as {self.controller.__name__}(...), got its class")
-        if not isinstance(self.controller, Controller):
-            raise InputError(
-                f"a controller needs a rate, start(robot) and a call, which {type(self.controller).__name__} has not;"
-                " @ff.controller(rate=...) makes one of a function"
-            )
+        rate = as_controller(self.controller).rate
         if self.contact is None and self.integrator != "linearly_implicit":
-            contact: Any = Compliant.as_printed()  # explicit steps stand no more damping
+            law: Any = Compliant.as_printed()  # explicit steps stand no more damping
         else:
-            contact = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
+            law = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
         ground: Any = Plane() if self.ground is None else self.ground
         ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
-        check_seam("contact model", contact, "implicit", "start", "respond")
-        check_seam("ground", ground, "distance", "frame", "friction_at")
-        check_law(contact, self.dt)
+        contact = as_contact_model(law)
+        check_law(law, self.dt)
         check_ground(ground)
         check_sequence("touching", self.touching, Foot)
         if not isinstance(self.joints, JointModel):
@@ -136,7 +130,7 @@ class Simulation:
         check_command(self.command)
         self.watch = watcher(self.robot, self.self_collision)
         behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
-        self.rig = Rig(world, behind, self.integrator, self.dt, substeps(self.controller.rate, self.dt))
+        self.model = SimulationModel(world, behind, self.integrator, self.dt, substeps(rate, self.dt))
         self._engine: Engine | None = None
         self._energies: Energies | None = None
         self.stopped: Stop | None = None
@@ -150,49 +144,52 @@ class Simulation:
     def reset(self) -> None:
         """Back to the start."""
         q, v = _start(self.robot, self._standing() if self.start is None else self.start)
-        check_clear(self.rig.world, q)
-        if hasattr(self.rig.world.contact, "check"):
-            self.rig.world.contact.check(self.robot, self.rig.world.spheres, self.rig.world.ground, q, v)
-        self._falls = Falls.of(self.robot, self.rig.world.ground, q) if self.robot.floating else None
-        self.carried = Carried(0.0, at_rest(self.rig.world, q, v), self.rig.controller.start(self.robot))
+        check_clear(self.model.world, q)
+        self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
+        self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
+        self.state = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
         self.stopped = None
 
     def _standing(self) -> Any:
         """Where it starts when nobody says: as the controller stands, or along a ground that is not level."""
-        ground, controller = self.rig.world.ground, self.controller
+        ground, controller = self.model.world.ground, self.controller
         if controller is None or not (self.robot.floating and self.robot.nf):
             return None
         level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
-        level = level and deepest(self.rig.world, _start(self.robot, None)[0])[0] < 1e-3
-        if level and told_posture(self.robot, controller) is None:
+        level = level and deepest(self.model.world, _start(self.robot, None)[0])[0] < 1e-3
+        if level and as_controller(controller).posture(self.robot) is None:
             return None
-        return standing_start(self.robot, controller, ground, gravity=self.rig.world.gravity)
+        return standing_start(self.robot, controller, ground, gravity=self.model.world.gravity)
 
     @property
     def time(self) -> float:
-        return float(self.carried.tick) * self.rig.period
+        return float(self.state.tick) * self.model.period
 
     @property
     def q(self) -> Float[ndarray, "nq"]:
-        return self.carried.body.q
+        return self.state.q
 
     @property
     def v(self) -> Float[ndarray, "nv"]:
-        return self.carried.body.v
+        return self.state.v
 
     @property
     def engine(self) -> Engine:
         """What runs ticks: compiled on first use."""
         if self._engine is None:
             inputs = Inputs(self.command, np.zeros(6))
-            self._engine = make_engine(self.rig, self.carried, inputs, self.compile_controller)
+            self._engine = make_engine(self.model, self.state, inputs, self.compile_controller)
         return self._engine
+
+    def use(self, engine: Engine, energies: Energies | None = None) -> None:
+        """Run on machine code that exists: that of a simulation which differs from this one in free numbers alone."""
+        self._engine, self._energies = engine, self._energies if energies is None else energies
 
     @property
     def energies(self) -> Energies:
         """Kinetic and potential energy of rows: compiled on first use."""
         if self._energies is None:
-            self._energies = Energies(self.rig.world)
+            self._energies = Energies(self.model.world)
         return self._energies
 
     @property
@@ -201,18 +198,18 @@ class Simulation:
 
     def checkpoint(self, path: str | Path) -> None:
         """Write the present state to a file, for ``resume``."""
-        save_checkpoint(path, self.rig, self.carried)
+        save_checkpoint(path, self.model, self.state)
 
     def resume(self, path: str | Path) -> None:
         """Go on from a checkpoint of the same simulation, bit for bit."""
-        self.carried = load_checkpoint(path, self.rig, self.carried)
+        self.state = load_checkpoint(path, self.model, self.state)
         self.stopped = None
 
     def press_stop(self) -> None:
         """Throw the emergency stop now; it acts from the next tick on."""
         if self.emergency_stop is None:
             raise InputError("this simulation has no emergency stop: Simulation(..., emergency_stop=EmergencyStop())")
-        self.carried = dataclasses.replace(self.carried, memory={**self.carried.memory, "pressed": 1.0})
+        self.state = dataclasses.replace(self.state, memory={**self.state.memory, "pressed": 1.0})
 
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
@@ -228,23 +225,17 @@ class Simulation:
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
         every = self._every()
-        if duration / self.rig.period / every > _MOST_ROWS:
+        if duration / self.model.period / every > _MOST_ROWS:
             raise InputError(
                 f"a run of {duration:g} s would record more than {_MOST_ROWS:.0e} rows: lower record_rate, or run it in"
                 " pieces"
             )
-        ticks = max(1, round(duration / self.rig.period))
-        if self._engine is not None and self._engine.outdated:
-            self._engine = None
-        _ = self.engine  # what is wrong with the controller shows before a file is made
-        recorder = Recorder(self, path, self.time + ticks * self.rig.period)
+        ticks = max(1, round(duration / self.model.period))
+        self._refresh()  # what is wrong with the controller shows before a file is made
+        recorder = self.recorder(path, every, self.time + ticks * self.model.period)
         try:
-            with _bar(progress, ticks) as bar:
-                done = 0
-                while done < ticks and self.stopped is None:
-                    count = self._chunk(ticks - done, every)
-                    self._advance(count, every, recorder)
-                    done += count
+            with ProgressBar(progress, ticks) as bar:
+                for count in self._pieces(ticks, recorder):
                     bar(count)
         except BaseException as error:
             recorder.interrupted(error)
@@ -253,66 +244,115 @@ class Simulation:
             recorder.never_stood(Stop(self.time, "fell", self._falls.words))
         return recorder.finish()
 
-    def _advance(self, count: int, every: int, recorder: Recorder) -> None:
-        """Some ticks with constant inputs; stops at the first tick that is not finite or has fallen."""
-        inputs = Inputs(self.command, self._push_at(self.time))
-        before, engine = self.carried, self.engine
-        aligned = before.tick % every == 0 and count % every == 0
+    def advance(self, ticks: int, recorder: Recorder | None = None) -> int:
+        """Go on by a number of the controller's ticks, or to where the run stops; returns how many were taken.
+
+        Nothing is kept but the state, unless a ``recorder`` is given, which may be fed by many calls.
+        """
+        if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
+            raise InputError(f"a simulation advances by a whole number of ticks, got {ticks!r}")
+        check_pushes(self.pushes, self.robot)
+        check_command(self.command)
+        self._refresh()
+        before = self.state.tick
+        for _ in self._pieces(int(ticks), recorder):
+            pass
+        return round(float(self.state.tick) - float(before))
+
+    def _refresh(self) -> None:
+        """Compile, unless there is machine code and all that a user's part reads is still what it was."""
+        if self._engine is not None and self._engine.outdated:
+            self._engine = None
+        _ = self.engine
+
+    def recorder(
+        self, path: str | Path | None = None, every: int = 1, end: float = np.inf,
+        on_rows: Callable[[dict[str, ndarray]], None] | None = None,
+    ) -> Recorder:  # fmt: skip
+        """What keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
+        meta = {"controller": type(self.controller).__name__, "seed": self.seed}
+        recorder = Recorder(
+            self.model, self.state, self.energies, meta, path, watch=self.watch, every=every, on_rows=on_rows
+        )  # fmt: skip
+        for push in self.pushes:
+            if self.time - 1e-9 <= push.start < end:
+                recorder.say(push.event)
+        return recorder
+
+    def _pieces(self, ticks: int, recorder: Recorder | None) -> Iterator[int]:
+        """Advance piece by piece, each with constant inputs; gives the ticks of each when it is done."""
+        every = self._every() if recorder is None else recorder.every
+        while ticks > 0 and self.stopped is None:
+            count = min(ticks, max(every, int(_CHUNK_SECONDS / self.model.period) // every * every))
+            count = ticks_to_change(self.pushes, self.state.tick, self.model.period, count)
+            self._advance(count, every, recorder)
+            ticks -= count
+            yield count
+
+    def _advance(self, count: int, every: int, recorder: Recorder | None) -> None:
+        """Some ticks with constant inputs, to the first of them at which a detector stops the run."""
         began = time.perf_counter()
+        piece = self._rolled(count, every)
+        seconds = time.perf_counter() - began
+        rows, kept, self.stopped = piece.rows, len(piece.rows), piece.trouble
+        for detector in self._stop_detectors():
+            found = detector.find(piece, kept)
+            if found is not None:
+                kept, self.stopped = found
+        thrown = self._thrown(piece, count)
+        self.state = piece.after
+        if self.stopped is not piece.trouble:  # what is past the stop is not shown
+            self.state = rows.state_after(kept - 1, piece.before) if kept else piece.before
+        if recorder is None:
+            return
+        recorder.wall_seconds += seconds
+        if thrown is not None:
+            recorder.say(thrown)
+        recorder.add(self._recorded(rows[:kept], every, len(rows) > count // every), self.stopped, self.time)
+
+    def _rolled(self, count: int, every: int) -> Piece:
+        """Some ticks as they come, with the rows of every ``every``-th, or of all where that does not come out even."""
+        inputs = Inputs(self.command, mean_wrench(self.pushes, float(np.round(self.state.tick)), self.model.period))
+        before, engine = self.state, self.engine
+        aligned = before.tick % every == 0 and count % every == 0
         after, rows, trouble = engine.roll(before, inputs, count, every if aligned else 1)
-        if aligned and every > 1 and trouble is None and not _all_finite(after) and isinstance(engine, CompiledEngine):
+        if aligned and every > 1 and trouble is None and not is_finite(after) and isinstance(engine, CompiledEngine):
             after, rows, trouble = engine.roll(before, inputs, count, 1)  # find the tick
-        recorder.wall_seconds += time.perf_counter() - began
-        good = rows.finite()
-        look = self.stop_on_fall and self._falls is not None and good
-        fallen = self._falls.first(rows.q[:good]) if look and self._falls is not None else None
-        self.stopped = trouble
-        if fallen is not None:
-            when = float(rows.time[fallen])
-            self.stopped, good = Stop(when, "fell", f"the robot fell at {when:.3f} s"), fallen + 1
-        elif good < len(rows) or (trouble is None and not _all_finite(after)):
-            bad = min(good, len(rows) - 1)
-            when = float(rows.time[bad]) if len(rows) else self.time
-            culprit = rows.culprit(bad, self.rig) if len(rows) else "the state of the base"
-            last = rows.state(bad - 1, before, self.rig.period) if bad > 0 else before
-            culprit = over_hole(self.rig.world, last.body.q) or culprit
-            self.stopped = Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
-        met = self.watch.first(rows.q[:good]) if self.watch is not None and self.self_collision == "stop" else None
-        if met is not None and met < good:
-            when, good = float(rows.time[met]), met + 1
-            message = f"the run stopped at {when:.3f} s: {self.watch.words(rows.q[met])} met" if self.watch else ""
-            self.stopped = Stop(when, "self_collision", message)
-        if self.emergency_stop is not None and before.memory["latched"] < after.memory["latched"]:
-            scheduled = self.time <= self.emergency_stop.at < self.time + count * self.rig.period
-            when = self.emergency_stop.at if scheduled else self.time
-            recorder.say(Event(when, "emergency_stop", f"the motors {self.emergency_stop.kind}"))
-        self.carried = after
-        if self.stopped is not trouble:  # what is past the stop is not shown
-            self.carried = rows.state(good - 1, before, self.rig.period) if good else before
-        kept = rows[:good]
-        if len(kept) and every > 1 and len(rows) > count // every:
-            whole = np.round(kept.time / self.rig.period) % every == 0
-            whole[-1] |= self.stopped is not None
-            kept = kept[np.flatnonzero(whole)]
-        recorder.add(kept, self.stopped)
+        return Piece(before, after, rows, trouble)
+
+    def _stop_detectors(self) -> list[StopDetector]:
+        """In order: what a later one finds ends the run earlier, or as early."""
+        detectors: list[StopDetector] = [Divergence(self.model)]
+        if self.stop_on_fall and self._falls is not None:
+            detectors.append(Fall(self._falls))
+        if self.self_collision == "stop" and self.watch is not None:
+            detectors.append(Collision(self.watch))
+        return detectors
+
+    def _thrown(self, piece: Piece, count: int) -> Event | None:
+        """The event of an emergency stop that was thrown in a piece."""
+        stop = self.emergency_stop
+        if stop is None or not piece.before.memory["latched"] < piece.after.memory["latched"]:
+            return None
+        scheduled = self.time <= stop.at < self.time + count * self.model.period
+        return Event(stop.at if scheduled else self.time, "emergency_stop", f"the motors {stop.kind}")
+
+    def _recorded(self, rows: Rows, every: int, all_ticks: bool) -> Rows:
+        """The rows to be recorded, of rows of all ticks or of every ``every``-th; the last one before a stop is."""
+        if not len(rows) or every == 1 or not all_ticks:
+            return rows
+        whole = np.round(rows.time / self.model.period) % every == 0
+        whole[-1] |= self.stopped is not None
+        return rows[np.flatnonzero(whole)]
 
     def _every(self) -> int:
         if self.record_rate is None:
             return 1
-        highest = 1.0 / self.rig.period
+        highest = 1.0 / self.model.period
         if not is_number(self.record_rate) or not 0 < self.record_rate <= highest * (1 + 1e-9):
             raise InputError(f"the record rate must lie between 0 and the controller's {highest:.6g} Hz, got"
                              f" {self.record_rate}")  # fmt: skip
         return max(1, round(highest / self.record_rate))
-
-    def _chunk(self, left: int, every: int) -> int:
-        """Ticks until the next look: a quarter of a second, the end, or the next change of a push."""
-        count = min(left, max(every, int(_CHUNK_SECONDS / self.rig.period) // every * every))
-        return ticks_to_change(self.pushes, self.carried.tick, self.rig.period, count)
-
-    def _push_at(self, time: float) -> Float[ndarray, "6"]:
-        """The mean wrench of the pushes over the tick that begins at a time."""
-        return mean_wrench(self.pushes, float(np.round(time / self.rig.period)), self.rig.period)
 
 
 def _behind(
@@ -320,14 +360,10 @@ def _behind(
 ) -> Controller:
     """A controller that sees through sensors and acts through an emergency stop, where there are any."""
     if sensors is not None:
-        controller = Measured(controller, sensors, gravity)
-    elif getattr(controller, "needs_sensors", False):
+        controller = SensorWrapper(controller, sensors, gravity)
+    elif as_controller(controller).needs_sensors:
         raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
-    return controller if stop is None else Stoppable(controller, stop)
-
-
-def _all_finite(carried: Carried) -> bool:
-    return bool(np.isfinite(carried.body.q).all() and np.isfinite(carried.body.v).all())
+    return controller if stop is None else EmergencyStopWrapper(controller, stop)
 
 
 def _stand(robot: Robot, dt: float, gravity: Gravity) -> Controller:
@@ -355,33 +391,6 @@ def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
             raise InputError(f"the quaternion of the start has length {length:.6g}, not 1")
         q = np.concatenate([q[:3], q[3:7] / length, q[7:]])
     return q, v
-
-
-class _bar:
-    """A progress bar on standard error for runs that take longer than a moment; nothing when not asked for."""
-
-    def __init__(self, wanted: Progress, total: int) -> None:
-        self.wanted, self.total, self.done = wanted, total, 0
-
-    def _tell(self, count: int) -> None:
-        self.done += count
-        if callable(self.wanted):
-            self.wanted("simulating", self.done, self.total)
-
-    def __enter__(self) -> Callable[[int], None]:
-        if self.wanted is not True:
-            return self._tell
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-
-        self.progress = Bar(console=Console(stderr=True), transient=True)
-        self.progress.start()
-        task = self.progress.add_task("simulating", total=self.total)
-        return lambda count: self.progress.advance(task, count)
-
-    def __exit__(self, *_: object) -> None:
-        if self.wanted is True:
-            self.progress.stop()
 
 
 __all__ = ["Push", "Simulation", "Stop"]

@@ -7,8 +7,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
-from footfall.control.joint.joint_level import Wrapped
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
 from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import body_poses
@@ -24,13 +23,11 @@ def standing_start(
     ``clearance`` [m] over it. A fixed base stays where it is."""
     surface = Plane() if ground is None else ground
     q, v = (array.copy() for array in robot.state("stand" if "stand" in robot.poses else None))
-    told = told_posture(robot, controller)
-    if told is not None:
-        joints = told
-    else:
-        joints = _first_posture(
-            robot, controller, Sensed(q, v, np.zeros((robot.nf, 3)), gravity=gravity), command or Command()
-        )
+    controller = as_controller(controller)
+    joints = controller.posture(robot)
+    if joints is None:
+        sensed = Sensed(q, v, np.zeros((robot.nf, 3)), gravity=gravity)
+        joints = _first_posture(robot, controller, sensed, command or Command())
     if not robot.floating:
         return np.array(joints, dtype=float), np.zeros(robot.nv)
     R_WB = surface.frame(np.zeros(3))
@@ -46,16 +43,9 @@ def standing_start(
     return q, np.zeros(robot.nv)
 
 
-def told_posture(robot: Robot, controller: Controller) -> Float[ndarray, "nj"] | None:
-    """The joints [rad] that a controller, or the one that it wraps, says it stands with; None if it does not say."""
-    while isinstance(controller, Wrapped):
-        controller = controller.inner
-    return controller.posture(robot) if hasattr(controller, "posture") else None
-
-
 def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command: Command) -> Float[ndarray, "nj"]:
     """Where a controller first wants the joints; what it does wrong is said with its name."""
-    name = getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
+    name = controller.name
     try:
         answer = controller(0.0, robot, sensed, command, controller.start(robot))
     except FootfallError:

@@ -45,8 +45,8 @@ def lqr_stand(
     if sim.stopped is not None:
         raise InputError(f"robot '{robot.name}' does not stand in this pose: {sim.stopped.message}")
     joints = sim.q[robot.nq - robot.nj :]
-    command = JointCommand(joints, 0.0, hold.kp, hold.kd, sim.carried.body.motor)
+    command = JointCommand(joints, 0.0, hold.kp, hold.kd, sim.state.motor)
     # dry friction holds joints that stand still: to the regulator they would seem to be locked
-    world = replace(sim.rig.world, joints=replace(sim.rig.world.joints, dry_friction=False))
+    world = replace(sim.model.world, joints=replace(sim.model.world.joints, dry_friction=False))
     at = LinearStep(world, dt)(sim.q, np.zeros(robot.nv), command)
     return LqrStand.designed(robot, at.A, at.B, sim.q, command, rate, weights, gravity)

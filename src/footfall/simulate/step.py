@@ -115,8 +115,7 @@ def _modes(world: World) -> dict[str, Any]:
     """What an implicit step chooses, of the joints and of the contact law, before its first turn."""
     if not world.contact.implicit:
         return {"joints": {}, "contact": {}}
-    choose = getattr(world.contact, "modes", None)
-    contact = choose(len(world.spheres)) if choose and world.spheres else {}
+    contact = world.contact.modes(len(world.spheres)) if world.spheres else {}
     return {"joints": joint_modes(world.robot, world.joints), "contact": contact}
 
 

@@ -16,7 +16,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
+from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_rates
 from footfall.parameters import look_up, replaced
@@ -26,24 +27,33 @@ from footfall.simulate.world import World
 
 
 @dataclass(frozen=True, eq=False)
-class Rig:
+class SimulationModel:
     """The constants of a tick: a world, a controller, and how to step."""
 
     world: World
-    controller: Any
+    controller: Controller | None  # None where physics alone is wanted
     integrator: str
     dt: float  # [s]
     substeps: int  # steps per tick
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "world", as_taken(self.integrator, self.world))
+        if self.controller is not None:
+            object.__setattr__(self, "controller", as_controller(self.controller))
+
+    @property
+    def acting(self) -> Controller:
+        """The controller of a model that has one."""
+        if self.controller is None:
+            raise InputError("this model has no controller: it is of the physics alone")
+        return self.controller
 
     @property
     def period(self) -> float:
         return self.dt * self.substeps
 
     @property
-    def physics(self) -> Rig:
+    def physics(self) -> SimulationModel:
         """The same without its controller: what ``physics`` needs, alike under every controller."""
         return replace(self, controller=None)
 
@@ -52,16 +62,16 @@ class Rig:
         name, _, rest = path.partition(".")
         return look_up(self.controller, rest, name) if name == "controller" else self.world.parameter(path)
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> Rig:
+    def with_parameters(self, parameters: Mapping[str, Any]) -> SimulationModel:
         """An unchecked copy with the named parameters set; values may be traced."""
-        rig, of_world = self, {}
+        model, of_world = self, {}
         for path, value in parameters.items():
             self.parameter(path)  # says now if there is none
             if path.startswith("controller."):
-                rig = replace(rig, controller=replaced(rig.controller, path.partition(".")[2], value))
+                model = replace(model, controller=replaced(model.controller, path.partition(".")[2], value))
             else:
                 of_world[path] = value
-        return replace(rig, world=self.world.with_parameters(of_world))
+        return replace(model, world=self.world.with_parameters(of_world))
 
     @cached_property
     def digest(self) -> str | None:
@@ -71,25 +81,21 @@ class Rig:
 
 
 @dataclass(frozen=True)
-class Body:
-    """The physical state: configuration, velocity, and what acted in the last step."""
+class RunState:
+    """What one tick hands to the next: the physical state, what acted in its last step, and both memories.
 
+    A batch leaves out what it does not need: these arrays are empty. Recorded ticks have time as their first axis.
+    """
+
+    tick: float  # how many have passed; time is a multiple of it, so that it does not drift
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
     work: Float[ndarray, "5"]  # of motors, passive torques, contact and pushes since the start [J]; of the motors again
     # without what they took when they braked
-    memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model
-
-
-@dataclass(frozen=True)
-class Carried:
-    """What one tick hands to the next."""
-
-    tick: float  # how many have passed; time is a multiple of it, so that it does not drift
-    body: Body
-    memory: Any  # of the controller
+    contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
+    memory: Any = ()  # of the controller
 
 
 @dataclass(frozen=True)
@@ -100,40 +106,47 @@ class Inputs:
     push: Float[ndarray, "6"]  # wrench (n, f) on the base at its origin, world axes
 
 
-def tick(rig: Rig, carried: Carried, inputs: Inputs) -> tuple[Carried, JointCommand]:
-    """(what is carried on, what the controller asked for)."""
-    robot, body = rig.world.robot, carried.body
-    sensed = Sensed(body.q, body.v, body.forces[: robot.nf], gravity=rig.world.gravity)
-    asked, memory = rig.controller(carried.tick * rig.period, robot, sensed, inputs.command, carried.memory)
-    command = asked.spread(robot.nj)
-    return Carried(carried.tick + 1.0, physics(rig, body, _nan_if_not_finite(command), inputs.push), memory), command
+def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
+    """(the state after it, the controller's command)."""
+    robot = model.world.robot
+    sensed = Sensed(state.q, state.v, state.forces[: robot.nf], gravity=model.world.gravity)
+    answer, memory = model.acting(state.tick * model.period, robot, sensed, inputs.command, state.memory)
+    command = answer.spread(robot.nj)
+    next_tick = state.tick + 1.0
+    after = physics(model, state, _nan_unless_finite(command), inputs.push)
+    return replace(after, tick=next_tick, memory=memory), command
 
 
-def _nan_if_not_finite(command: JointCommand) -> JointCommand:
-    """A command with anything in it that is not finite becomes NaN, which ends the run: motor limits would hide it."""
+def _nan_unless_finite(command: JointCommand) -> JointCommand:
+    """NaN for all of a command with anything in it that is not finite, so that the run stops: a motor's limit would
+    hide it."""
     total = sum(np.sum(getattr(command, f.name)) for f in fields(JointCommand))
     return replace(command, position=np.where(np.isfinite(total), command.position, np.nan))
 
 
-def physics(rig: Rig, body: Body, command: JointCommand, push: Float[ndarray, "6"]) -> Body:
+def physics(model: SimulationModel, state: RunState, command: JointCommand, push: Float[ndarray, "6"]) -> RunState:
     """The physics of one tick: the command is held while the robot moves."""
+    robot = model.world.robot
 
-    def substep(_: float, body: Body) -> Body:
-        before = State(body.q, body.v, body.memory)
-        state, acted, work = integrate_step(rig.integrator, rig.world, before, command, push, rig.dt)
-        rates = 0.5 * (joint_rates(rig.world.robot, body.v) + joint_rates(rig.world.robot, state.v))  # as in the audit
-        spent = rig.dt * np.sum(np.maximum(acted.motor * rates, 0.0))
-        done = body.work + np.concatenate([work, np.stack([spent])])
-        return Body(state.q, state.v, acted.motor, acted.forces, done, state.memory)
+    def substep(_: float, moving: tuple[Any, ...]) -> tuple[Any, ...]:
+        q, v, _, _, work, memory = moving
+        after, acted, done = integrate_step(
+            model.integrator, model.world, State(q, v, memory), command, push, model.dt
+        )  # fmt: skip
+        rates = 0.5 * (joint_rates(robot, v) + joint_rates(robot, after.v))  # as in the audit
+        spent = model.dt * np.sum(np.maximum(acted.motor * rates, 0.0))
+        work = work + np.concatenate([done, np.stack([spent])])
+        return after.q, after.v, acted.motor, acted.forces, work, after.memory
 
-    if rig.substeps == 1:
-        return substep(0.0, body)
-    return numeric.repeat(rig.substeps, substep, body)
+    moving: tuple[Any, ...] = (state.q, state.v, state.motor, state.forces, state.work, state.contact)
+    moved = substep(0.0, moving) if model.substeps == 1 else numeric.repeat(model.substeps, substep, moving)
+    q, v, motor, forces, work, contact = moved
+    return RunState(state.tick, q, v, motor, forces, work, contact, state.memory)
 
 
-def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Body:
-    """The first body of a run."""
-    return Body(
-        np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
-        np.zeros(5), world.contact.start(world.spheres),
+def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: Any = ()) -> RunState:
+    """The first state of a run: nothing has acted yet."""
+    return RunState(
+        0.0, np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj),
+        np.zeros((len(world.spheres), 3)), np.zeros(5), world.contact.start(world.spheres), memory,
     )  # fmt: skip

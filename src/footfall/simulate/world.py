@@ -9,6 +9,7 @@ from typing import Any
 
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
+from footfall.contact.model import ContactModel, as_contact_model
 from footfall.contact.points import Sphere, spheres_of
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
@@ -25,12 +26,13 @@ class World:
 
     robot: Robot
     ground: Ground = field(default_factory=Plane)
-    contact: Any = field(default_factory=Compliant)
+    contact: ContactModel = field(default_factory=Compliant)
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
     spheres: tuple[Sphere, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "contact", as_contact_model(self.contact))
         if not self.spheres:
             object.__setattr__(self, "spheres", spheres_of(self.robot))
 

@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from footfall.errors import SPOILED, FootfallError, InputError, finite
+from footfall.errors import SPOILED, FootfallError, InputError, finite, reason
 
 FILE = "journal.jsonl"
 _FORMAT = 1
@@ -29,9 +29,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         except (OSError, ValueError) as error:
-            raise InputError(
-                f"cannot write the journal of the study in {folder}: {getattr(error, 'strerror', None) or error}"
-            ) from None
+            raise InputError(f"cannot write the journal of the study in {folder}: {reason(error)}") from None
         try:
             self._lock()
             self.header, self.entries, self.allowed, self.dropped = self._read()

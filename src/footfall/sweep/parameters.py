@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.control.interface import ControllerWrapper
 from footfall.errors import InputError, unknown
 from footfall.loading import load
 from footfall.robot import library
@@ -66,7 +67,7 @@ def planned(parameters: Mapping[str, Any], folder: Path) -> Planned:
 def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Any]]) -> Simulation:
     """The planned simulation with its parts changed, behind the same sensors; it stands as its controller now does."""
     old = run.simulation
-    world = old.rig.world
+    world = old.model.world
     controller = _changed_controller(old.controller, parts["controller"])
     ground = _changed(world.ground, parts["ground"], "ground")
     walks = controller.inner if run.options.estimate else controller  # an estimator has no readings before the start
@@ -175,10 +176,9 @@ def _changed_controller(controller: Any, changes: Mapping[str, Any]) -> Any:
     if not changes:
         return controller
     own = {f.name for f in dataclasses.fields(controller) if f.init} - {"inner", "gait"}
-    inner = getattr(controller, "inner", None)
-    if inner is not None:
+    if isinstance(controller, ControllerWrapper):
         within = {key: value for key, value in changes.items() if key not in own}
-        controller = dataclasses.replace(controller, inner=_changed_controller(inner, within))
+        controller = dataclasses.replace(controller, inner=_changed_controller(controller.inner, within))  # type: ignore
         changes = {key: value for key, value in changes.items() if key in own}
     return _changed(controller, changes, "controller")
 

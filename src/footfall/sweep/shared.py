@@ -25,7 +25,7 @@ from footfall.robot.model.description import Robot
 from footfall.simulate.engine import CompiledEngine, PythonEngine
 from footfall.simulate.recorder import Energies
 from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Carried, Inputs, Rig, physics, tick
+from footfall.simulate.tick import Inputs, RunState, SimulationModel, physics, tick
 from footfall.sweep.parameters import planned
 
 Numbers = Mapping[str, Sequence[Any]]  # two values of every number that varies, by the name of its axis
@@ -41,8 +41,8 @@ class Family:
     energies: Energies
     skeleton: str  # digest of the constants with the free numbers at those of the first
 
-    def fits(self, rig: Rig) -> bool:
-        return _skeleton(_constants(rig), _constants(self.engine.rig), self.engine.free) == self.skeleton
+    def fits(self, model: SimulationModel) -> bool:
+        return _skeleton(_constants(model), _constants(self.engine.model), self.engine.free) == self.skeleton
 
 
 _families: OrderedDict[str, Family | None] = OrderedDict()
@@ -54,10 +54,9 @@ def share(simulation: Simulation, parameters: Mapping[str, Any], folder: Path, n
     """Give a simulation the machine code of its family; False if it has none and is compiled for itself."""
     with _lock:  # workers of a cluster may have several threads
         family = _family_of(parameters, folder, numbers)
-    if family is None or not family.fits(simulation.rig):
+    if family is None or not family.fits(simulation.model):
         return False
-    simulation._engine = family.engine.like(simulation.rig)
-    simulation._energies = family.energies.like(simulation.rig.world)
+    simulation.use(family.engine.like(simulation.model), family.energies.like(simulation.model.world))
     return True
 
 
@@ -87,13 +86,13 @@ def _changed(parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> d
     first, found = _simulation(usual, folder), dict[str, tuple[str, ...]]()
     if first is None:
         return found
-    constants = _constants(first.rig)
+    constants = _constants(first.model)
     for name, (_, value) in numbers.items():
         other = _simulation({**usual, name: value}, folder)
         if other is None:
             continue
-        changed = tuple(_differing(constants, _constants(other.rig)))
-        if _skeleton(_constants(other.rig), constants, changed) == _skeleton(constants, constants, changed):
+        changed = tuple(_differing(constants, _constants(other.model)))
+        if _skeleton(_constants(other.model), constants, changed) == _skeleton(constants, constants, changed):
             found[name] = changed
     return found
 
@@ -106,16 +105,16 @@ def _family(
     if first is None:
         return None
     engine = _engine(first, tuple(dict.fromkeys(path for paths in changes.values() for path in paths)))
-    constants = _constants(first.rig)
+    constants = _constants(first.model)
     skeleton = _skeleton(constants, constants, engine.free)
     if skeleton is None:
         return None
     of_robot = set(first.robot.parameter_names())
-    energies = Energies(first.rig.world, [path for path in engine.free if path in of_robot])
+    energies = Energies(first.model.world, [path for path in engine.free if path in of_robot])
     family = Family(engine, energies, skeleton)
     others = {name: numbers[name][int({*paths} <= {*engine.free})] for name, paths in changes.items()}
     witness = _simulation({**parameters, **others}, folder)
-    return family if witness is not None and family.fits(witness.rig) and _agrees(family, witness) else None
+    return family if witness is not None and family.fits(witness.model) and _agrees(family, witness) else None
 
 
 def _simulation(parameters: Mapping[str, Any], folder: Path) -> Simulation | None:
@@ -126,15 +125,15 @@ def _simulation(parameters: Mapping[str, Any], folder: Path) -> Simulation | Non
         return None
 
 
-def _constants(rig: Rig) -> Rig:
+def _constants(model: SimulationModel) -> SimulationModel:
     """What is compiled: without a controller that runs in Python."""
-    return rig.physics if hasattr(rig.controller, "prepare") else rig
+    return model if model.acting.traceable else model.physics
 
 
 def _engine(simulation: Simulation, free: tuple[str, ...]) -> CompiledEngine | PythonEngine:
     """The engine with as many of the numbers free as can be."""
-    kind = PythonEngine if hasattr(simulation.rig.controller, "prepare") else CompiledEngine
-    asked = simulation.rig, simulation.carried, Inputs(simulation.command, np.zeros(6))
+    kind = CompiledEngine if simulation.model.acting.traceable else PythonEngine
+    asked = simulation.model, simulation.state, Inputs(simulation.command, np.zeros(6))
     try:
         return kind(*asked, free)
     except Exception:  # a number that decides what is computed, whatever the trace stumbles over
@@ -151,14 +150,14 @@ def _traces(kind: Any, asked: tuple[Any, ...], path: str) -> bool:
 
 
 # -- numbers by name ---------------------------------------------------------------------------------------------------
-def _numbers(rig: Rig) -> Iterator[str]:
+def _numbers(model: SimulationModel) -> Iterator[str]:
     """The names of all numbers and arrays of numbers within the constants of a tick."""
-    world = rig.world
+    world = model.world
     yield from world.robot.parameter_names()
     for name in ("ground", "contact", "joints"):
         yield from _within(getattr(world, name), name)
-    if rig.controller is not None:
-        yield from _within(rig.controller, "controller")
+    if model.controller is not None:
+        yield from _within(model.controller, "controller")
 
 
 def _within(part: Any, path: str) -> Iterator[str]:
@@ -166,16 +165,16 @@ def _within(part: Any, path: str) -> Iterator[str]:
         yield path
     elif dataclasses.is_dataclass(part) and not isinstance(part, Robot | type):
         for f in dataclasses.fields(part):
-            if hasattr(part, f.name):
+            if f.name in vars(part):
                 yield from _within(getattr(part, f.name), f"{path}.{f.name}")
 
 
-def _differing(rig: Rig, other: Rig) -> Iterator[str]:
+def _differing(model: SimulationModel, other: SimulationModel) -> Iterator[str]:
     """The names of numbers that both have and that are not the same in both."""
     there = set(_numbers(other))
-    for path in _numbers(rig):
+    for path in _numbers(model):
         if path in there:
-            a, b = rig.parameter(path), other.parameter(path)
+            a, b = model.parameter(path), other.parameter(path)
             if np.shape(a) == np.shape(b) and _is_number(a) and _is_number(b) and not np.array_equal(a, b):
                 yield path
 
@@ -184,10 +183,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
 
 
-def _skeleton(rig: Rig, first: Rig, free: Sequence[str]) -> str | None:
+def _skeleton(model: SimulationModel, first: SimulationModel, free: Sequence[str]) -> str | None:
     """A digest of all constants but the free ones; None if a part is a user's own class."""
     try:
-        return digest_of(rig.with_parameters({path: first.parameter(path) for path in free}))
+        return digest_of(model.with_parameters({path: first.parameter(path) for path in free}))
     except FootfallError:  # it does not even have that number
         return None
 
@@ -195,21 +194,18 @@ def _skeleton(rig: Rig, first: Rig, free: Sequence[str]) -> str | None:
 # -- against plain NumPy -----------------------------------------------------------------------------------------------
 def _agrees(family: Family, simulation: Simulation) -> bool:
     """Whether one tick from states in motion, feet in the ground, is the one of the readable code."""
-    engine = family.engine.like(simulation.rig)
+    engine = family.engine.like(simulation.model)
     inputs = Inputs(simulation.command, np.zeros(6))
     random = np.random.default_rng(5)
     for _ in range(2):
-        carried = _moved(simulation, random)
+        state = _moved(simulation, random)
         if isinstance(engine, CompiledEngine):
-            (theirs, _), (ours, _) = (
-                tick(simulation.rig, carried, inputs),
-                engine.function(carried, inputs, *engine.values),
-            )
-            there, here = theirs.body, ours.body
+            there, _ = tick(simulation.model, state, inputs)
+            here, _ = engine.function(state, inputs, *engine.values)
         else:
-            asked, _ = engine._ask(float(carried.tick) * engine.rig.period, carried, inputs)
-            there = physics(simulation.rig, carried.body, asked, inputs.push)
-            here = engine.physics(carried.body, asked, inputs.push, *engine.values)
+            command, _ = engine.command(state, inputs)
+            there = physics(simulation.model, state, command, inputs.push)
+            here = engine.moved(state, command, inputs)
         for name in ("q", "v", "motor", "forces"):
             a, b = np.asarray(getattr(here, name)), np.asarray(getattr(there, name))
             if not np.allclose(a, b, rtol=_EQUAL, atol=_EQUAL * max(1.0, float(np.abs(b).max(initial=0.0)))):
@@ -217,11 +213,11 @@ def _agrees(family: Family, simulation: Simulation) -> bool:
     return True
 
 
-def _moved(simulation: Simulation, random: np.random.Generator) -> Carried:
+def _moved(simulation: Simulation, random: np.random.Generator) -> RunState:
     """The start, feet a little deeper, and moving."""
-    robot, body = simulation.robot, simulation.carried.body
-    q, v = body.q.copy(), 0.2 * random.normal(size=robot.nv)
+    robot, state = simulation.robot, simulation.state
+    q, v = state.q.copy(), 0.2 * random.normal(size=robot.nv)
     q[robot.nq - robot.nj :] += 0.01 * random.normal(size=robot.nj)
     if robot.floating:
         q[2] -= 1e-4  # as deep as feet that carry it: deeper ones are thrown out so hard that rounding shows
-    return dataclasses.replace(simulation.carried, tick=137.0, body=dataclasses.replace(body, q=q, v=v))
+    return dataclasses.replace(state, tick=137.0, q=q, v=v)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import SPOILED, FootfallError
+from footfall.errors import SPOILED, FootfallError, reason
 from footfall.recording.recording import versions
 from footfall.recording.tables import _needed, _netcdf
 from footfall.sweep.item import result_units
@@ -73,7 +73,7 @@ def write(table: xarray.Dataset, path: Path) -> Path:
         with whole_file(path) as passing:
             table.to_netcdf(passing, engine="h5netcdf")
     except (OSError, *SPOILED) as error:
-        raise FootfallError(f"cannot write the table {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise FootfallError(f"cannot write the table {path}: {reason(error)}") from error
     return path
 
 

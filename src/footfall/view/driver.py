@@ -31,14 +31,12 @@ from footfall.control.locomotion.locomotion import LIMITS
 from footfall.control.named import NAMES, ON_COMMAND
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
-from footfall.recording.recording_writer import Event
 from footfall.robot import library
 from footfall.robot.model.description import Pose, Robot
 from footfall.simulate.pushes import Push
 from footfall.simulate.recorder import Recorder
 from footfall.simulate.runfile import RunOptions, plan
 from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Carried
 from footfall.view.history import History
 from footfall.view.safe_text import file_stem
 
@@ -166,7 +164,7 @@ class Driver:
 
     def set_command(self, **values: Any) -> None:
         """Change parts of the velocity command: ``set_command(forward=0.4)``."""
-        known = {key: clipped(key, value) for key, value in values.items() if hasattr(LIMITS, key)}
+        known = {key: clipped(key, value) for key, value in values.items() if key in vars(LIMITS)}
         self.command = replace(self.command, **known)
 
     def choose(self, key: str, name: Any) -> None:
@@ -270,17 +268,11 @@ class Driver:
 
     def _advance(self, seconds: float) -> None:
         """Some simulated time, in pieces; less when the machine is too slow for it."""
-        period, until = self.sim.rig.period, time.monotonic() + 3.0 * FRAME
+        period, until = self.sim.model.period, time.monotonic() + 3.0 * FRAME
         ticks = round(seconds / period)
         while ticks > 0 and self.sim.stopped is None and time.monotonic() < until:
             self._heed()
-            count = self.sim._chunk(min(ticks, max(1, int(_LOOK / period))), 1)
-            self.sim._advance(count, 1, self.recorder)
-            ticks -= count
-            if self.recorder.blocks:
-                self.history.add(self.sim, self.recorder.blocks[-1])
-            if self.recording is None:
-                self.recorder.blocks = self.recorder.blocks[-1:]
+            ticks -= self.sim.advance(min(ticks, max(1, int(_LOOK / period))), self.recorder)
 
     def _robot(self, name: str) -> Robot:
         return self.own if self.own is not None and name == self.own.name else library.load(name)
@@ -306,7 +298,7 @@ class Driver:
 
     def _begin(self) -> None:
         """A simulation is at its start: nothing of the last one is shown any more."""
-        self.recorder = Recorder(self.sim, None)
+        self.recorder = self._recorder()
         self.history.clear()
         self.message, self._last, self._owed = "", time.monotonic(), 0.0
         self._speeds = [(time.monotonic(), self.sim.time)]
@@ -330,7 +322,7 @@ class Driver:
         if replace(before, gait=choice.gait) == choice and choice.controller in ON_COMMAND and old.stopped is None:
             assert self.sim.controller is not None
             memory = self.sim.controller.start(self.sim.robot)
-            self.sim.carried = Carried(old.carried.tick, old.carried.body, memory)
+            self.sim.state = replace(old.state, memory=memory)
         else:
             self.command = Command()
         self.choice = choice
@@ -352,20 +344,22 @@ class Driver:
         right = -_left_of(self.sim.q)
         push = Push(self.sim.time, _PUSH, (float(force * right[0]), float(force * right[1]), 0.0))
         self.sim.pushes = (*self.sim.pushes[-3:], push)
-        event = Event(push.start, "push", f"{np.round(push.force, 3).tolist()} N for {push.duration:g} s")
-        self.recorder.events.append(event)
-        self.recorder._new_events.append(event)
+        self.recorder.say(push.event)
 
     def _record(self) -> None:
         self._finish_recording()
         self.recording = Path(self._folder.name) / f"{file_stem(self.sim.robot.name)}-{time.strftime('%H%M%S')}.mcap"
-        self.recorder = Recorder(self.sim, self.recording)
+        self.recorder = self._recorder(self.recording)
+
+    def _recorder(self, path: Path | None = None) -> Recorder:
+        """Shows all that happens in the plots, and keeps it in a file if there is one."""
+        return self.sim.recorder(path, on_rows=lambda columns: self.history.add(self.sim, columns))
 
     def _finish_recording(self) -> Path | None:
         path, self.recording = self.recording, None
         if path is not None:
             self.recorder.finish()
-            self.recorder = Recorder(self.sim, None)
+            self.recorder = self._recorder()
         return path
 
     def _hand_over(self) -> None:
@@ -380,7 +374,7 @@ class Driver:
 
     @property
     def ground(self) -> Any:
-        return self.sim.rig.world.ground
+        return self.sim.model.world.ground
 
 
 def _left_of(q: np.ndarray) -> np.ndarray:

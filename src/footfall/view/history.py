@@ -47,7 +47,7 @@ class History:
             ahead = R[:2, 0] / max(float(np.linalg.norm(R[:2, 0])), 1e-9)
             forward = float(ahead @ velocity[:2])
             sideways = float(ahead[0] * velocity[1] - ahead[1] * velocity[0])
-            height = float(sim.rig.world.ground.distance(q[:3]))
+            height = float(sim.model.world.ground.distance(q[:3]))
             speed = float(np.hypot(*velocity[:2]))
             _, pitch, roll = np.degrees(to_euler(R, "zyx"))
         if self._count % _MARGIN_EVERY == 0 and robot.nf:

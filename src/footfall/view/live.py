@@ -236,7 +236,7 @@ class LivePage:
             if self._drawn[0]:
                 self.scene.remove_by_name("/world/robot")
                 self._look(size_of(sim.robot))
-            self.stage = Stage(self.scene, sim.robot, gravity=sim.rig.world.gravity)
+            self.stage = Stage(self.scene, sim.robot, gravity=sim.model.world.gravity)
         if self._drawn[1] != choice.ground:
             if self._drawn[1]:
                 self.scene.remove_by_name(self._ground)
@@ -254,7 +254,7 @@ class LivePage:
     def frame(self) -> None:
         """A new picture if anything moved, and now and then new numbers."""
         driver, now = self.driver, time.monotonic()
-        state = (driver.sim, driver.sim.carried, self.follow.value)
+        state = (driver.sim, driver.sim.state, self.follow.value)
         if self._shown is None or any(a is not b for a, b in zip(state, self._shown)):
             self._shown = state
             self._picture(follow_path=now - self._texted > _TEXT_EVERY)
@@ -270,15 +270,15 @@ class LivePage:
             self.plots.show(driver.history, self._weight())
 
     def _weight(self) -> float:
-        world = self.driver.sim.rig.world
+        world = self.driver.sim.model.world
         return float(weight_of(world.robot.mass, world.gravity))
 
     def _picture(self, follow_path: bool) -> None:
-        robot, body = self.driver.sim.robot, self.driver.sim.carried.body
+        robot, state = self.driver.sim.robot, self.driver.sim.state
         with self.server.viser.atomic():
-            self.stage.show(body.q, body.forces[: robot.nf], follow_path)
+            self.stage.show(state.q, state.forces[: robot.nf], follow_path)
             if robot.floating and self.follow.value:
-                self.world.position = (-body.q[0], -body.q[1], -level_under(self.driver.ground, body.q[:2]))
+                self.world.position = (-state.q[0], -state.q[1], -level_under(self.driver.ground, state.q[:2]))
 
     def _show_command(self) -> None:
         self._told = self.driver.command

@@ -28,7 +28,7 @@ from footfall.control.estimation.estimator import (
     sensor_names,
 )
 from footfall.control.estimation.sensor_health import DISAGREES, FROZEN, GOOD, MISSING, OUT_OF_RANGE, Readings
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
@@ -58,7 +58,7 @@ class History:
 
 
 @dataclass(eq=False)
-class Estimated:
+class Estimated(ControllerWrapper):
     """A controller behind an estimator. ``log`` lists the faults of the sensors, and when.
 
     keep: every so many ticks are kept for ``history``.
@@ -69,25 +69,19 @@ class Estimated:
     keep: int = 5
 
     needs_sensors = True
+    traceable = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.estimator, Estimator):
             raise InputError(f"the estimator must be an Estimator, got {type(self.estimator).__name__}")
-        if not isinstance(self.inner, Controller):
-            raise InputError(f"what runs on an estimate must be a controller, got {type(self.inner).__name__}")
         if isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1:
             raise InputError(f"an estimate is kept every so many ticks, a whole number from 1 on, got {self.keep!r}")
         self.log: list[tuple[float, str]] = []
-        if hasattr(self.inner, "posture"):  # the joints it stands with, for the start of a run
-            self.posture = self.inner.posture
         self._kept: list[tuple[float, Estimate]] = []
         self.model: EstimatedRobot
         self._robot: Robot | None = None
         self._compile: Callable[..., Any] | None = None
-
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
 
     def start(self, robot: Robot) -> dict[str, Any]:
         self._set_up(robot, self.model.gravity if self._robot is robot else GRAVITY)
@@ -109,8 +103,7 @@ class Estimated:
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Compile the estimator, and of the controller what it has to compile."""
         self._set_up(robot, gravity)
-        if hasattr(self.inner, "prepare"):
-            self.inner.prepare(robot, compile, gravity)
+        super().prepare(robot, compile, gravity)
         self._compile = compile
         self._compile_estimate(robot)
 
@@ -129,10 +122,10 @@ class Estimated:
         if int(memory["tick"]) % self.keep == 0:
             self._kept.append((t, found))
         seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
-        asked, inner = self.inner(t, robot, seen, command, memory["inner"])
-        asked = asked.spread(robot.nj)
-        kept = dataclasses.replace(after, command=asked)
-        return asked, {
+        answer, inner = self.inner(t, robot, seen, command, memory["inner"])
+        answer = answer.spread(robot.nj)
+        kept = dataclasses.replace(after, command=answer)
+        return answer, {
             "inner": inner, "estimator": kept, "conditions": found.conditions, "tick": memory["tick"] + 1.0
         }  # fmt: skip
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, planar_targets
 from footfall.errors import InputError
 from footfall.gait.foot_path import foot_offset, start_ramp
@@ -18,7 +18,7 @@ from footfall.robot.model.description import Robot
 
 
 @dataclass(frozen=True)
-class ChangingPD:
+class ChangingPD(ControllerBase):
     """Feet on the paths of a changing gait, joints after them by PD; gains change with it.
 
     ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after, one number or two.

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_level import Wrapped, weight_torques
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
+from footfall.control.joint.joint_level import weight_torques
 from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.gravity import weight_of
@@ -22,23 +22,25 @@ from footfall.robot.model.description import Robot
 
 
 @dataclass(frozen=True)
-class FootImpedance(Wrapped):
+class FootImpedance(ControllerWrapper):
     """Stiffness and damping of every foot, per newton of weight; ``joint_kd`` damps what Jᵀ does not see."""
 
+    inner: Controller
     stiffness: float = 14.0  # [1/m]
     damping: float = 0.5  # [s/m]
     joint_kd: float = 0.02  # [N m s/rad] per kg
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for key in ("stiffness", "damping", "joint_kd"):
             check_gain(getattr(self, key), f"{key} of FootImpedance", ())
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked, first = asked.spread(robot.nj), robot.nv - robot.nj
-        wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], asked.position])
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer, first = answer.spread(robot.nj), robot.nv - robot.nj
+        wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], answer.position])
         J = feet_jacobian(robot, sensed.q)[:, 3:, first:]
         away = foot_positions(robot, wanted_q) - foot_positions(robot, sensed.q)
         weight = weight_of(robot.mass, sensed.gravity)
@@ -51,9 +53,9 @@ class FootImpedance(Wrapped):
         seen = np.array(
             [any(j in robot.tree.support[body] for body in robot.tree.feet) for j in range(1, robot.nj + 1)]
         )
-        kp = np.where(seen, 0.0, asked.kp)
-        kd = np.where(seen, self.joint_kd * robot.mass, asked.kd)
-        return JointCommand(asked.position, asked.velocity, kp, kd, torque), after
+        kp = np.where(seen, 0.0, answer.kp)
+        kd = np.where(seen, self.joint_kd * robot.mass, answer.kd)
+        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after
 
 
 __all__ = ["FootImpedance"]

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.gravity_terms import gravity_terms
@@ -36,56 +36,46 @@ def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
 
 
 @dataclass(frozen=True)
-class Wrapped:
-    """A controller around another one, at its rate and with its memory."""
-
-    inner: Any
-
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
-
-    def start(self, robot: Robot) -> Any:
-        return self.inner.start(robot)
-
-
-@dataclass(frozen=True)
-class GravityCompensation(Wrapped):
+class GravityCompensation(ControllerWrapper):
     """Another controller's PD, with the torques that hold the robot up fed forward: τ = PD + g(q) - Jᵀf."""
+
+    inner: Controller
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked = asked.spread(robot.nj)
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer = answer.spread(robot.nj)
         legs = gravity_terms(robot, sensed.q, sensed.gravity)[robot.nv - robot.nj :]
-        torque = asked.torque + legs + weight_torques(robot, sensed)
-        return JointCommand(asked.position, asked.velocity, asked.kp, asked.kd, torque), after
+        torque = answer.torque + legs + weight_torques(robot, sensed)
+        return JointCommand(answer.position, answer.velocity, answer.kp, answer.kd, torque), after
 
 
 @dataclass(frozen=True)
-class ComputedTorque(Wrapped):
+class ComputedTorque(ControllerWrapper):
     """Joint targets by inverse dynamics of the legs: τ = H (ω² e - 2 ω q̇) + c + g - Jᵀf, with ``bandwidth`` ω [rad/s].
 
     H is the joint block of the mass matrix: what the trunk does in the meantime is a disturbance.
     """
 
+    inner: Controller
     bandwidth: float = 85.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_gain(self.bandwidth, "bandwidth of ComputedTorque", ())
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked, first = asked.spread(robot.nj), robot.nv - robot.nj
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer, first = answer.spread(robot.nj), robot.nv - robot.nj
         H = mass_matrix(robot, sensed.q)[first:, first:]
         q_J, rates = sensed.q[robot.nq - robot.nj :], sensed.v[first:]
-        wanted = self.bandwidth**2 * (asked.position - q_J) + 2.0 * self.bandwidth * (asked.velocity - rates)
+        wanted = self.bandwidth**2 * (answer.position - q_J) + 2.0 * self.bandwidth * (answer.velocity - rates)
         bias = bias_terms(robot, sensed.q, sensed.v, sensed.gravity)[first:]
         torque = H @ wanted + bias + weight_torques(robot, sensed)
         # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
         kp, kd = self.bandwidth**2 * np.diag(H), 2.0 * self.bandwidth * np.diag(H)
-        torque = torque - kp * (asked.position - q_J) - kd * (asked.velocity - rates)
-        return JointCommand(asked.position, asked.velocity, kp, kd, torque), after
+        torque = torque - kp * (answer.position - q_J) - kd * (answer.velocity - rates)
+        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after

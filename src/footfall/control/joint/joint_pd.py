@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
 from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators import Kuramoto
@@ -38,7 +38,7 @@ SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined
 
 
 @dataclass(frozen=True)
-class JointPD:
+class JointPD(ControllerBase):
     """Feet on the paths of a gait by inverse kinematics, joints after them by PD; roll joints stay at zero.
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
@@ -201,7 +201,7 @@ def _elsewhere(robot: Robot) -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Hold:
+class Hold(ControllerBase):
     """PD about one posture: a named pose of the robot, or joint angles [rad]."""
 
     pose: str | Float[ndarray, "nj"] = "stand"

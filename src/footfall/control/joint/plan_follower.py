@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
@@ -35,7 +35,7 @@ _SOFT = 1e-6  # of the weights' system, so that two feet in line can share a loa
 
 
 @dataclass(frozen=True, eq=False)
-class PlanFollower:
+class PlanFollower(ControllerBase):
     """Joints after a plan, by PD with joint rates and the weight fed forward. Gains in N m/rad and N m s/rad.
 
     ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none.

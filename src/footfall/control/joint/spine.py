@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_level import Wrapped
-from footfall.control.joint.joint_pd import check_gain
+from footfall.control.interface import Command, ControllerWrapper, JointCommand, Sensed
+from footfall.control.joint.joint_pd import JointPD, check_gain
 from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import start_ramp
 from footfall.robot.model.description import Robot
@@ -19,13 +18,14 @@ RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]
 
 
 @dataclass(frozen=True)
-class Spine(Wrapped):
+class Spine(ControllerWrapper):
     """Joint PD for the legs, and for ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇, φ of the first leg.
 
     With no swing the joints are a spring and a damper: ``passive`` if they are meant to be no motor, ``rigid`` if they
     are stiff. Only ``moves`` swings; the others rest at zero with the same gains.
     """
 
+    inner: JointPD
     joints: tuple[str, ...] = ("spine_pitch", "spine_roll")
     moves: str = "spine_pitch"
     kp: float = RIGID[0]  # [N m/rad]
@@ -34,6 +34,7 @@ class Spine(Wrapped):
     phase: float = 0.0  # [cycles] ahead of the first leg
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for key in ("kp", "kd", "swing"):
             check_gain(getattr(self, key), f"{key} of Spine", ())
         if not np.isfinite(self.phase):
@@ -48,15 +49,15 @@ class Spine(Wrapped):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
-        asked = asked.spread(robot.nj)
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer = answer.spread(robot.nj)
         own = np.array([1.0 if name in self.joints else 0.0 for name in robot.joint_names])
         moves = np.array([1.0 if name == self.moves else 0.0 for name in robot.joint_names])
         angle = self.swing * start_ramp(self.inner.gait, t) * np.sin(2.0 * np.pi * (memory["phase"][0] + self.phase))
         return (
             JointCommand(
-                asked.position * (1.0 - own) + moves * angle, asked.velocity, asked.kp * (1.0 - own) + own * self.kp,
-                asked.kd * (1.0 - own) + own * self.kd, asked.torque,
+                answer.position * (1.0 - own) + moves * angle, answer.velocity, answer.kp * (1.0 - own) + own * self.kp,
+                answer.kd * (1.0 - own) + own * self.kd, answer.torque,
             ),
             after,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.archive import NoArchive, read_archive
-from footfall.control.interface import Command, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import check_gain, gains_of
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
@@ -116,7 +116,7 @@ def layers_of(weights: Any, x: Any, activation: str = "tanh") -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(ControllerBase):
     """A network that drives one kind of robot: action = network((observation - mean) / spread), cut to [-1, 1]."""
 
     robot: str  # name of the robot it was learned on
@@ -125,6 +125,8 @@ class Policy:
     spread: Float[ndarray, "no"]
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
+
+    follows_command = True
 
     @property
     def rate(self) -> float:

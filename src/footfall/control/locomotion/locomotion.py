@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed, check_command
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.balance import balance_forces
 from footfall.control.locomotion.legged_plan import LIMITS, Memory, Plan, Walker, plan
 from footfall.control.locomotion.qp import solve_bounded
@@ -42,7 +42,7 @@ _SWITCH = 0.5  # cycles a second, by which delays move from one gait to the next
 
 
 @dataclass(eq=False)
-class Locomotion:
+class Locomotion(ControllerBase):
     """A quadruped that follows a velocity command.
 
     stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
@@ -60,6 +60,9 @@ class Locomotion:
     gains: Gains = field(default_factory=Gains)
     reflexes: Any = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
+
+    traceable = False
+    follows_command = True
 
     def __post_init__(self) -> None:
         if self.stage not in STAGES:

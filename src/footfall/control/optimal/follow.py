@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.optimal.trajectory import Trajectory
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
@@ -17,7 +17,7 @@ from footfall.robot.model.description import Robot
 
 
 @dataclass(frozen=True)
-class Follow:
+class Follow(ControllerBase):
     """Knot k at k / rate seconds: u_k + K_k (deviation from x_k) within the limits; without gains open loop.
 
     After the last knot its torques and gains stay.

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.stand_gains import stand_gains
 from footfall.dynamics.coordinates import difference
 from footfall.errors import FootfallError, InputError
@@ -121,7 +121,7 @@ def felt_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "2n
 
 
 @dataclass(frozen=True)
-class LqrStand:
+class LqrStand(ControllerBase):
     """Stands at q with the torques that hold it there, less K times the deviation: all joints act on all errors.
 
     Below it every joint has feedback of its own (part of A), which keeps legs in shape whose feet have left the ground.

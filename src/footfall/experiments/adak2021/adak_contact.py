@@ -18,7 +18,7 @@ from footfall.contact.complementarity import Complementarity
 from footfall.contact.coulomb import Problem, residuals
 from footfall.contact.ground import Plane
 from footfall.contact.least_squares import solve_by_least_squares
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.joint.joint_pd import SPINE_GAINS, Hold, JointPD
 from footfall.experiments.adak2021 import adak_steps
 from footfall.experiments.adak2021.adak_steps import FRICTION
@@ -86,28 +86,21 @@ def measure(robot: Robot, quick: bool = False) -> Findings:
 
 # -- runs on hard ground -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Bowing:
+class BowingSpine(ControllerWrapper):
     """A trot whose spine joint bows and stretches twice a cycle, once for each pair of feet."""
 
     inner: JointPD
     bend: float = BEND  # [rad]
     joint: str = SPINE[0]
 
-    @property
-    def rate(self) -> float:
-        return self.inner.rate
-
-    def start(self, robot: Robot) -> dict[str, ndarray]:
-        return self.inner.start(robot)
-
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        asked, after = self.inner(t, robot, sensed, command, memory)
+        answer, after = self.inner(t, robot, sensed, command, memory)
         gait, which = self.inner.gait, np.array([name == self.joint for name in robot.joint_names], dtype=float)
         grown = np.minimum(t / gait.ramp, 1.0)
         wave = self.bend * grown * np.sin(4.0 * np.pi * t / gait.period)
-        return replace(asked, position=asked.position + wave * which), after
+        return replace(answer, position=answer.position + wave * which), after
 
 
 class Unscaled(Problem):
@@ -135,7 +128,7 @@ class AsPrinted(Complementarity):
 def perform(robot: Robot, seconds: float = SECONDS) -> dict[str, Recording]:
     """The recordings: stand, drop, trot and a trot that slips; and all of them with the paper's problem as printed."""
     trot = JointPD.tuned(robot, "trot")
-    bowing = Bowing(trot)
+    bowing = BowingSpine(trot)
     joints = robot.state("stand")[0][robot.nq - robot.nj :]
     spine = np.array([name in SPINE for name in robot.joint_names])
     kp, kd = (np.where(spine, stiff, legs) for stiff, legs in zip(SPINE_GAINS, (trot.kp, trot.kd)))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.batch.lean import Lean, full_tick, lean_of, repeated
+from footfall.batch.batch_tick import full_tick, reduced, repeated
 from footfall.control.interface import Command
 from footfall.control.joint.joint_pd import JointPD
 from footfall.control.joint.spine import MODES, RIGID, Spine
@@ -30,7 +30,7 @@ from footfall.kinematics import center_of_mass
 from footfall.kinematics.forward import joint_rates
 from footfall.robot.library import load
 from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Inputs, Rig
+from footfall.simulate.tick import Inputs, RunState, SimulationModel
 
 SETTLE, MEASURE = 3.0, 4.0  # [s]
 CONDITIONS = tuple(product((0.6, 0.9), (1.0, 1.15), (0.0, 0.2)))  # friction, share of the trunk's mass, shove [m/s]
@@ -53,7 +53,7 @@ def gaits() -> dict[str, tuple[Gait, float, float]]:
 class Watched:
     """One robot, or a batch of them, and what is measured on the way."""
 
-    lean: Lean
+    state: RunState
     legs: Any  # positive work of the legs' motors [J]
     spine: Any  # positive work at the spine's joints [J]
     peak: Any  # largest vertical force on a foot [N]
@@ -63,15 +63,16 @@ class Watched:
     flight: Any  # ticks without a foot on the ground
 
 
-def watched_tick(rig: Rig, watched: Watched, inputs: Inputs) -> Watched:
+def watched_tick(model: SimulationModel, watched: Watched, inputs: Inputs) -> Watched:
     """A tick of the simulation, and the meters after it."""
-    robot, after = rig.world.robot, full_tick(rig, watched.lean, inputs)
-    work = rig.period * np.maximum(after.body.motor * joint_rates(robot, after.body.v), 0.0)
-    of_spine = np.array([1.0 if name in rig.controller.joints else 0.0 for name in robot.joint_names])
-    height, vertical = center_of_mass(robot, after.body.q)[2], after.body.forces[:, 2]
-    x, y = after.body.q[4], after.body.q[5]
+    robot, after = model.world.robot, full_tick(model, watched.state, inputs)
+    work = model.period * np.maximum(after.motor * joint_rates(robot, after.v), 0.0)
+    assert isinstance(model.controller, Spine)
+    of_spine = np.array([1.0 if name in model.controller.joints else 0.0 for name in robot.joint_names])
+    height, vertical = center_of_mass(robot, after.q)[2], after.forces[:, 2]
+    x, y = after.q[4], after.q[5]
     return Watched(
-        lean_of(after, uses_foot_forces=True), watched.legs + work @ (1.0 - of_spine), watched.spine + work @ of_spine,
+        reduced(after, foot_forces=True), watched.legs + work @ (1.0 - of_spine), watched.spine + work @ of_spine,
         np.maximum(watched.peak, np.max(vertical)), np.maximum(watched.top, height),
         np.minimum(watched.bottom, height), watched.tilt + 2.0 * (x * x + y * y),
         watched.flight + np.where(np.max(vertical) > 0.0, 0.0, 1.0),
@@ -87,12 +88,12 @@ class Course:
         self.robot = load("spined")
         self.gait, kp, kd = gaits()[name]
         simulation = Simulation(self.robot, Spine(JointPD(self.gait, kp, kd), moves=MOVES[name]))
-        self.period = simulation.rig.period
-        self.first = Watched(lean_of(simulation.carried, uses_foot_forces=True), *(0.0,) * 7)
+        self.period = simulation.model.period
+        self.first = Watched(reduced(simulation.state, foot_forces=True), *(0.0,) * 7)
         self.inputs = Inputs(Command(), np.zeros(6))
-        self.mass = float(simulation.rig.parameter("trunk.mass"))
+        self.mass = float(simulation.model.parameter("trunk.mass"))
         self.function = compiling.compile(
-            watched_tick, simulation.rig, self.first, self.inputs, target="batch", free=self.FREE, verify=False
+            watched_tick, simulation.model, self.first, self.inputs, target="batch", free=self.FREE, verify=False
         )
 
     def run(self, kp: float, kd: float, swing: float, phase: float) -> dict[str, float]:
@@ -104,16 +105,16 @@ class Course:
         free = {path: np.full(n, value) for path, value in zip(self.FREE, numbers)}
         free |= {"ground.friction": friction, "trunk.mass": mass}
         state, inputs = repeated((self.first, self.inputs), n)
-        state.lean.v[:, 4] = shove
+        state.state.v[:, 4] = shove
         settled = self.function.advance(round(SETTLE / self.period), state, inputs, free)
         zero = np.zeros(n)
-        height = settled.lean.q[:, 2]
-        begun = Watched(settled.lean, zero, zero, zero, height - 1.0, height + 1.0, zero, zero)
+        height = settled.state.q[:, 2]
+        begun = Watched(settled.state, zero, zero, zero, height - 1.0, height + 1.0, zero, zero)
         ended = self.function.advance(round(MEASURE / self.period), begun, inputs, free)
-        return self._figures(settled.lean.q, ended, weight_of(self.robot.mass + mass - self.mass), swing > 0.0)
+        return self._figures(settled.state.q, ended, weight_of(self.robot.mass + mass - self.mass), swing > 0.0)
 
     def _figures(self, before: ndarray, ended: Watched, weight: ndarray, paid: bool) -> dict[str, float]:
-        q, ticks = ended.lean.q, MEASURE / self.period
+        q, ticks = ended.state.q, MEASURE / self.period
         with np.errstate(invalid="ignore"):
             lean = 1.0 - 2.0 * (q[:, 4] ** 2 + q[:, 5] ** 2)
             up = np.isfinite(q).all(axis=1) & (lean > np.cos(np.radians(40.0))) & (q[:, 2] > 0.5 * before[0, 2])

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
-from footfall.hardware.sensors import Reading, Sensors
+from footfall.hardware.sensors import Reading, Sensor, Sensors
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.recording.recording import Recording
 from footfall.spatial.quaternion import rotated, to_rotation
@@ -41,7 +41,8 @@ def noisy_torques(rec: Recording, rows: ndarray, sensors: Sensors) -> Float[ndar
     return np.array(torques)
 
 
-def _read(truth: Float[ndarray, "T n"], sensor: Reading, rng: np.random.Generator) -> Float[ndarray, "T n"]:
+def _read(truth: Float[ndarray, "T n"], sensor: Sensor, rng: np.random.Generator) -> Float[ndarray, "T n"]:
     """What a sensor says of all samples: the truth, a constant offset, noise, rounding."""
+    assert isinstance(sensor, Reading)
     said = truth + sensor.bias * rng.normal(size=truth.shape[1]) + sensor.noise * rng.normal(size=truth.shape)
     return sensor.resolution * np.round(said / sensor.resolution) if sensor.resolution else said

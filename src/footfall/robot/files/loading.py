@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, reason, unknown
 from footfall.robot import library
 from footfall.robot.files import installed
 from footfall.robot.files.guard import shown
@@ -30,7 +30,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
             options.setdefault("name", text)
         there, folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:  # too long, or with a null character
-        raise InputError(f"cannot load {shown(text)}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"cannot load {shown(text)}: {reason(error)}") from None
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not there:
         known = (*library.names(), *installed.names())
         raise unknown("robot", text[:200], known, "give a URDF or MJCF file, or one of")

@@ -33,6 +33,7 @@ class Function:
     target = "interpret"
     lanes = 1
     halt: threading.Event | None = None  # ends long loops of another thread
+    batched = False
     _can_advance = True  # False where the first argument is shared by all robots
 
     def __init__(self, signature: Signature, dtype: np.dtype, program: Program | Callable[[], Program] | None) -> None:
@@ -104,7 +105,7 @@ class Function:
             if (k + 1) % every == 0:
                 leaves, rebuild = tree.flatten(result)
                 kept.append(leaves)
-        axis = 1 if getattr(self, "batched", False) else 0
+        axis = 1 if self.batched else 0
         empty = [np.zeros((0, *shape)) for shape in self.signature.output_shapes]
         return state, rebuild([np.stack(column, axis=axis) for column in zip(*kept)] if kept else empty)
 
