@@ -18,8 +18,6 @@ from footfall.simulate.tick import Inputs
 from footfall.trace.face import tree
 from footfall.trace.targets import emit
 
-sys.path.append(str(Path(__file__).parents[1] / "trace"))
-
 
 @pytest.fixture(scope="module", params=["mini_cheetah", "dynakat"])
 def source(request):
