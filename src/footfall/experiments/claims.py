@@ -105,10 +105,10 @@ def _within(
         return measured == entry.printed, ""
     if compared is not None and bound.rule == "factor":
         return bound.met(1.0, compared), f"{times(compared)} the printed."
-    number = compared if compared is not None else _number(measured)
+    number = compared if compared is not None else _or_nan(measured)
     good = bound.met(entry.printed, number)
     if bound.rule in ("factor", "at most the printed"):
-        return good, f"{times(number / _number(entry.printed))} the printed."
+        return good, f"{times(number / _or_nan(entry.printed))} the printed."
     return good, ""
 
 
@@ -205,7 +205,7 @@ def shown(value: Value) -> str:
     return _digits(value)
 
 
-def _number(value: Value) -> float:
+def _or_nan(value: Value) -> float:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
 
 
