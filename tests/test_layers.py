@@ -22,6 +22,7 @@ LAYERS = [
     {"control"},
     {"compiling", "loading"},
     {"simulate"},
+    {"hardware"},
     {"batch"},
     {"compare"},
     {"experiments", "bench"},
