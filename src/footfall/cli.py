@@ -17,6 +17,7 @@ from footfall.commands import (
     bench,
     compare,
     demo,
+    drive,
     export,
     recover,
     reproduce,
@@ -37,7 +38,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (demo, robots, verify, simulate, compare, reproduce, bench, sweep, view, video, export, recover, serve):
+_MODULES = (
+    demo, robots, verify, simulate, compare, reproduce, bench, sweep, view, video, export, recover, serve, drive,
+)  # fmt: skip
+for _module in _MODULES:
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)
 
 _INTERRUPTED, _TERMINATED = 130, 143

@@ -74,6 +74,7 @@ class Estimated:
         if hasattr(self.inner, "posture"):  # the joints it stands with, for the start of a run
             self.posture = self.inner.posture
         self._kept: list[tuple[float, Estimate]] = []
+        self.seen: Sensed | None = None  # what the inner controller saw in the last tick
         self.model: EstimatedRobot
         self._robot: Robot | None = None
         self._compile: Callable[..., Any] | None = None
@@ -121,7 +122,7 @@ class Estimated:
         self._tell(t, memory["conditions"], found.conditions)
         if int(memory["tick"]) % self.keep == 0:
             self._kept.append((t, found))
-        seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
+        self.seen = seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
         asked, inner = self.inner(t, robot, seen, command, memory["inner"])
         asked = asked.spread(robot.nj)
         kept = dataclasses.replace(after, command=asked)

@@ -33,6 +33,10 @@ class Clock(Protocol):
         """Return at the next tick; how many ticks have passed since the last call, 1 if all is well."""
         ...
 
+    def report(self) -> dict[str, Any]:
+        """How well time was kept, in numbers; empty where it is not the wall's."""
+        ...
+
 
 @dataclass
 class RealTime:

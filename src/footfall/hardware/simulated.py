@@ -125,5 +125,8 @@ class _Stepped:
         self.robot.advance()
         return 1
 
+    def report(self) -> dict[str, Any]:
+        return {}
+
 
 __all__ = ["SimulatedRobot"]

@@ -24,6 +24,9 @@ ANNOUNCE = "0.2s"  # between announcements of a participant
 _MOST_TAKEN = 64  # messages at once
 _domains: dict[int, tuple[str, Domain]] = {}  # a process configures a domain once
 
+_LASTING = (  # whoever starts late is still announced to
+    "<InitialLocatorPruneDelay>inf</InitialLocatorPruneDelay><DiscoveredLocatorPruneDelay>inf</DiscoveredLocatorPruneDelay>"
+)
 _LOCAL = "<AllowMulticast>false</AllowMulticast>"
 _PEERS = '<ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0.1"/></Peers>'
 
@@ -83,6 +86,11 @@ class Writer:
         except DDSException as error:
             raise DdsError(f"a message could not be sent: {error.msg}") from None
 
+    def reaches(self, participant: Any) -> bool:
+        """Whether a reader of that participant has been found."""
+        found = (self.writer.get_matched_subscription_data(h) for h in self.writer.get_matched_subscriptions())
+        return any(endpoint is not None and endpoint.participant_key == participant for endpoint in found)
+
     @property
     def heard(self) -> bool:
         return bool(self.writer.get_matched_subscriptions())
@@ -93,6 +101,16 @@ class Reader:
 
     def __init__(self, reader: DataReader) -> None:
         self.reader, self.malformed = reader, 0
+
+    def sender(self, message: Any) -> Any:
+        """The participant that a message came from; None if it has gone."""
+        endpoint = self.reader.get_matched_publication_data(message.sample_info.publication_handle)
+        return None if endpoint is None else endpoint.participant_key
+
+    @property
+    def matched(self) -> bool:
+        """Whether anybody writes here."""
+        return bool(self.reader.get_matched_publications())
 
     def take(self) -> list[Any]:
         found = []
@@ -123,7 +141,7 @@ def _configure(domain: int, interface: str) -> None:
     text = (
         f'<CycloneDDS><Domain Id="{domain}"><General><Interfaces><NetworkInterface name="{interface}"/></Interfaces>'
         f"{_LOCAL if local else ''}</General><Discovery><SPDPInterval>{ANNOUNCE}</SPDPInterval>"
-        f"{_PEERS if local else ''}</Discovery></Domain></CycloneDDS>"
+        f"{_LASTING}{_PEERS if local else ''}</Discovery></Domain></CycloneDDS>"
     )
     _domains[domain] = (interface, Domain(domain, text))
 

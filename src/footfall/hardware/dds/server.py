@@ -41,6 +41,7 @@ _SPORT_EVERY, _REMOTE_EVERY, _ROS_EVERY = 5, 25, 5  # ticks
 _DAMP = 1 << 5 | 1 << 9  # L2 + B on the remote
 _BELLY = 0.13  # of the stretched leg: how far the trunk reaches below the hips
 _WALK = Command(forward=0.3)
+_HOLD = 1.0  # [s] that an answer waits for its reader
 _CATCH_UP = 0.05  # [s] of lateness that is made up for; beyond, time is given up
 
 
@@ -100,6 +101,7 @@ class Server:
         self._answers = {name: writer(f"rt/api/{name}/response", Response) for name in SERVICES}
         self._state, self._sport_state, self._stick = blank_state(), SportModeState.blank(), resting_stick()
         self._remote_heard = False
+        self._held: list[tuple[float, str, Any, Any]] = []  # answers that wait for their reader
         self._ros = Ros2(self.participant, self.robot) if self.ros2 else None
         self.clock = self.clock or RealTime(self.simulated.period, _CATCH_UP)
 
@@ -155,7 +157,19 @@ class Server:
                 identity = request.header.identity
                 code, data = self.firmware.call(name, identity.api_id, request.parameter, now, self.simulated.sensed)
                 if not request.header.policy.noreply:
-                    self._answers[name].write(Response(ResponseHeader(identity, ResponseStatus(code)), data, []))
+                    answer = Response(ResponseHeader(identity, ResponseStatus(code)), data, [])
+                    self._held.append((now + _HOLD, name, reader.sender(request), answer))
+        self._answer(now)
+
+    def _answer(self, now: float) -> None:
+        """Send answers, each once its reader has been found: a client may ask before that, and would wait in vain."""
+        waiting = []
+        for until, name, asked_by, answer in self._held:
+            if now < until and not self._answers[name].reaches(asked_by):
+                waiting.append((until, name, asked_by, answer))
+            else:
+                self._answers[name].write(answer)
+        self._held = waiting
 
     def _remote(self, now: float) -> None:
         """The sticks of a remote that somebody else sends move the robot; without one a resting remote is sent."""
