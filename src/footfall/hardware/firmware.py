@@ -63,13 +63,18 @@ class Firmware:
     ) -> None:  # fmt: skip
         self.robot, self.gravity = robot, gravity
         self.sport = Sport(robot, rate, compile, gravity)
-        self.bounds = Bounds.of(robot, gravity)
-        self.watchdog = Watchdog(patience)
+        self.bounds, self.patience = Bounds.of(robot, gravity), patience
+        self.reset()
+
+    def reset(self) -> None:
+        """As it was switched on."""
+        self.watchdog = Watchdog(self.patience)
         self.counts: Counter[str] = Counter()  # of commands, by what became of them
         self.released, self._releasing = False, False
         self._low: JointCommand | None = None
         self._stamp = -np.inf
         self.damped = False  # because nobody commands it
+        self.sport.reset()
 
     def begin(self, mode: str, sensed: Sensed) -> None:
         """At the start: ``balance``, ``down``, or ``released`` for a low-level program."""

@@ -38,6 +38,16 @@ class Sport:
         self.locomotion = Locomotion(rate=rate)
         self.locomotion.prepare(robot, compile, gravity)
         self.stand, self.lie = standing_joints(robot), lying_joints(robot)
+        self.reset()
+        self._calls: dict[int, Callable[[float, Any], int]] = {
+            1001: lambda now, data: self._enter("damp"), 1002: self._balance, 1003: self._stop, 1004: self._up,
+            1005: self._down, 1006: self._up, 1007: self._euler, 1008: self._move, 1011: self._switch_gait,
+            1013: self._height, 1015: self._speed_level, 1027: self._switch_joystick, 1028: self._balance,
+            1061: lambda now, data: self._pace(2), 1062: lambda now, data: self._pace(1),
+        }  # fmt: skip
+
+    def reset(self) -> None:
+        """As it was switched on."""
         self.mode, self.busy = "damp", False  # busy: on its way up or down
         self._glide: Glide | None = None
         self._memory: Any = None
@@ -45,12 +55,6 @@ class Sport:
         self._posture = Command()  # lean and height
         self._level, self._gait = 1, 1
         self.joystick = True
-        self._calls: dict[int, Callable[[float, Any], int]] = {
-            1001: lambda now, data: self._enter("damp"), 1002: self._balance, 1003: self._stop, 1004: self._up,
-            1005: self._down, 1006: self._up, 1007: self._euler, 1008: self._move, 1011: self._switch_gait,
-            1013: self._height, 1015: self._speed_level, 1027: self._switch_joystick, 1028: self._balance,
-            1061: lambda now, data: self._pace(2), 1062: lambda now, data: self._pace(1),
-        }  # fmt: skip
 
     # -- calls -------------------------------------------------------------------------------------------------------
     def call(self, number: int, parameter: str, now: float, sensed: Sensed) -> tuple[int, str]:

@@ -29,17 +29,15 @@ from footfall.hardware.dds.ros2 import Ros2
 from footfall.hardware.dds.unitree import Wiring, blank_state, fill_imu, remote_bytes, resting_stick
 from footfall.hardware.firmware import SERVICES, Firmware
 from footfall.hardware.simulated import SimulatedRobot
-from footfall.kinematics.forward import foot_positions, joint_transforms, poses_in_base
+from footfall.hardware.support import belly, lying_state
+from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
-from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.description import Robot
-from footfall.robot.parts import Foot
 from footfall.spatial.quaternion import to_rotation
 
 RATE = 500.0  # [Hz] of the low-level state
 _SPORT_EVERY, _REMOTE_EVERY, _ROS_EVERY = 5, 25, 5  # ticks
 _DAMP = 1 << 5 | 1 << 9  # L2 + B on the remote
-_BELLY = 0.13  # of the stretched leg: how far the trunk reaches below the hips
 _WALK = Command(forward=0.3)
 _HOLD = 1.0  # [s] that an answer waits for its reader
 _CATCH_UP = 0.05  # [s] of lateness that is made up for; beyond, time is given up
@@ -63,7 +61,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self.wiring = Wiring(self.robot)
-        options = {"touching": _belly(self.robot), **self.options}
+        options = {"touching": belly(self.robot), **self.options}
         self.simulated = SimulatedRobot(self.robot, RATE, self.sensors, **options)
         self.robot = self.simulated.robot
         self.firmware = Firmware(self.robot, RATE, compiling.compile, self.simulated.gravity)
@@ -81,14 +79,8 @@ class Server:
             told, memory = sport.locomotion(k / RATE, self.robot, self.simulated.sensed, _WALK, memory)
             self.simulated.write(told)
             self.simulated.advance()
-        self.simulated.reset(self._lying() if self.start != "balance" else None)
+        self.simulated.reset(lying_state(self.robot) if self.start != "balance" else None)
         self.firmware.begin(self.start, self.simulated.sensed)
-
-    def _lying(self) -> tuple[Any, Any]:
-        q, v = self.robot.state(self.firmware.sport.lie)
-        soles = foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
-        q[2] -= float(soles.min())
-        return q, v
 
     def _open(self) -> None:
         self.participant = Participant(self.domain, self.interface)
@@ -212,15 +204,6 @@ class Server:
         message.set("foot_position_body", places[self.wiring.feet].ravel().tolist())
         message.set("foot_speed_body", speeds[self.wiring.feet].ravel().tolist())
         self._sport_states.write(message)
-
-
-def _belly(robot: Robot) -> list[Foot]:
-    """What the robot lies on when its legs give way: a sphere under every hip, where its trunk would be."""
-    tree = robot.tree
-    poses = poses_in_base(robot, joint_transforms(robot, robot.state()[0]))
-    hips = [next(body for body in tree.support[foot] if body) for foot in tree.feet]
-    drop = np.array([0.0, 0.0, _BELLY * leg_geometry(robot, robot.foot_names[0], nearly=True).stretch - 0.01])
-    return [Foot(f"belly_{k}", tree.bodies[0].name, poses[hip].p - drop, 0.01) for k, hip in enumerate(hips)]
 
 
 def _feet(robot: Robot, q: Any, v: Any) -> tuple[Any, Any]:
