@@ -5,6 +5,7 @@ One thread and one loop: take what has come, ask the firmware, move the robot on
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +37,7 @@ from footfall.robot.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
 RATE = 500.0  # [Hz] of the low-level state
-_SPORT_EVERY, _REMOTE_EVERY, _ROS_EVERY = 5, 25, 5  # ticks
+_SPORT_EVERY, _REMOTE_EVERY, _ROS_EVERY, _HEIGHT_EVERY = 5, 25, 5, 50  # ticks
 _DAMP = 1 << 5 | 1 << 9  # L2 + B on the remote
 _WALK = Command(forward=0.3)
 _HOLD = 1.0  # [s] that an answer waits for its reader
@@ -93,6 +94,7 @@ class Server:
         self._answers = {name: writer(f"rt/api/{name}/response", Response) for name in SERVICES}
         self._state, self._sport_state, self._stick = blank_state(), SportModeState.blank(), resting_stick()
         self._remote_heard = False
+        self.heights: deque[float] = deque(maxlen=6000)  # of the trunk every tenth of a second, for ten minutes [m]
         self._held: list[tuple[float, str, Any, Any]] = []  # answers that wait for their reader
         self._ros = Ros2(self.participant, self.robot) if self.ros2 else None
         self.clock = self.clock or RealTime(self.simulated.period, _CATCH_UP)
@@ -119,6 +121,8 @@ class Server:
         robot.advance()
         self.wiring.fill(self._state, robot.state, remote_bytes(self._stick))
         self._states.write(self._state)
+        if robot.ticks % _HEIGHT_EVERY == 0:
+            self.heights.append(float(robot.body.q[2]))
         if robot.ticks % _SPORT_EVERY == 0:
             self._say_sport(robot.time)
         if self._ros is not None and robot.ticks % _ROS_EVERY == 0:
@@ -133,7 +137,8 @@ class Server:
         return {
             "simulated": self.simulated.time, "clock": self.clock.report(), "commands": dict(self.firmware.counts),
             "malformed": self._commands.malformed + sum(r.malformed for r in self._requests.values()),
-            "watchdog": self.firmware.watchdog.barked,
+            "watchdog": self.firmware.watchdog.barked, "place": self.simulated.body.q[:3].tolist(),
+            "heights": [round(z, 4) for z in self.heights],
         }  # fmt: skip
 
     # -- what comes in -------------------------------------------------------------------------------------------------
