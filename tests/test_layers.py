@@ -23,6 +23,7 @@ LAYERS = [
     {"compiling", "loading"},
     {"simulate"},
     {"hardware"},
+    {"recording"},
     {"batch"},
     {"compare"},
     {"experiments", "bench"},

@@ -16,6 +16,7 @@ import typer
 from footfall.commands import (
     bench,
     compare,
+    convert,
     demo,
     drive,
     export,
@@ -39,7 +40,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _MODULES = (
-    demo, robots, verify, simulate, compare, reproduce, bench, sweep, view, video, export, recover, serve, drive,
+    demo, robots, verify, simulate, compare, reproduce, bench, sweep, view, video, export, recover, convert, serve,
+    drive,
 )  # fmt: skip
 for _module in _MODULES:
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)

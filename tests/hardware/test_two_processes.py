@@ -59,7 +59,7 @@ def test_killed_driver_leaves_a_damped_robot_that_serves_the_next_one():
         again = drive(*HERE, "--forward", "0.2", "--duration", "2")
         _, err = again.communicate(timeout=200)
         assert again.returncode == 0, err
-    assert served.report["watchdog"] >= 2
+    assert served.report["watchdog"] >= 1
     assert np.isfinite(served.report["place"]).all()
 
 

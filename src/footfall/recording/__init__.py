@@ -1,0 +1,1 @@
+"""Recordings, and the forms in which others can open them."""
