@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.checks import is_number
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.locomotion import LIMITS, Locomotion
 from footfall.control.named import schedule
@@ -119,18 +120,18 @@ class Sport:
         return OK
 
     def _euler(self, now: float, data: Any) -> int:
-        roll, pitch, yaw = (_number(data[key]) for key in "xyz")
+        roll, pitch, yaw = (_given(data[key]) for key in "xyz")
         if yaw != 0.0:  # Locomotion turns the robot, not the trunk over its feet
             return BAD_PARAMETER
         self._posture = replace(self._posture, roll=roll, pitch=pitch)
         return OK
 
     def _height(self, now: float, data: Any) -> int:
-        self._posture = replace(self._posture, height=_number(data["data"]))
+        self._posture = replace(self._posture, height=_given(data["data"]))
         return OK
 
     def _move(self, now: float, data: Any) -> int:
-        x, y, turn = (_number(data[key]) for key in "xyz")
+        x, y, turn = (_given(data[key]) for key in "xyz")
         return self.move(now, x, y, turn)
 
     def move(self, now: float, x: float, y: float, turn: float) -> int:
@@ -147,7 +148,7 @@ class Sport:
         return OK
 
     def _switch_gait(self, now: float, data: Any) -> int:
-        number = int(_number(data["data"]))
+        number = int(_given(data["data"]))
         return self._stop(now, data) if number == 0 else self._pace(number)
 
     def _pace(self, number: int) -> int:
@@ -158,7 +159,7 @@ class Sport:
         return OK
 
     def _speed_level(self, now: float, data: Any) -> int:
-        level = int(_number(data["data"]))
+        level = int(_given(data["data"]))
         if level not in _LEVELS:
             return BAD_PARAMETER
         self._level = level
@@ -194,9 +195,9 @@ class Sport:
         return self._gait
 
 
-def _number(value: Any) -> float:
-    """A finite number; a boolean or a text is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(float(value)):
+def _given(value: Any) -> float:
+    """A finite number of a parameter; a boolean or a text is none."""
+    if isinstance(value, bool) or not is_number(value):
         raise ValueError
     return float(value)
 
