@@ -113,6 +113,15 @@ def test_stop_key_damps_at_once_in_any_phase():
         assert driver.phases[-1][0] == pytest.approx(when, abs=0.01)
 
 
+def test_robot_that_is_asked_to_end_sits_down_before_it_is_damped():
+    bench = Bench()
+    driver = drive(bench, 60.0, stop=lambda: "end" if bench.now() > 2.5 else "")
+    assert driver.reason == ""
+    assert [phase for _, phase in driver.phases] == ["up", "walk", "settle", "down", "damp"]
+    assert driver.phases[-1][0] < 6.0
+    assert bench.simulated.body.q[2] < 0.5 * STAND
+
+
 def test_state_that_is_not_finite_or_out_of_limits_damps():
     def ill(change):
         def spoil(items, kind, tick):

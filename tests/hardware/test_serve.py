@@ -28,6 +28,7 @@ STAND = go2().poses["stand"]
 def pair():
     server = Server(go2(), DOMAIN, start="down", ros2=True)
     client = DdsConnection(go2(), DOMAIN, foot_load=True)
+    client.sport.timeout = client.switcher.timeout = 120.0  # the machine may be busy
     yield server, client
     client.close()
     server.close()
