@@ -52,9 +52,11 @@ def command(
 
     need_dds()
     from footfall.hardware.dds.client import DdsConnection
+    from footfall.hardware.dds.unitree import Wiring
 
     wanted = _wanted(forward, sideways, turn, duration)
     model = _ready(load_robot(robot))
+    Wiring(model)  # refuses a robot that cannot speak so before any long work
     pilot = _pilot(controller, model)
     connection = DdsConnection(model, domain, interface, foot_load)
     say = note if as_json else tell

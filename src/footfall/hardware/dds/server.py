@@ -62,6 +62,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self.wiring = Wiring(self.robot)
+        self.participant = Participant(self.domain, self.interface)  # what is wrong with it shows before long work
         options = {"touching": belly(self.robot), **self.options}
         self.simulated = SimulatedRobot(self.robot, RATE, self.sensors, **options)
         self.robot = self.simulated.robot
@@ -84,7 +85,6 @@ class Server:
         self.firmware.begin(self.start, self.simulated.sensed)
 
     def _open(self) -> None:
-        self.participant = Participant(self.domain, self.interface)
         writer, reader = self.participant.writer, self.participant.reader
         self._states, self._sport_states = writer("rt/lowstate", LowState), writer("rt/sportmodestate", SportModeState)
         self._commands = reader("rt/lowcmd", LowCmd)
