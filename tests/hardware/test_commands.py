@@ -18,7 +18,7 @@ pytest.importorskip("cyclonedds", reason="these commands need cyclonedds: pip in
         ("serve mini_cheetah --interface nowhere0", "nowhere0"),
         ("serve nobody", "nobody"),
         ("drive mini_cheetah --controller dance", "not by 'dance'"),
-        ("drive mini_cheetah --controller policy.onnx", "(.npz)"),
+        ("drive mini_cheetah --controller policy.onnx", "policy.onnx"),
         ("drive mini_cheetah --controller missing.npz", "missing.npz"),
         ("drive xiling --controller learned", "unknown policy 'xiling'"),
         ("drive mini_cheetah --controller learned --forward nan", "forward"),

@@ -40,7 +40,7 @@ def test_robot_stands_up_walks_and_sits_down_on_what_its_messages_say():
 def test_soft_start_begins_at_the_measured_pose_without_force():
     bench = Bench()
     measured = bench.simulated.state.position
-    drive(bench, 0.01)
+    drive(bench, stop=lambda: "damp" if bench.now() > 2.1 else "")
     first, step = bench.sent[0], np.abs(np.diff([c.position for c in bench.sent[:1000]], axis=0)).max()
     assert first.position == pytest.approx(measured, abs=0.02)
     assert np.all(first.kp == 0.0)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import rigs
 from hypothesis import given
 from hypothesis import strategies as st
 from rigs import Bench, go2
@@ -143,8 +144,7 @@ _json = st.recursive(
 
 @given(st.sampled_from([1007, 1008, 1011, 1013, 1015, 1027, 1002]), _json)
 def test_any_parameter_of_a_call_is_answered_with_a_code(number, parameter):
-    firmware = Bench().firmware
-    sensed = Bench().simulated.sensed
+    firmware, sensed = rigs.firmware(), rigs.simulated().sensed
     firmware.reset()
     firmware.begin("down", sensed)
     for service in ("sport", "motion_switcher"):

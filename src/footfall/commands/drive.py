@@ -23,12 +23,13 @@ EXAMPLES = examples(
 )
 _RATE = 500.0  # [Hz] of the robot's states
 _FAILED = 1
+_POLICIES = (".npz", ".onnx")  # what Policy.load is asked for; it says what it cannot read
 
 
 def command(
     robot: RobotArgument = "go2",
     controller: Annotated[
-        str, typer.Option("--controller", help="whole_body, mpc, balance, learned, or a policy's file (.npz).")
+        str, typer.Option("--controller", help="whole_body, mpc, balance, learned, or a policy's file.")
     ] = "whole_body",
     forward: Annotated[float, typer.Option("--forward", help="[m/s]")] = 0.0,
     sideways: Annotated[float, typer.Option("--sideways", help="[m/s], to the left")] = 0.0,
@@ -169,7 +170,7 @@ def _pilot(name: str, robot: Any) -> Any:
         return estimated
     if name == LEARNED:
         return learned(robot.name)
-    if Path(name).suffix == ".npz":
+    if Path(name).suffix in _POLICIES:
         return Policy.load(name)
     known = ", ".join((*ON_COMMAND, LEARNED))
-    raise InputError(f"a robot is driven by {known} or by a policy's file (.npz), not by {name!r}")
+    raise InputError(f"a robot is driven by {known} or by a policy's file ({', '.join(_POLICIES)}), not by {name!r}")
