@@ -1,4 +1,4 @@
-"""Served robot, bad link and driver: three processes in real time. The faults in simulated time are in test_drive.py."""
+"""Served robot, bad link and driver: three processes in real time. Simulated time: test_drive.py."""
 
 from __future__ import annotations
 
