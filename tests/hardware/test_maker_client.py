@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def client(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=200, cwd="/tmp", **options)
+    return subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=200, cwd=HERE, **options)
 
 
 def test_maker_stand_example_stands_and_sits_the_robot():
