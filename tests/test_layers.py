@@ -47,10 +47,11 @@ LAYERS = [
     {"control/estimation", "control/optimal", "control/learned"},
     {"control"},
     {"compiling", "loading"},
-    {"hardware", "recording"},
+    {"hardware/emergency_stop", "hardware/motors", "hardware/sensor_faults", "hardware/sensors", "recording"},
     {"simulate"},
     {"draw"},
     {"analysis"},
+    {"hardware", "recording/formats"},  # connections to robots elsewhere, and logs that others open
     {"batch"},
     {"compare"},
     {"bench"},

@@ -174,7 +174,9 @@ def test_a_wrapped_controller_that_runs_in_python_is_prepared_and_does_not_warn(
     assert not [w for w in recwarn if "runs in Python" in str(w.message)]
 
 
-@pytest.mark.parametrize("wrong", [3.0, "walk", lambda *arguments: None, Plain], ids=["number", "name", "function", "class"])
+@pytest.mark.parametrize(
+    "wrong", [3.0, "walk", lambda *arguments: None, Plain], ids=["number", "name", "function", "class"]
+)
 def test_what_is_no_controller_is_refused_in_one_sentence(wrong):
     with pytest.raises(InputError, match="controller"):
         as_controller(wrong)

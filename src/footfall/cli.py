@@ -16,11 +16,14 @@ import typer
 from footfall.commands import (
     bench,
     compare,
+    convert,
     demo,
+    drive,
     export,
     recover,
     reproduce,
     robots,
+    serve,
     simulate,
     sweep,
     train,
@@ -37,7 +40,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (demo, robots, verify, simulate, compare, reproduce, bench, sweep, train, view, video, export, recover):
+_MODULES = (
+    demo, robots, verify, simulate, compare, reproduce, bench, sweep, train, view, video, export, recover, convert,
+    serve, drive,
+)  # fmt: skip
+for _module in _MODULES:
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)
 
 _INTERRUPTED, _TERMINATED = 130, 143

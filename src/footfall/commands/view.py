@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     pass
 
 NAME = "view"
-EXAMPLES = examples("footfall view", "footfall view xiling --port 0", "footfall view trot.mcap --open")
+EXAMPLES = examples(
+    "footfall view",
+    "footfall view xiling --port 0",
+    "footfall view trot.mcap --open",
+    "footfall view mini_cheetah --foxglove --port 8765",
+)
 
 
 def command(
@@ -35,13 +40,14 @@ def command(
     port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8080,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
     model: ModelOption = None,
+    foxglove: Annotated[
+        bool, typer.Option("--foxglove", help="Serve live data to the Foxglove app instead of a page.")
+    ] = False,
 ) -> None:
     """Show a robot that walks as you tell it, or a recording, on a web page; Ctrl-C ends it.
 
     The page is served on this machine alone. The first line of output is its address.
     """
-    from footfall.view.server import Server
-
     rec: Any = None
     robot: Any = None
     if Path(subject).suffix == ".mcap":
@@ -50,6 +56,11 @@ def command(
         raise InputError("--model is for recordings: a robot's own file is named in the place of the robot")
     else:
         robot = load_robot(subject)
+    if foxglove:
+        _serve_foxglove(rec if rec is not None else robot, host, port)
+        return
+    from footfall.view.server import Server
+
     server = Server(host, port)
     try:
         typer.echo(server.address)
@@ -67,6 +78,19 @@ def command(
             shown.page.stop()
     finally:
         server.stop()
+
+
+def _serve_foxglove(subject: Any, host: str, port: int) -> None:
+    from footfall.view.foxglove_live import FoxgloveLive
+
+    live = FoxgloveLive(subject, host, port)
+    try:
+        typer.echo(live.address)
+        _flush()
+        note("in Foxglove: open connection, Foxglove WebSocket, with the address above")
+        _until_interrupted()
+    finally:
+        live.stop()
 
 
 def _open(address: str) -> None:

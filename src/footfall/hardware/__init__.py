@@ -1,4 +1,4 @@
-"""What lies between controller and physics: sensors, their faults, motors and the emergency stop."""
+"""Between a controller and a robot: sensors, motors, the emergency stop; connections to robots elsewhere."""
 
 from typing import TYPE_CHECKING
 

@@ -63,7 +63,7 @@ class McapWriter:
     When the disk is full the file is cut back to its last whole record and still gets its summary.
     """
 
-    def __init__(self, path: Path, library: str, compression: str = "") -> None:
+    def __init__(self, path: Path, library: str, compression: str = "", profile: str = "") -> None:
         from mcap import records
 
         self._records: Any = records
@@ -75,7 +75,7 @@ class McapWriter:
         self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.size = 0
         try:
-            self._write(MAGIC + self._bytes(records.Header("", library)))
+            self._write(MAGIC + self._bytes(records.Header(profile, library)))
         except OSError:
             self.abandon()
             raise
@@ -326,8 +326,10 @@ def parsed(opcode: int, body: memoryview) -> Any:
     except Exception as error:  # the package raises struct errors, unicode errors and its own
         raise Damaged(f"a record of kind {opcode} cannot be read: {error}") from None
     if opcode == ATTACHMENT:
-        (crc,) = struct.unpack_from("<I", body, len(body) - 4)
-        if crc and crc != zlib.crc32(body[:-4]):
+        texts = len(record.name.encode()) + len(record.media_type.encode())
+        end = 32 + texts + len(record.data)  # a later version of the format may have more behind the checksum
+        (crc,) = struct.unpack_from("<I", body, end)
+        if crc and crc != zlib.crc32(body[:end]):
             raise Damaged(f"its {record.name[:60]!r} does not agree with its checksum")
     return record
 

@@ -79,6 +79,7 @@ class Estimated(ControllerWrapper):
             raise InputError(f"an estimate is kept every so many ticks, a whole number from 1 on, got {self.keep!r}")
         self.log: list[tuple[float, str]] = []
         self._kept: list[tuple[float, Estimate]] = []
+        self.seen: Sensed | None = None  # what the inner controller saw in the last tick
         self.model: EstimatedRobot
         self._robot: Robot | None = None
         self._compile: Callable[..., Any] | None = None
@@ -121,7 +122,7 @@ class Estimated(ControllerWrapper):
         self._tell(t, memory["conditions"], found.conditions)
         if int(memory["tick"]) % self.keep == 0:
             self._kept.append((t, found))
-        seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
+        self.seen = seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
         answer, inner = self.inner(t, robot, seen, command, memory["inner"])
         answer = answer.spread(robot.nj)
         kept = dataclasses.replace(after, command=answer)

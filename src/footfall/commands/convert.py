@@ -1,0 +1,46 @@
+"""``footfall convert``: a recording in a form that others open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from footfall.commands.common import JsonOption, examples, load_recording, print_json, tell
+from footfall.errors import unknown
+
+NAME = "convert"
+EXAMPLES = examples(
+    "footfall convert run.mcap --format foxglove --out run.foxglove.mcap",
+    "footfall convert run.mcap --format ros2 --out run.ros2.mcap",
+    "footfall convert run.mcap --format lerobot --out dataset --rate 50",
+)
+FORMATS = ("foxglove", "ros2", "lerobot")
+
+
+def command(
+    recording: Annotated[str, typer.Argument(metavar="RECORDING", help="A recording of footfall (.mcap).")],
+    format: Annotated[str, typer.Option("--format", help=", ".join(FORMATS) + ".")] = "foxglove",
+    out: Annotated[Path | None, typer.Option("--out", help="The file, or for lerobot the folder.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Frames a second; foxglove and lerobot: 50.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a recording as others read it: Foxglove's schemas, a ROS 2 bag, or a LeRobot dataset."""
+    from footfall.recording.formats import foxglove, lerobot, ros2
+
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
+    found = load_recording(recording)
+    source = Path(recording)
+    target = out or source.with_name(source.stem + ("_lerobot" if format == "lerobot" else f".{format}.mcap"))
+    if format == "lerobot":
+        count = lerobot.write(found, target, rate or 50.0)
+    elif format == "ros2":
+        count = ros2.write(found, target, rate)
+    else:
+        count = foxglove.write(found, target, rate or 50.0)
+    if as_json:
+        print_json({"format": format, "out": str(target), "count": count})
+    else:
+        tell(f"{target}: {count} {'messages' if format == 'ros2' else 'frames'}")

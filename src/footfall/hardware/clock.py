@@ -1,0 +1,99 @@
+"""Real time by an absolute clock: tick k is due at start + k period, whatever the ticks before it took.
+
+A tick that comes late does not move those after it. One that is later than ``patience`` is given up together with those
+that it made late: they are counted as skipped, and time goes on from the present, so that no lag ever grows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from footfall.checks import checked_number
+
+_ROOM = 1 << 20  # lateness of the last so many ticks is kept: half an hour at 500 Hz
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """Paces a loop."""
+
+    @property
+    def period(self) -> float: ...
+
+    def now(self) -> float:
+        """[s] since the start."""
+        ...
+
+    def wait(self) -> int:
+        """Return at the next tick; how many ticks have passed since the last call, 1 if all is well."""
+        ...
+
+    def report(self) -> dict[str, Any]:
+        """How well time was kept, in numbers; empty where it is not the wall's."""
+        ...
+
+
+@dataclass
+class RealTime:
+    """A clock of the wall. ``read`` [s] and ``sleep`` may be replaced, by tests that move time by hand."""
+
+    period: float
+    patience: float = 0.1  # [s]
+    read: Callable[[], float] = time.perf_counter
+    sleep: Callable[[float], None] = time.sleep
+    ticks: int = 0
+    skipped: int = 0  # ticks that were given up
+    _late: list[float] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        checked_number(self.period, "period of a clock", 0.0, above=True)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin now: what was made ready before does not count."""
+        self.start = self._begun = self.read()
+        self.ticks, self.skipped = 0, 0
+        self._late.clear()
+
+    def now(self) -> float:
+        return self.read() - self._begun
+
+    def wait(self) -> int:
+        self.ticks += 1
+        due = self.start + self.ticks * self.period
+        left = due - self.read()
+        if left > 0:
+            self.sleep(left)
+        late = max(0.0, self.read() - due)
+        if len(self._late) < _ROOM:
+            self._late.append(late)
+        if late <= self.patience:
+            return 1
+        lost = int(late / self.period)
+        self.skipped += lost
+        self.start += lost * self.period
+        return 1 + lost
+
+    def behind(self) -> float:
+        """How much later than the next tick it is now [s]: negative while there is time left."""
+        return self.read() - (self.start + (self.ticks + 1) * self.period)
+
+    def report(self, limit: float = 4e-3) -> dict[str, Any]:
+        """Lateness of the ticks in numbers: percentiles [s], how many were more than a period and ``limit`` late."""
+        late = np.array(self._late) if self._late else np.zeros(1)
+        half = max(1, len(late) // 2)
+        return {
+            "ticks": self.ticks, "rate": 1.0 / self.period, "skipped": self.skipped,
+            "overruns": int((late > self.period).sum()), "late": int((late > limit).sum()),
+            "late_share": float((late > limit).mean()), "limit": limit,
+            "jitter": {f"p{p:g}": float(np.percentile(late, p)) for p in (50, 90, 99, 99.9, 100)},
+            "median_halves": [float(np.median(late[:half])), float(np.median(late[-half:]))],
+        }  # fmt: skip
+
+
+__all__ = ["Clock", "RealTime"]

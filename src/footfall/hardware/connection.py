@@ -1,0 +1,104 @@
+"""The seam between a controller and a robot that is somewhere else: read its state, write a command, keep time.
+
+A ``Connection`` is what a controller's program holds in its hand. It is the same for a simulation, a robot on DDS, a
+recording that is played again, and another process behind a pipe or shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Inertial, JointCommand, Sensed
+from footfall.control.stand_gains import DAMPING, held_weight
+from footfall.gravity import GRAVITY, Gravity
+from footfall.hardware.clock import Clock
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+
+@dataclass(frozen=True)
+class RobotState:
+    """What a robot says of itself, joints and feet in footfall's order. It does not know where it is.
+
+    ``foot_load``: what the feet carry [N], NaN where no sensor says.
+    """
+
+    time: float  # of the robot's own clock [s]
+    position: Float[ndarray, "nj"]  # [rad]
+    velocity: Float[ndarray, "nj"]  # [rad/s]
+    torque: Float[ndarray, "nj"]  # [N m]
+    attitude: Float[ndarray, "4"]  # the IMU's own estimate, as w x y z
+    imu: Inertial
+    foot_load: Float[ndarray, "nf"]
+
+    @property
+    def finite(self) -> bool:
+        """Whether everything but the feet's loads is a number."""
+        imu = (self.imu.acceleration, self.imu.gyro)
+        parts = (self.position, self.velocity, self.torque, self.attitude, *imu)
+        return bool(np.isfinite(self.time) and all(np.isfinite(part).all() for part in parts))
+
+    def sensed(self, gravity: Gravity = GRAVITY) -> Sensed:
+        """As a controller sees it: the base at the origin and without linear velocity, which no sensor measures."""
+        R_WB = to_rotation(self.attitude)
+        felt = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
+        q = np.concatenate([np.zeros(3), self.attitude, self.position])
+        v = np.concatenate([self.imu.gyro, np.zeros(3), self.velocity])
+        return Sensed(q, v, felt @ R_WB.T, self.imu, felt, gravity)
+
+
+@runtime_checkable
+class Connection(Protocol):
+    """A robot at the other end."""
+
+    @property
+    def robot(self) -> Robot: ...
+
+    @property
+    def clock(self) -> Clock:
+        """What paces whoever drives the robot."""
+        ...
+
+    def read(self) -> RobotState | None:
+        """The newest state that has not been read before, or None."""
+        ...
+
+    def write(self, command: JointCommand) -> None:
+        """Send a command; the robot holds it until the next one, or until it misses it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def damping(robot: Robot, gravity: Gravity = GRAVITY) -> JointCommand:
+    """Every motor resists motion, and the robot sinks down: what both sides do when the other is not heard."""
+    return JointCommand(kd=float(DAMPING * held_weight(robot, gravity))).spread(robot.nj)
+
+
+@dataclass
+class Watchdog:
+    """Says when nothing was heard for longer than ``patience`` [s]."""
+
+    patience: float
+    last: float = field(default=-np.inf)
+    barked: int = 0  # how often it began to miss something
+
+    def feed(self, now: float) -> None:
+        self.last = now
+        self._missing = False
+
+    def starved(self, now: float) -> bool:
+        missing = now - self.last > self.patience
+        self.barked += missing and not self._missing
+        self._missing = missing
+        return missing
+
+    _missing: bool = False
+
+
+__all__ = ["Connection", "RobotState", "Watchdog", "damping"]

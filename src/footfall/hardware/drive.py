@@ -1,0 +1,207 @@
+"""A footfall controller drives a robot through a connection: preflight, soft start, walk, sit down; damp if in doubt.
+
+Phases: ``up`` from the measured pose with gains that grow, ``walk`` under the controller, ``down``, ``damp``. A stale
+state, a state out of limits, a command that is not finite, a controller that fails and the stop key end in ``damp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from footfall.control.estimation.estimated import Estimated
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.posture import standing_joints
+from footfall.errors import FootfallError, InputError
+from footfall.hardware.connection import Connection, RobotState, Watchdog, damping
+from footfall.hardware.glide import Glide, glide, lying_joints
+from footfall.hardware.limits import Limits, is_finite
+
+PATIENCE = 0.05  # [s] without a state after which the robot is damped
+RAMP = 0.5  # [s] in which gains grow, and in which the controller takes over
+SETTLE = 1.0  # [s] of standing still before it sits down
+LAST_WORDS = 0.3  # [s] of damping that is sent at the end
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tick, for a recording."""
+
+    time: float
+    state: RobotState
+    sensed: Sensed  # as the controller saw it; the state's own before it took over
+    command: JointCommand
+    phase: str
+
+
+@dataclass
+class Driver:
+    """``wanted``: the velocity command at a time since the controller took over [s]. ``duration`` [s] of walking.
+
+    ``stop`` is asked every tick: "" to go on, "end" to sit down, "damp" to damp at once.
+    """
+
+    connection: Connection
+    controller: Controller
+    wanted: Callable[[float], Command] = lambda t: Command()
+    duration: float = 10.0
+    stop: Callable[[], str] = lambda: ""
+    on_row: Callable[[Row], None] = lambda row: None
+    say: Callable[[str], None] = lambda words: None
+    limits: Limits | None = None
+    patience: float = PATIENCE
+    seconds: float = 0.0  # since the first tick
+    cut: int = 0  # commands that were cut to the limits
+    unseen: int = 0  # ticks without a new state
+    reason: str = ""  # why it was damped, if it was
+    phases: list[tuple[float, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.robot, self.period = self.connection.robot, self.connection.clock.period
+        self.limits = self.limits or Limits(self.robot)
+        ratio = 1.0 / (self.controller.rate * self.period)
+        self._every = round(ratio)
+        if self._every < 1 or abs(ratio - self._every) > 1e-6 * ratio:
+            raise InputError(
+                f"the controller's {self.controller.rate:g} Hz must divide the robot's {1.0 / self.period:g} Hz"
+            )
+        self._glide: Glide | None = None
+        self._phase = ""
+        self._damp = damping(self.robot)
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+    def run(self) -> str:
+        """Drive; "" if all went well, else why the robot was damped."""
+        watchdog, state = Watchdog(self.patience), None
+        watchdog.feed(0.0)
+        left = None
+        while left is None or left > 0:
+            self.seconds += self.period * self.connection.clock.wait()
+            new = self.connection.read()
+            self.unseen += new is None
+            if new is not None:
+                state = new
+                watchdog.feed(self.seconds)
+            if state is None and not watchdog.starved(self.seconds):
+                continue
+            if self._phase != "damp":
+                self._judge(state, watchdog.starved(self.seconds))
+            command = self._command(state)
+            self.connection.write(command)
+            if state is not None:
+                self.on_row(Row(self.seconds, state, self._seen or state.sensed(), command, self._phase))
+            if self._phase == "damp":
+                left = (LAST_WORDS if left is None else left) - self.period
+        return self.reason
+
+    def _enter(self, phase: str) -> None:
+        self._phase, self._since = phase, self.seconds
+        self.phases.append((self.seconds, phase))
+        self.say({"up": "standing up", "walk": "the controller takes over", "settle": "standing still",
+                  "down": "sitting down"}.get(phase, f"damping: {self.reason or 'it lies'}"))  # fmt: skip
+
+    def _give_up(self, reason: str) -> None:
+        self.reason = reason
+        self._enter("damp")
+
+    def _judge(self, state: RobotState | None, stale: bool) -> None:
+        """Whether to damp, and otherwise what comes next."""
+        assert self.limits is not None
+        asked = self.stop()
+        if stale or state is None:
+            return self._give_up(f"no state of the robot for {1e3 * self.patience:.0f} ms")
+        if asked == "damp":
+            return self._give_up("emergency stop")
+        if words := self.limits.wrong(state):
+            return self._give_up(words)
+        passed = self.seconds - self._since if self._phase else 0.0
+        if not self._phase:
+            self._rise(state)
+        elif self._phase == "up" and self._glide is not None and self.seconds > self._glide.end + 0.3:
+            self._take_over()
+        elif self._phase == "walk" and (asked == "end" or passed > self.duration):
+            self._enter("settle")
+        elif (self._phase == "settle" and passed > SETTLE) or (self._phase == "up" and asked == "end"):
+            self._sink(state)
+        elif self._phase == "down" and self._glide is not None and self.seconds > self._glide.end + 0.2:
+            self._enter("damp")
+        return None
+
+    def _rise(self, state: RobotState) -> None:
+        """From the measured pose, over folded legs if they are not stretched already."""
+        stand = standing_joints(self.robot)
+        low = float(np.abs(state.position - stand).max()) > 0.3
+        way = [state.position, lying_joints(self.robot), stand] if low else [state.position, stand]
+        self._glide = glide(self.robot, self.seconds, way, 1.0, RAMP)
+        self._enter("up")
+
+    def _take_over(self) -> None:
+        self._memory, self._tick = self.controller.start(self.robot), 0
+        self._asked: JointCommand | None = None
+        self._enter("walk")
+
+    def _sink(self, state: RobotState) -> None:
+        self._glide = glide(self.robot, self.seconds, [state.position, lying_joints(self.robot)], 1.5)
+        self._enter("down")
+
+    # -- a command ---------------------------------------------------------------------------------------------------
+    _seen: Sensed | None = None
+
+    def _command(self, state: RobotState | None) -> JointCommand:
+        assert self.limits is not None
+        self._seen = None
+        if self._phase == "damp" or state is None:
+            return self._damp
+        if self._phase in ("walk", "settle"):
+            command = self._controlled(state)
+        else:
+            assert self._glide is not None
+            command = self._glide.command(self.seconds)
+        if command is None or not is_finite(command):
+            if self._phase != "damp":
+                self._give_up("the controller asked for numbers that are not finite")
+            return self._damp
+        command, cut = self.limits.cut(command)
+        self.cut += cut
+        return command
+
+    def _controlled(self, state: RobotState) -> JointCommand | None:
+        """What the controller asks, faded in over the held stand."""
+        t = self._tick * self.period
+        if self._tick % self._every == 0 or self._asked is None:
+            try:
+                wanted = self.wanted(t) if self._phase == "walk" else Command()
+                asked, self._memory = self.controller(t, self.robot, state.sensed(), wanted, self._memory)
+                self._asked = asked.spread(self.robot.nj)
+            except FootfallError as error:
+                self._give_up(f"the controller failed: {error}")
+                return None
+        self._tick += 1
+        self._seen = self.controller.seen if isinstance(self.controller, Estimated) else None
+        part = min(1.0, t / RAMP)
+        assert self._glide is not None
+        return self._asked if part >= 1.0 else _faded(self._glide.command(self._glide.end), self._asked, part)
+
+    def report(self) -> dict[str, Any]:
+        """Counts, and the phases with their times."""
+        return {
+            "seconds": self.seconds, "damped": self.reason, "cut": self.cut, "unseen": self.unseen,
+            "phases": [[round(t, 4), phase] for t, phase in self.phases],
+            "clock": self.connection.clock.report(),
+        }  # fmt: skip
+
+
+def _faded(one: JointCommand, other: JointCommand, part: float) -> JointCommand:
+    """The command whose torque is (1 - part) that of one and part that of the other."""
+    kp = (1 - part) * one.kp + part * other.kp
+    kd = (1 - part) * one.kd + part * other.kd
+    push = (1 - part) * one.kp * one.position + part * other.kp * other.position
+    drag = (1 - part) * one.kd * one.velocity + part * other.kd * other.velocity
+    torque = (1 - part) * one.torque + part * other.torque
+    return JointCommand(push / np.maximum(kp, 1e-9), drag / np.maximum(kd, 1e-9), kp, kd, torque)
+
+
+__all__ = ["Driver", "Row"]

@@ -1,0 +1,72 @@
+"""Joint-space moves between postures: from where the joints are, without a jerk at either end."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import JointCommand
+from footfall.control.posture import standing_joints
+from footfall.control.stand_gains import stand_gains
+from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.robot.model.description import Robot
+
+_FOLDED = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that fits
+_FASTEST = 2.5  # of any joint in a glide [rad/s]
+
+
+@dataclass(frozen=True)
+class Glide:
+    """A fifth-order path through postures, at rest at each; ``kp`` and ``kd`` grow over the first ``ramp`` of time."""
+
+    postures: tuple[Float[ndarray, "nj"], ...]
+    times: tuple[float, ...]  # of the postures [s]
+    kp: float
+    kd: float
+    ramp: float = 0.0  # [s]
+
+    @property
+    def end(self) -> float:
+        return self.times[-1]
+
+    def command(self, t: float) -> JointCommand:
+        """At a time [s]; the last posture is held."""
+        k = int(np.clip(np.searchsorted(self.times, t) - 1, 0, len(self.times) - 2))
+        span = self.times[k + 1] - self.times[k]
+        s = float(np.clip((t - self.times[k]) / span, 0.0, 1.0))
+        step = self.postures[k + 1] - self.postures[k]
+        position = self.postures[k] + step * (s**3 * (10 - 15 * s + 6 * s**2))
+        rate = step * (30 * s**2 * (1 - s) ** 2) / span
+        grown = 1.0 if self.ramp <= 0 else float(np.clip((t - self.times[0]) / self.ramp, 0.0, 1.0))
+        return JointCommand(position, rate, kp=grown * self.kp, kd=self.kd).spread(len(position))
+
+
+def glide(
+    robot: Robot, begun: float, postures: Sequence[Float[ndarray, "nj"]], seconds: float = 1.0, ramp: float = 0.0,
+    gravity: Gravity = GRAVITY,
+) -> Glide:  # fmt: skip
+    """From the first posture through the others, ``seconds`` each, or longer where a joint has far to go."""
+    times, kp_kd = [begun], stand_gains(robot, gravity)
+    for one, other in itertools.pairwise(postures):
+        times.append(times[-1] + max(seconds, 1.875 * float(np.abs(other - one).max(initial=0.0)) / _FASTEST))
+    return Glide(tuple(postures), tuple(times), float(kp_kd[0]), float(kp_kd[1]), ramp)
+
+
+def lying_joints(robot: Robot) -> Float[ndarray, "nj"]:
+    """The legs folded under the hips, as far as their limits allow."""
+    leg = leg_geometry(robot, robot.foot_names[0], nearly=True)
+    for part in _FOLDED:
+        with contextlib.suppress(InputError):
+            return standing_joints(robot, part * leg.stretch + leg.radius)
+    return standing_joints(robot)
+
+
+__all__ = ["Glide", "glide", "lying_joints"]

@@ -1,0 +1,66 @@
+"""What a driven robot may be in and may be told: beyond the one it is damped, to the other commands are cut."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from footfall.control.interface import JointCommand
+from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.hardware.connection import RobotState
+from footfall.hardware.firmware import Bounds
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+
+class Limits:
+    """Of one robot. ``tilt`` [rad] of the trunk, ``beyond`` [rad] of the joints' own limits, ``fast``: times their own
+    speed limits."""
+
+    def __init__(
+        self, robot: Robot, tilt: float = np.radians(50.0), beyond: float = 0.15, fast: float = 1.2
+    ) -> None:  # fmt: skip
+        self.robot, self.tilt, self.beyond, self.fast = robot, tilt, beyond, fast
+        joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
+        speeds = {a.joint: a.speed_limit for a in robot.actuators}
+        self.lower = np.array([joint.lower for joint in joints])
+        self.upper = np.array([joint.upper for joint in joints])
+        self.speed = np.array([speeds.get(joint.name, np.inf) for joint in joints])
+        self.torque, self.bounds = torque_bounds(robot), Bounds.of(robot)
+
+    def wrong(self, state: RobotState) -> str:
+        """Why a robot in this state must be damped; empty if it need not."""
+        if not state.finite:
+            return "the robot's state is not finite"
+        lean = float(np.arccos(np.clip(to_rotation(state.attitude)[2, 2], -1.0, 1.0)))
+        if lean > self.tilt:
+            return f"the trunk leans by {np.degrees(lean):.0f} degrees"
+        out = np.maximum(self.lower - state.position, state.position - self.upper)
+        if out[worst := int(np.argmax(out))] > self.beyond:
+            return f"joint '{self.robot.joint_names[worst]}' is {out[worst]:.2f} rad beyond its limit"
+        over = np.abs(state.velocity) - self.fast * self.speed
+        if over[worst := int(np.argmax(over))] > 0:
+            return f"joint '{self.robot.joint_names[worst]}' turns at {state.velocity[worst]:.1f} rad/s"
+        return ""
+
+    def cut(self, command: JointCommand) -> tuple[JointCommand, bool]:
+        """(the command within what the robot bears, whether anything had to be cut)."""
+        command = command.spread(self.robot.nj)
+        position = np.where(command.kp > 0, np.clip(command.position, self.lower, self.upper), command.position)
+        kept = JointCommand(
+            position, np.clip(command.velocity, -self.speed, self.speed), np.clip(command.kp, 0.0, self.bounds.kp),
+            np.clip(command.kd, 0.0, self.bounds.kd), np.clip(command.torque, -self.torque, self.torque),
+        )  # fmt: skip
+        same = all(
+            np.array_equal(getattr(kept, key), getattr(command, key))
+            for key in ("position", "velocity", "kp", "kd", "torque")
+        )
+        return kept, not same
+
+
+def is_finite(command: JointCommand) -> bool:
+    """Whether every number of a command is finite."""
+    parts = (command.position, command.velocity, command.kp, command.kd, command.torque)
+    return all(bool(np.isfinite(part).all()) for part in parts)
+
+
+__all__ = ["Limits", "is_finite"]

@@ -1,0 +1,155 @@
+"""A robot or a controller behind standard input and output: structures of ``hardware.structs``, one after another.
+
+``PipeConnection`` is a robot that another process is. ``ProcessController`` is a controller that another process is,
+such as one in C: it reads a state and answers with a command, in step with the simulation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from footfall.control.interface import Command, Inertial, JointCommand, Sensed, check_rate
+from footfall.errors import FootfallError, InputError
+from footfall.hardware.clock import Clock, RealTime
+from footfall.hardware.connection import RobotState
+from footfall.hardware.structs import Structs
+from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.robot.model.description import Robot
+
+
+class PipeBroken(FootfallError):
+    """The process at the other end has gone, or says nothing."""
+
+
+class Inlet:
+    """Whole structures from a file descriptor."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.descriptor, self.size, self._rest = descriptor, size, b""
+
+    def newest(self) -> bytes | None:
+        """The last whole structure that has come, without waiting; PipeBroken at the end."""
+        found = None
+        while select.select([self.descriptor], [], [], 0.0)[0]:
+            self._fill()
+        while len(self._rest) >= self.size:
+            found, self._rest = self._rest[: self.size], self._rest[self.size :]
+        return found
+
+    def next(self, timeout: float) -> bytes:
+        """The next structure, waited for."""
+        end = time.monotonic() + timeout
+        while len(self._rest) < self.size:
+            if not select.select([self.descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
+                raise PipeBroken(f"the process at the other end said nothing for {timeout:g} s")
+            self._fill()
+        found, self._rest = self._rest[: self.size], self._rest[self.size :]
+        return found
+
+    def _fill(self) -> None:
+        data = os.read(self.descriptor, 1 << 16)
+        if not data:
+            raise PipeBroken("the process at the other end has closed its pipe")
+        self._rest += data
+
+
+def send(descriptor: int, data: bytes) -> None:
+    """All of it; PipeBroken if nobody is there."""
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        raise PipeBroken("the process at the other end has closed its pipe") from None
+
+
+class PipeConnection:
+    """A robot whose states come on one file descriptor and whose commands go to another, such as 0 and 1."""
+
+    def __init__(
+        self, robot: Robot, states: int, commands: int, clock: Clock | None = None, rate: float = 500.0
+    ) -> None:
+        self.robot, self._structs = robot, Structs(robot)
+        self._inlet, self._out = Inlet(states, self._structs.state_size), commands
+        self.clock: Clock = clock if clock is not None else RealTime(1.0 / rate, patience=1.0 / rate)
+        self._count = 0
+
+    def read(self) -> RobotState | None:
+        data = self._inlet.newest()
+        return None if data is None else self._structs.state(data)[1]
+
+    def write(self, command: JointCommand) -> None:
+        self._count += 1
+        send(self._out, self._structs.pack_command(command, self._count))
+
+    def close(self) -> None:
+        pass
+
+
+class ProcessController:
+    """A controller that is a program: it gets a state on its standard input, and answers with a command.
+
+    ``patience`` [s]: a program that does not answer within it fails the run.
+    """
+
+    def __init__(self, program: Sequence[str], rate: float = 500.0, patience: float = 2.0) -> None:
+        check_rate(rate)
+        if not program:
+            raise InputError("a controller that is a program needs the program's name")
+        self.program, self.rate, self.patience = tuple(program), rate, patience
+        self._process: Any = None
+
+    def start(self, robot: Robot) -> dict[str, Any]:
+        self.close()
+        self._structs = Structs(robot)
+        try:
+            self._process = subprocess.Popen(self.program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        except OSError as error:
+            raise InputError(f"cannot start the controller {self.program[0]}: {error.strerror}") from None
+        self._inlet = Inlet(self._process.stdout.fileno(), self._structs.command_size)
+        return {"count": 0.0}
+
+    def prepare(self, *_: Any) -> None:
+        """Marks a controller that runs between compiled steps."""
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        load = np.linalg.norm(sensed.forces if sensed.foot_force is None else sensed.foot_force, axis=1)
+        attitude = sensed.q[3:7] if robot.floating else np.array([1.0, 0.0, 0.0, 0.0])
+        state = RobotState(
+            t, joint_positions(robot, sensed.q), joint_rates(robot, sensed.v), np.zeros(robot.nj), attitude,
+            Inertial(sensed.acceleration, sensed.gyro), load,
+        )  # fmt: skip
+        count = int(memory["count"]) + 1
+        send(self._process.stdin.fileno(), self._structs.pack_state(state, count))
+        answered, asked = self._structs.command(self._inlet.next(self.patience))
+        if answered != count:
+            raise PipeBroken(f"the controller {self.program[0]} answered state {answered} when it was sent {count}")
+        return asked, {"count": float(count)}
+
+    def close(self) -> None:
+        """End the program, if it runs."""
+        if self._process is not None:
+            for pipe in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()
+            try:
+                self._process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+__all__ = ["Inlet", "PipeBroken", "PipeConnection", "ProcessController", "send"]

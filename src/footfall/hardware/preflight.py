@@ -1,0 +1,99 @@
+"""What must hold before a robot is driven: each check is a name, whether it holds, and what was found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from footfall.control.interface import Command, Controller
+from footfall.control.posture import standing_state
+from footfall.errors import FootfallError
+from footfall.gravity import STANDARD
+from footfall.hardware.connection import Connection, RobotState
+from footfall.hardware.limits import Limits, is_finite
+from footfall.spatial.quaternion import to_rotation
+
+SECONDS = 0.4  # of states that are looked at
+SINKS = 4.0  # [s] at most that are waited for a robot to come to rest
+_AT_REST = 1.0  # [rad/s] of any joint
+_DRY_TICKS = 30
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    holds: bool
+    words: str
+
+
+def preflight(connection: Connection, controller: Controller, limits: Limits) -> list[Check]:
+    """Look at the robot for a moment, without sending it anything, and run the controller dry."""
+    _until_at_rest(connection)
+    states = []
+    ticks = max(2, round(SECONDS / connection.clock.period))
+    for _ in range(ticks):
+        state = connection.read()
+        states += [state] if state is not None else []
+        connection.clock.wait()
+    share = len(states) / ticks
+    checks = [Check("states", share > 0.5, f"{len(states)} in {ticks} ticks")]
+    if not states:
+        return checks
+    return [*checks, *_of_state(states, limits), _of_controller(connection, controller, states[-1])]
+
+
+def _until_at_rest(connection: Connection) -> None:
+    """A robot whose motors were just given away sinks down first: give it time."""
+    still, waited = 0.0, 0.0
+    while still < 0.2 and waited < SINKS:
+        state = connection.read()
+        if state is not None:
+            still = 0.0 if not state.finite or np.abs(state.velocity).max() > _AT_REST else still
+        passed = connection.clock.period * connection.clock.wait()
+        still, waited = still + passed, waited + passed
+
+
+def _of_state(states: list[RobotState], limits: Limits) -> list[Check]:
+    last = states[-1]
+    wrong = next((words for state in states if (words := limits.wrong(state))), "")
+    checks = [Check("posture", not wrong, wrong or "within the limits")]
+    if not last.finite:
+        return checks
+    fastest = max(float(np.abs(state.velocity).max()) for state in states[len(states) // 2 :])
+    checks.append(Check("at rest", fastest < _AT_REST, f"fastest joint {fastest:.2f} rad/s"))
+    pull = np.mean([state.imu.acceleration for state in states], axis=0)
+    size = float(np.linalg.norm(pull))
+    up = to_rotation(last.attitude)[2]
+    apart = np.degrees(np.arccos(np.clip(pull @ up / max(size, 1e-9), -1.0, 1.0)))
+    fine = bool(0.8 < size / STANDARD < 1.2 and apart < 10.0)
+    checks.append(Check("IMU", fine, f"{size:.2f} m/s², {apart:.1f} degrees from where its attitude says up is"))
+    return checks
+
+
+def _of_controller(connection: Connection, controller: Controller, state: RobotState) -> Check:
+    """It takes the robot, gives finite numbers standing, and is fast enough by its own processor time."""
+    robot = connection.robot
+    q, _ = standing_state(robot)
+    seen = state.sensed()
+    standing = type(seen)(
+        np.concatenate([q[:3], state.attitude, q[7:]]), np.zeros(robot.nv), seen.forces, seen.imu, seen.foot_force
+    )
+    try:
+        memory, took = controller.start(robot), []
+        for k in range(_DRY_TICKS):
+            began = time.thread_time()
+            asked, memory = controller(k / controller.rate, robot, standing, Command(), memory)
+            took.append(time.thread_time() - began)
+            if not is_finite(asked.spread(robot.nj)):
+                return Check("controller", False, "it asks for numbers that are not finite")
+    except FootfallError as error:
+        return Check("controller", False, str(error))
+    median = float(np.median(took))
+    return Check(
+        "controller", median < 0.8 / controller.rate, f"{1e3 * median:.2f} ms a tick at {controller.rate:g} Hz"
+    )
+
+
+__all__ = ["Check", "preflight"]

@@ -1,0 +1,133 @@
+"""A simulated robot behind the seam: it holds the last command, and moves on by one period when it is told to.
+
+It says what its sensors say. Where it is stands in ``sensed`` beside it, for what answers in a robot's own firmware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.hardware.clock import Clock
+from footfall.hardware.connection import RobotState, damping
+from footfall.hardware.sensors import Sensors, SensorWrapper
+from footfall.robot.model.description import Robot
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.tick import RunState, at_rest, physics
+
+
+@dataclass(frozen=True)
+class _Given(ControllerBase):
+    """Stands where a simulation wants a controller: the command comes from outside, held at ``rate`` [Hz]."""
+
+    rate: float
+
+    def start(self, robot: Robot) -> dict[str, Any]:
+        return {}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        return damping(robot, sensed.gravity), memory
+
+
+class SimulatedRobot:
+    """A robot that is moved on tick by tick: ``write`` a command, ``advance``, ``read`` its state.
+
+    Options are those of ``Simulation``: contact, ground, dt, start, ... ``clock`` paces a loop on the connection;
+    unless one is given time goes as fast as it is asked for, and waiting moves the robot on.
+    """
+
+    def __init__(
+        self, robot: Robot, rate: float = 500.0, sensors: Sensors | None = None, clock: Clock | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        given = _Given(rate)
+        self.simulation = Simulation(robot, given, **options)
+        model = self.simulation.model
+        self.robot, self.gravity, self.period = self.simulation.robot, model.world.gravity, model.period
+        self._measured = SensorWrapper(given, sensors or Sensors(), self.gravity)
+        self.command, self._push = damping(self.robot, self.gravity), np.zeros(6)
+        self.body: RunState = replace(self.simulation.state, memory=())
+        self._physics: Callable[..., RunState] = compiling.compile(
+            physics, model.physics, self.body, self.command, self._push, verify=False
+        )
+        self.clock: Clock = clock if clock is not None else _Stepped(self)
+        self.reset()
+
+    def reset(self, start: Any = None) -> None:
+        """Back to the start, or to a state (q, v), at rest with damped joints."""
+        self.simulation.reset()
+        begun = self.simulation.state if start is None else at_rest(self.simulation.model.world, *start)
+        self.body = replace(begun, memory=())
+        self.ticks, self.command = 0, damping(self.robot, self.gravity)
+        self._memory = self._measured.start(self.robot)
+        self._fresh: RobotState | None = None
+        self._look()
+
+    @property
+    def time(self) -> float:
+        return self.ticks * self.period
+
+    def advance(self, push: Float[ndarray, "6"] | None = None) -> None:
+        """One period under the command that was written last."""
+        body = self._physics(self.body, self.command, self._push if push is None else push)
+        if np.isfinite(body.q).all() and np.isfinite(body.v).all():
+            self.body = body
+        else:  # a command that no robot survives: it stops dead where it was, and damps
+            self.body = at_rest(self.simulation.model.world, self.body.q, 0.0 * self.body.v)
+            self.command = damping(self.robot, self.gravity)
+        self.ticks += 1
+        self._look()
+
+    def _look(self) -> None:
+        body, robot = self.body, self.robot
+        self.sensed = Sensed(body.q, body.v, body.forces[: robot.nf], gravity=self.gravity)
+        seen, self._memory = self._measured.read(robot, self.sensed, self._memory)
+        assert seen.imu is not None
+        assert seen.foot_force is not None
+        load = np.linalg.norm(seen.foot_force, axis=1)
+        self.state = self._fresh = RobotState(
+            self.time, seen.q[7:], seen.v[6:], np.array(body.motor), seen.q[3:7], seen.imu, load
+        )
+
+    def read(self) -> RobotState | None:
+        state, self._fresh = self._fresh, None
+        return state
+
+    def write(self, command: JointCommand) -> None:
+        self.command = command.spread(self.robot.nj)
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class _Stepped:
+    """Simulated time: waiting for the next tick is what makes it come."""
+
+    robot: SimulatedRobot
+
+    @property
+    def period(self) -> float:
+        return self.robot.period
+
+    def now(self) -> float:
+        return self.robot.time
+
+    def wait(self) -> int:
+        self.robot.advance()
+        return 1
+
+    def report(self) -> dict[str, Any]:
+        return {}
+
+
+__all__ = ["SimulatedRobot"]

@@ -1,0 +1,1 @@
+"""Recordings as others read them: Foxglove, ROS 2, LeRobot."""

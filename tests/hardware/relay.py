@@ -1,0 +1,82 @@
+"""A bad link between two DDS domains: ``python relay.py ROBOT_DOMAIN DRIVER_DOMAIN drop|delay|reorder|forge``.
+
+States go one way, commands the other, both with the fault; calls of services pass as they are. Says "relaying" when
+it is ready.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+
+from footfall.hardware.dds import messages
+from footfall.hardware.dds.domain import Participant
+from footfall.hardware.firmware import SERVICES
+from footfall.hardware.priority import raise_priority
+
+DELAY = 0.02  # [s]
+SHARE = 0.2
+
+
+def forged(message, rng):
+    """A command that nobody sent: a changed one, or with a good checksum nonsense."""
+    kind = rng.randrange(3)
+    if kind == 0:
+        message.set("motor_cmd.tau", [30.0] * 12)
+        return message
+    message.set("motor_cmd.kp", [float("nan") if kind == 1 else 1e6] * 12)
+    message.set("crc", [message.checksum()])
+    return message
+
+
+def spoiled(message, fault, now, rng, is_command):
+    """[(when to send, message)] of one that has come."""
+    chance = rng.random() < SHARE
+    if fault == "drop":
+        return [] if chance else [(now, message)]
+    if fault == "delay":
+        return [(now + DELAY, message)]
+    if fault == "reorder":
+        return [(now + 0.006 * chance, message)]
+    if chance and is_command:
+        copy = type(message).blank()
+        copy.values = list(message.values)
+        copy.sample_info = message.sample_info
+        return [(now, message), (now, forged(copy, rng))]
+    return [(now, message)]
+
+
+def main(robot_domain: int, driver_domain: int, fault: str) -> None:
+    robot, driver, rng = Participant(robot_domain), Participant(driver_domain), random.Random(4)
+    ways = [
+        (robot.reader("rt/lowstate", messages.LowState), driver.writer("rt/lowstate", messages.LowState), False),
+        (driver.reader("rt/lowcmd", messages.LowCmd, depth=8), robot.writer("rt/lowcmd", messages.LowCmd), True),
+    ]
+    calls = []
+    for name in SERVICES:
+        request, answer = f"rt/api/{name}/request", f"rt/api/{name}/response"
+        calls.append((driver.reader(request, messages.Request, 16), robot.writer(request, messages.Request)))
+        calls.append((robot.reader(answer, messages.Response, 16), driver.writer(answer, messages.Response)))
+    waiting: list[tuple[float, int, object, object]] = []
+    print("relaying", flush=True)
+    raise_priority()
+    count = 0
+    while True:
+        now = time.monotonic()
+        for source, sink, is_command in ways:
+            for message in source.take():
+                for when, item in spoiled(message, fault, now, rng, is_command):
+                    count += 1
+                    waiting.append((when, count, sink, item))
+        for _, _, sink, item in sorted((w for w in waiting if w[0] <= now), key=lambda w: w[:2]):
+            sink.writer.write(item, item.sample_info.source_timestamp)  # type: ignore[attr-defined]
+        waiting = [w for w in waiting if w[0] > now]
+        for source, sink in calls:
+            for message in source.take():
+                sink.write(message)
+        time.sleep(0.0005)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
