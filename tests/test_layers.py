@@ -22,6 +22,8 @@ LAYERS = [
     {"control"},
     {"compiling", "loading"},
     {"simulate"},
+    {"hardware"},
+    {"analysis"},
     {"batch"},
     {"compare"},
     {"experiments", "bench"},

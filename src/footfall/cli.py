@@ -18,6 +18,7 @@ from footfall.commands import (
     compare,
     demo,
     export,
+    identify,
     recover,
     reproduce,
     robots,
@@ -36,7 +37,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (demo, robots, verify, simulate, compare, reproduce, bench, sweep, view, video, export, recover):
+for _module in (
+    demo,
+    robots,
+    verify,
+    simulate,
+    compare,
+    reproduce,
+    bench,
+    sweep,
+    view,
+    video,
+    export,
+    identify,
+    recover,
+):
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)
 
 _INTERRUPTED, _TERMINATED = 130, 143

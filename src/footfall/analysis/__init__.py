@@ -1,0 +1,1 @@
+"""What needs a recording: motors identified from encoders."""

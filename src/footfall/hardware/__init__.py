@@ -1,0 +1,1 @@
+"""Between controller and physics: what real motors make of a command."""
