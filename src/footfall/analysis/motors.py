@@ -28,6 +28,9 @@ _TIED = 0.95  # correlation of two estimates that show only together
 _LAMBDAS = np.array([1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0])  # of Levenberg and Marquardt, a lane each
 _LOW = np.array([r.low for r in RANGES])
 _SPAN = np.array([r.high - r.low for r in RANGES])
+_START = np.array([r.start for r in RANGES])
+_PRIOR = 0.25  # of its range: how far a number that no residual speaks of may be from the start, as a deviation
+_ENOUGH = 1e-5  # of the cost: a turn that gains less is the last
 
 
 @dataclass(frozen=True)
@@ -116,30 +119,34 @@ def _region(search: Search, seen: list[tuple[ndarray, ndarray]], away: Float[nda
 
 
 # -- by gradients ------------------------------------------------------------------------------------------------------
-def by_gradients(hanging: Hanging, rows: slice, *, turns: int = 15, progress: Progress | None = None) -> Motors:
-    """Levenberg-Marquardt within the ranges; dampings are tried side by side, and each leg takes its own."""
+def by_gradients(hanging: Hanging, rows: slice, *, turns: int = 25, progress: Progress | None = None) -> Motors:
+    """Levenberg-Marquardt within the ranges; dampings are tried side by side, and each leg takes its own.
+
+    Numbers that the recording does not show stay near their start: a prior of a quarter of the range, weighed against
+    as many residuals as are independent.
+    """
     table = start_table(hanging)
-    cost = _costs(hanging, table[None], rows)[0]
     for turn in range(turns):
         if progress is not None:
             progress("gradients", turn, turns)
         away, slopes = hanging.sensitivities(table, rows)
-        tables = np.repeat(table[None], len(_LAMBDAS), axis=0)
-        for group in hanging.groups:
-            tables[:, list(group)] = _steps(table, away, slopes, list(group))
-        costs = _costs(hanging, tables, rows)
-        before = cost.copy()
+        prices = np.array([_price(away[:, list(group)]) for group in hanging.groups])
+        tables = np.repeat(table[None], len(_LAMBDAS) + 1, axis=0)  # the last stays
+        for price, group in zip(prices, hanging.groups):
+            tables[:-1, list(group)] = _steps(table, away, slopes, list(group), price)
+        costs = _costs(hanging, tables, rows) + prices * _strayed(hanging, tables)
+        gained = 0.0
         for k, group in enumerate(hanging.groups):
             least = int(np.nanargmin(costs[:, k]))
-            if costs[least, k] < cost[k]:
-                table[list(group)], cost[k] = tables[least, list(group)], costs[least, k]
-        if (cost > (1.0 - 1e-4) * before).all():
+            gained = max(gained, 1.0 - costs[least, k] / costs[-1, k])
+            table[list(group)] = tables[least, list(group)]
+        if gained < _ENOUGH:
             break
     away, slopes = hanging.sensitivities(table, rows)
     half = np.zeros_like(table)
     tied: dict[tuple[int, int], str] = {}
     for group in hanging.groups:
-        half[list(group)], more = _intervals(table, away, slopes, list(group))
+        half[list(group)], more = _intervals(away, slopes, list(group))
         tied |= more
     return Motors("gradients", table, half, tied, rms(away))
 
@@ -156,11 +163,25 @@ def _normal(away: ndarray, slopes: ndarray, group: list[int]) -> tuple[ndarray, 
     return J, away[:, group].reshape(-1)
 
 
-def _steps(table: ndarray, away: ndarray, slopes: ndarray, group: list[int]) -> Float[ndarray, "lanes g 7"]:
+def _price(away: Float[ndarray, "n g"]) -> float:
+    """Of straying from the start by a whole range, squared: as much as chance makes of it for a spread ``_PRIOR``."""
+    return sum(_correlation_time(x) * float(np.mean(x**2)) for x in away.T) / away.shape[1] / _PRIOR**2
+
+
+def _strayed(hanging: Hanging, tables: Float[ndarray, "lanes nj 7"]) -> Float[ndarray, "lanes groups"]:
+    """How far the legs' numbers are from the start, squared, in ranges."""
+    away = np.sum(((tables - _START) / _SPAN) ** 2, axis=2)
+    return np.stack([away[:, list(group)].sum(axis=1) for group in hanging.groups], axis=1)
+
+
+def _steps(
+    table: ndarray, away: ndarray, slopes: ndarray, group: list[int], price: float
+) -> Float[ndarray, "lanes g 7"]:
     """Where each damping leads; numbers at an end of their range that would leave it stay there."""
     J, r = _normal(away, slopes, group)
-    H, g = J.T @ J, J.T @ r
     place = ((table[group] - _LOW) / _SPAN).reshape(-1)
+    H = J.T @ J + price * np.eye(len(place))
+    g = J.T @ r + price * (place - np.tile((_START - _LOW) / _SPAN, len(group)))
     held = ((place <= 0.0) & (g > 0.0)) | ((place >= 1.0) & (g < 0.0))
     H[held], H[:, held], g[held] = 0.0, 0.0, 0.0
     floor = 1e-9 * np.diag(H).max()
@@ -172,7 +193,7 @@ def _steps(table: ndarray, away: ndarray, slopes: ndarray, group: list[int]) -> 
 
 
 def _intervals(
-    table: ndarray, away: ndarray, slopes: ndarray, group: list[int]
+    away: ndarray, slopes: ndarray, group: list[int]
 ) -> tuple[Float[ndarray, "g 7"], dict[tuple[int, int], str]]:
     """(half widths of 95 % intervals, which estimates show together): a number without a slope has no interval."""
     J, _ = _normal(away, slopes, group)
