@@ -29,7 +29,7 @@ def command(
         typer.Argument(
             metavar="NAME",
             autocompletion=completing.experiments,
-            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, or all.",
+            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, reality, or all.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,

@@ -15,6 +15,7 @@ _MODULES = {
     "contact_comparison": "footfall.experiments.contact_comparison",
     "yan2021": "footfall.experiments.yan2021",
     "dynakat": "footfall.experiments.dynakat",
+    "reality": "footfall.experiments.reality.study",
 }
 
 

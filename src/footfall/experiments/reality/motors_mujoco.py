@@ -8,6 +8,7 @@ out as none.
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,7 @@ def mujoco_motors(
 def toolbox() -> Any:
     """``mujoco.sysid``, or an error that names what to install."""
     library()
-    from mujoco import sysid
-
+    sysid = import_module("mujoco.sysid")
     if not hasattr(sysid, "optimize"):
         raise MissingExtraError("MuJoCo's system identification", "compare", "mujoco[sysid]")
     return sysid
