@@ -36,7 +36,10 @@ class Order:
 
 
 def joint_orders(robot: Robot, encoders: Encoders, kp: float, kd: float) -> list[Order]:
-    """Orders within the limits, the best first: legs in any order, leg by leg or joint by joint."""
+    """Orders within the limits, the best first: legs in any order, leg by leg or joint by joint.
+
+    Of those that cannot be told apart the one nearest to the recording's own comes first.
+    """
     hung = robot.replace(floating=False, feet=())
     legs, size = robot.nf, robot.nj // max(robot.nf, 1)
     if encoders.measured.shape[1] != robot.nj or not legs or legs * size != robot.nj:
@@ -55,7 +58,8 @@ def joint_orders(robot: Robot, encoders: Encoders, kp: float, kd: float) -> list
                 found.append(Order(columns, layout, _remainder(dynamics, encoders.of(columns), kp, kd)))
     if not found:
         raise InputError(f"no order of its columns brings the recording within the limits of robot '{robot.name}'")
-    return sorted(found, key=lambda order: order.remainder)
+    least = min(order.remainder for order in found)
+    return sorted(found, key=lambda order: least if order.remainder <= ALIKE * least else order.remainder)
 
 
 def _within(robot: Robot, encoders: Encoders) -> bool:
@@ -84,4 +88,5 @@ def _remainder(dynamics: object, encoders: Encoders, kp: float, kd: float) -> fl
 
 def told_apart(orders: list[Order]) -> list[Order]:
     """Those that the recording cannot tell from the best, the best among them."""
-    return [order for order in orders if order.remainder <= ALIKE * orders[0].remainder]
+    least = min(order.remainder for order in orders)
+    return [order for order in orders if order.remainder <= ALIKE * least]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, OF_ROBOT, UNITS, Encoders, Hanging
@@ -48,6 +48,15 @@ class MotorReport:
         """rms over all joints before and after [rad]."""
         return whole(self.before), whole(self.after[self.best])
 
+    @property
+    def settled(self) -> Bool[ndarray, "nj 7"]:
+        """Numbers that every way finds identifiable and whose intervals meet: the recording shows them."""
+        shown = np.all([motors.identifiable for motors in self.found], axis=0)
+        for a in self.found:
+            for b in self.found:
+                shown &= np.abs(a.table - b.table) <= a.half_width + b.half_width
+        return shown
+
     def apply(self, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
         """(the robot with its joints' parameters, its motors, its joint effects)."""
         return applied(robot, self.joints, self.found[self.best].table)
@@ -58,6 +67,7 @@ class MotorReport:
         return {
             "robot": self.robot, "joints": list(self.joints), "columns": self.orders[0].columns.tolist(),
             "orders_alike": [order.columns.tolist() for order in told_apart(list(self.orders))],
+            "settled": self.settled.tolist(),
             "rms_before": before, "rms_after": after, "table": motors.table.tolist(), "names": list(COLUMNS),
             "motors": model.to_json(),
             "methods": {
@@ -126,11 +136,11 @@ def whole(rms: Float[ndarray, "nj"]) -> float:
     return float(np.sqrt(np.mean(rms**2)))
 
 
-def cell(motors: Motors, joint: int, column: int) -> str:
-    """A number with its interval, for people."""
+def cell(report: MotorReport, motors: Motors, joint: int, column: int) -> str:
+    """A number with its interval, for people; in brackets what the recording does not show."""
     value, half = motors.table[joint, column], motors.half_width[joint, column]
     scale = 1e3 if UNITS[column] in ("rad", "s", "kg m²") else 1.0  # mrad, ms, g m²
     shown = f"{scale * value:.3g}"
-    if motors.verdict(joint, column) in ("", *(f"shows with {name}" for name in COLUMNS)):
+    if report.settled[joint, column]:
         return f"{shown} ± {scale * half:.2g}"
     return f"({shown})"

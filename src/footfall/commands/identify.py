@@ -82,7 +82,7 @@ def _show(found: MotorReport) -> None:
     before, after = found.total
     out.print(
         f"held-out half: {1e3 * before:.1f} mrad rms before, {1e3 * after:.1f} after"
-        f" ({found.found[found.best].method}); in brackets: not identifiable from this recording",
+        f" ({found.found[found.best].method}); in brackets: what this recording does not show",
         highlight=False,
     )
 
@@ -101,7 +101,7 @@ def _table(found: MotorReport, motors: Motors) -> Any:
         table.add_column(title, justify="right", no_wrap=True)
     after = found.after[found.found.index(motors)]
     for j, name in enumerate(found.joints):
-        cells = [cell(motors, j, k) for k in range(len(COLUMNS))]
+        cells = [cell(found, motors, j, k) for k in range(len(COLUMNS))]
         table.add_row(name.removesuffix("_joint"), *cells, f"{1e3 * found.before[j]:.1f}", f"{1e3 * after[j]:.1f}")
     return table
 

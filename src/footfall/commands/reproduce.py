@@ -48,6 +48,10 @@ def command(
     folder = out or Path("out") / name
     again = shlex.join(["footfall", "reproduce", name, *(["--out", str(out)] if out is not None else [])])
     outcomes, written = measure(names, folder, again, quick=False)
+    if "reality" in names:
+        from footfall.experiments.reality.study import write_page
+
+        write_page(next(o for o in outcomes if o.experiment == "reality"), folder)
     objects = [o.to_json([str(path) for path in written.figures.get(o.experiment, [])]) for o in outcomes]
     if as_json:
         many = {"experiments": objects, "report": str(written.report)}

@@ -127,13 +127,13 @@ def figure(found: BenchStudy) -> Figure:
                           lw=0.8, label=f"{name}, printed (2018)")  # fmt: skip
         energy.set(xlabel="simulated seconds a second", ylabel="mean square error of energy [J²]")
         energy.set_title("ANYmal in flight")
-        energy.legend(fontsize=6.5, loc="lower right")
+        energy.legend(fontsize=6.5, loc="center left")
         names = [row.name for row in found.stand] + [f"{name}, printed" for name in anymal.PRINTED_STAND]
         times = [row.step_us[0.005] for row in found.stand] + [1e6 * t / 5e4 for t in anymal.PRINTED_STAND.values()]
         colors = [COLORS[0] if "footfall" in name else GREY if "printed" in name else COLORS[2] for name in names]
         stand.barh(range(len(names)), times, color=colors)
         for k, t in enumerate(times):
-            stand.text(1.1 * t, k, f"{t:.2g}", va="center", fontsize=7)
+            stand.text(1.1 * t, k, f"{t:.3g}", va="center", fontsize=7)
         stand.set_yticks(range(len(names)), names, fontsize=7)
         stand.invert_yaxis()
         stand.set(xscale="log", xlabel="time of a step [us]", xlim=(0.2, 3e3))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KP, KD = 20.0, 1.5  # as the source says
-GENERATIONS, TURNS = 200, 8
+GENERATIONS, TURNS = 150, 8
 _JOINTS = ("FL_thigh_joint", "RL_calf_joint")  # of the picture: the best and the worst
 
 
@@ -113,11 +113,11 @@ def table(found: MotorsStudy) -> list[Table]:
     tables = []
     for motors, after in zip(found.report.found, found.report.after):
         rows = tuple(
-            (name.removesuffix("_joint"), *(cell(motors, j, k) for k in range(len(COLUMNS))),
+            (name.removesuffix("_joint"), *(cell(found.report, motors, j, k) for k in range(len(COLUMNS))),
              f"{1e3 * found.report.before[j]:.1f}", f"{1e3 * after[j]:.1f}")
             for j, name in enumerate(found.report.joints)
         )  # fmt: skip
-        note = "95 % intervals; in brackets: at the end of its range or not identifiable"
+        note = "95 % intervals; in brackets: at the end of its range, not identifiable, or where the two ways disagree"
         tables.append(Table(f"Go2 motors by {motors.method}", header, rows, note))
     return tables
 
@@ -142,7 +142,8 @@ def figure(found: MotorsStudy) -> Figure:
                 time_[window], found.encoders.wanted[found.rows][window, j], ":", color=GREY, lw=0.8, label="wanted"
             )
             axis.set(xlabel="time [s]", ylabel="angle [rad]", title=name.removesuffix("_joint"))
-        axes[0].legend(loc="upper right", fontsize=6.5)
+        handles, labels = axes[0].get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels))
         place = np.arange(len(found.report.joints))
         width = 0.8 / len(series)
         for k, (label, angles, color) in enumerate(series):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from footfall.errors import MissingExtraError
 from footfall.experiments.claims import Outcome, Table, shown
@@ -14,8 +15,8 @@ NAME = "reality"
 TITLE = "Reality as referee: real cubes, a real Go2, published benchmarks"
 SUMMARY = (
     "570 tosses of a real cube (DAIRLab, University of Pennsylvania) and the encoders of a real Unitree Go2 (DLS Lab,"
-    " IIT) judge contact laws and motors; SimBenchmark, contactbench and mpc_qpbenchmark judge steps and solvers. MuJoCo"
-    " is fitted and timed in the same way beside."
+    " IIT) judge contact laws and motors; SimBenchmark, contactbench and mpc_qpbenchmark judge steps and solvers."
+    " MuJoCo is fitted and timed in the same way beside."
 )
 CAPTIONS = {
     "cube": "520 tosses that nothing was fitted to: where they end, how errors grow, three of them from the side.",
@@ -44,8 +45,10 @@ def run(quick: bool = False, progress: Callable[[str, int, int], None] | None = 
     return Outcome(NAME, TITLE, SUMMARY, claims, figures, CAPTIONS, tables, settings)
 
 
-def page(outcome: Outcome, words: dict[str, str]) -> str:
-    """The page of the documentation: ``words`` after the table of claims, by title, with the tables that belong there."""
+def page(outcome: Outcome) -> str:
+    """The page of the documentation: the words of ``words.md`` around the claims and tables."""
+    text = (files("footfall.experiments.reality") / "words.md").read_text()
+    words = dict(part.split(" -->\n", 1) for part in text.split("<!-- ")[1:])
     lines = [words["head"].strip(), "", "| what | theirs | ours | unit | note |", "|---|---|---|---|---|"]
     lines += [
         f"| {c.claim} | {shown(c.printed)} | **{shown(c.measured)}** | {c.unit} | {c.note} |" for c in outcome.claims
@@ -53,8 +56,7 @@ def page(outcome: Outcome, words: dict[str, str]) -> str:
     for key, names in (("cube", "Cube"), ("motors", "Go2"), ("bench", "")):
         lines += ["", words[key].strip()]
         for table in outcome.tables:
-            mine = table.title.startswith(names) if names else not table.title.startswith(("Cube", "Go2"))
-            if mine:
+            if table.title.startswith(names) if names else not table.title.startswith(("Cube", "Go2")):
                 lines += ["", *_markdown(table)]
     return "\n".join([*lines, "", words["end"].strip(), ""])
 
@@ -65,15 +67,13 @@ def _markdown(table: Table) -> list[str]:
     return [*rows, "", table.note] if table.note else rows
 
 
-def write(outcome: Outcome, words: dict[str, str], docs: Path) -> None:
-    """The page and its pictures into a folder of documentation."""
-    (docs / "figures").mkdir(parents=True, exist_ok=True)
+def write_page(outcome: Outcome, folder: Path) -> Path:
+    """``reality.md``, its pictures and ``reality.json`` in a folder."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
     for key, drawn in outcome.figures.items():
-        drawn.savefig(docs / "figures" / f"reality-{key}.png")
-    (docs / "reality.md").write_text(page(outcome, words))
-
-
-def measured(outcome: Outcome) -> dict[str, Any]:
-    """The claims and tables as data."""
+        drawn.savefig(folder / "figures" / f"reality-{key}.png")
     tables = {t.title: [list(t.header), *map(list, t.rows)] for t in outcome.tables}
-    return {"claims": [claim.to_json() for claim in outcome.claims], "tables": tables}
+    content = {"claims": [claim.to_json() for claim in outcome.claims], "tables": tables}
+    (folder / "reality.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    (folder / "reality.md").write_text(page(outcome))
+    return folder / "reality.md"
