@@ -124,7 +124,7 @@ def figure(found: BenchStudy) -> Figure:
             printed = anymal.PRINTED_ENERGY[name]
             per_step = anymal.PRINTED_SPEED[name] / 3000
             energy.loglog([dt / per_step for dt in printed], list(printed.values()), f"{marks}:", color=GREY, ms=4,
-                          lw=0.8, label=f"{name}, printed (2018)")  # fmt: skip
+                          lw=0.8, label=f"{name}, printed")  # fmt: skip
         energy.set(xlabel="simulated seconds a second", ylabel="mean square error of energy [J²]")
         energy.set_title("ANYmal in flight")
         energy.legend(fontsize=6.5, loc="center left")

@@ -18,7 +18,7 @@ from footfall.gravity import STANDARD
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GENERATIONS, POPULATION = 20, 12  # for every law and for MuJoCo
+GENERATIONS, POPULATION = 30, 16  # for every law and for MuJoCo
 _SHOWN = 3  # tosses in the picture
 
 
