@@ -58,7 +58,7 @@ def toolbox() -> Any:
     library()
     sysid = import_module("mujoco.sysid")
     if not hasattr(sysid, "optimize"):
-        raise MissingExtraError("MuJoCo's system identification", "compare", "mujoco[sysid]")
+        raise MissingExtraError("MuJoCo's system identification", "identify", "mujoco[sysid]")
     return sysid
 
 
