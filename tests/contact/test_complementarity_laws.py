@@ -144,3 +144,17 @@ def test_contact_gives_no_energy_to_robots_thrown_at_random(restitution):
     drops = random_drops(ff.load("mini_cheetah"), contact, 1000, 400, 1e-3, 0.8, 1)
     assert np.isfinite(drops.last.q).all()
     assert (drops.contact_work <= 1e-9).all()
+
+
+def test_restitution_may_differ_between_the_bodies_of_a_batch():
+    """Free restitution was refused by the tracer: a traced number passes for a float."""
+    bounce = np.array([0.0, 0.3, 0.9])
+    contact = ff.contact.Complementarity(restitution=0.5)
+    start = (np.array([0.0, 0.0, 0.35, 1.0, 0.0, 0.0, 0.0]), np.zeros(6))
+    hold = ff.controller(lambda t, robot, sensed, command, memory: (ff.JointCommand(), memory))
+    batch = ff.Batch(ball(0.7, 0.05), 3, hold, contact=contact, free=["contact.restitution"], start=start)
+    batch.set({"contact.restitution": bounce})
+    rows = batch.record(range(3), 600)
+    touch = int(np.sqrt(2 * 0.3 / G) * 1000) + 6
+    top = np.asarray(rows.q)[:, touch:, 2].max(axis=1) - 0.05
+    np.testing.assert_allclose(np.sqrt(top / 0.3), bounce, atol=0.01)

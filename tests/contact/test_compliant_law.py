@@ -252,3 +252,18 @@ def test_friction_as_a_free_parameter_decides_whether_a_block_slides():
     speeds = [abs(run(State(q, np.zeros(6)), dt=1e-4, count=5000).v[3]) for run in (stuck, loose)]
     assert speeds[0] < 1e-4
     assert speeds[1] == pytest.approx(0.5 * G * (np.sin(np.radians(20)) - 0.2 * np.cos(np.radians(20))), rel=0.05)
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_a_spring_of_any_exponent_does_not_push_before_it_touches(exponent):
+    """0 to the 0 is 1: a linear spring once braked what came down on it, from any height."""
+    law = Compliant(stiffness=2e4, exponent=exponent, damping=40.0)
+    for depth in (0.0, -1e-9, -0.3):
+        f, slopes = law.law(depth, np.array([0.3, 0.0, -2.0]), 0.6, 1e-3)
+        assert not f.any()
+        assert not slopes.any()
+    fall = 0.3
+    world = World(ball(0.8, 0.05), Plane(0.6), law, IDEAL)
+    state = State(np.array([0.0, 0.0, 0.05 + fall, 1.0, 0.0, 0.0, 0.0]), np.zeros(6))
+    steps = int(0.9 * np.sqrt(2.0 * fall / G) / 1e-3)
+    assert many_steps(world)(state, dt=1e-3, count=steps).v[5] == pytest.approx(-G * steps * 1e-3, rel=1e-12)

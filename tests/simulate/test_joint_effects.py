@@ -162,3 +162,27 @@ def test_spring_swings_a_joint_at_its_frequency_and_counts_as_potential_energy()
 def test_joint_model_refuses_numbers_that_make_no_sense(key, value):
     with pytest.raises(InputError, match=key.replace("_", " ")):
         JointModel(**{key: value})
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.6])
+def test_stiction_holds_a_joint_up_to_its_ratio_and_lets_go_to_sliding_friction(ratio):
+    """A slide on the level: held by ratio F, and once it moves it accelerates by what sliding friction F leaves."""
+    friction, mass = 2.0, 0.5
+    robot = pendulum(1, 0.3, mass, dry_friction=friction)
+    inertia = float(ff.dynamics.mass_matrix(robot, np.zeros(1))[0, 0])
+    world = World(robot, joints=JointModel(static_ratio=ratio), gravity=(0.0, 0.0, 0.0))
+    run = many_steps(world)
+    for share in (0.95 * ratio, 1.05 * ratio):
+        push = ff.JointCommand(torque=np.array([share * friction])).spread(1)
+        after = run(State(np.zeros(1), np.zeros(1)), push, dt=1e-3, count=100)
+        if share < ratio:
+            assert abs(after.v[0]) < 1.1e-3
+        else:
+            assert after.v[0] == pytest.approx((share - 1.0) * friction / inertia * 0.1, rel=0.02)
+
+
+def test_stiction_below_sliding_friction_is_refused():
+    with pytest.raises(InputError, match="static ratio"):
+        JointModel(static_ratio=0.9)
+    with pytest.raises(InputError, match="static ratio"):
+        JointModel(static_ratio=np.array([1.0, np.nan]))

@@ -29,7 +29,7 @@ def command(
         typer.Argument(
             metavar="NAME",
             autocompletion=completing.experiments,
-            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, or all.",
+            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, reality, or all.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,
@@ -44,11 +44,16 @@ def command(
     from footfall.errors import unknown
 
     names = experiments.names() if name == "all" else (name,)
-    if not set(names) <= set(experiments.names()):
-        raise unknown("experiment", name, (*experiments.names(), "all"))
+    known = (*experiments.names(), *experiments.others())
+    if not set(names) <= set(known):
+        raise unknown("experiment", name, (*known, "all"))
     folder = out or Path("out") / name
     again = shlex.join(["footfall", "reproduce", name, *(["--out", str(out)] if out is not None else [])])
     outcomes, written = measure(names, folder, again, quick=False)
+    if "reality" in names:
+        from footfall.experiments.reality.study import write_page
+
+        write_page(next(o for o in outcomes if o.experiment == "reality"), folder)
     objects = [o.to_json([str(path) for path in written.figures.get(o.experiment, [])]) for o in outcomes]
     if as_json:
         many = {"experiments": objects, "report": str(written.report)}

@@ -101,7 +101,7 @@ class Complementarity(ContactModelBase):
         space = contact_space(robot, M, force, points, v, dt)
         floor = -np.maximum(space.gap, 0.0) / dt
         guess = _Found(memory["impulse"].reshape(-1), memory["slip"], np.zeros(3), 0.0, 0.0)
-        if isinstance(self.restitution, (int, float)) and self.restitution == 0.0:
+        if type(self.restitution) in (int, float) and self.restitution == 0.0:  # a traced one passes for a float
             found = self._solve(Problem(space.A, space.V_free, floor, space.friction), guess.impulses, guess.slips)
             impulses = found.impulses
         else:

@@ -55,6 +55,8 @@ class Compliant(StickSlip):
     def normal(self, depth: float, dt: float) -> tuple[Any, Any]:
         """(K d^e, c + dt K_z)."""
         hard = self.stiffness * depth ** (self.exponent - 1.0)
+        if not (type(self.exponent) is float and self.exponent > 1.0):  # 0 to the 0 is 1: a spring is stiff from 0 on
+            hard = np.where(depth > 0.0, hard, 0.0)
         ramped = np.minimum(depth / self.ramp, 1.0)
         c = ramped * ramped * (3.0 * self.damping - 2.0 * self.damping * ramped)
         return hard * depth, c + dt * self.exponent * hard

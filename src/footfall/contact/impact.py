@@ -61,7 +61,7 @@ def bounce_floor(
     after = restitution * restitution * (speed * speed + 2.0 * high + fall * speed) - 2.0 * high
     up = np.sqrt(np.maximum(after + 0.25 * fall * fall, _TINY)) - 0.5 * fall
     pressed = np.stack([impulses[3 * k + 2] for k in range(len(floor))])
-    hit = (pressed > 0.0) & (speed > slowest)
+    hit = (pressed > 0.0) & (speed > slowest) & (after > 0.0)  # a bounce lower than the gap comes down to the ground
     return np.where(hit, np.maximum(up, floor), floor)
 
 

@@ -16,20 +16,27 @@ _MODULES = {
     "yan2021": "footfall.experiments.yan2021.experiment",
     "dynakat": "footfall.experiments.dynakat.experiment",
 }
+_OTHERS = {"reality": "footfall.experiments.reality.study"}  # judged by no paper, and not a part of "all"
 
 
 def names() -> tuple[str, ...]:
-    """The experiments there are."""
+    """The experiments that papers are judged by."""
     return tuple(_MODULES)
+
+
+def others() -> tuple[str, ...]:
+    """Experiments beside those of papers."""
+    return tuple(_OTHERS)
 
 
 def run(
     name: str, quick: bool = False, progress: Callable[[str, int, int], None] | None = None, workers: int = 1
 ) -> Outcome:
     """Do an experiment. ``quick`` measures every claim with fewer variants; ``workers`` processes share the runs."""
-    if name not in _MODULES:
-        raise unknown("experiment", name, _MODULES)
-    return import_module(_MODULES[name]).run(quick=quick, progress=progress, workers=workers)
+    known = {**_MODULES, **_OTHERS}
+    if name not in known:
+        raise unknown("experiment", name, known)
+    return import_module(known[name]).run(quick=quick, progress=progress, workers=workers)
 
 
-__all__ = ["Claim", "Outcome", "Table", "names", "run"]
+__all__ = ["Claim", "Outcome", "Table", "names", "others", "run"]

@@ -44,6 +44,7 @@ class Claim:
     note: str = ""
     ours: bool = False
     bound: str = ""  # that it was judged by, in words
+    beside: Value = None  # what others have, for a question of our own that is asked of them too
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -64,7 +65,8 @@ class Claim:
     def to_json(self) -> dict[str, Any]:
         values = {"printed": _json(self.printed), "measured": _json(self.measured)}
         return {"id": self.id, "claim": self.claim, **values, "unit": self.unit, "verdict": self.verdict,
-                "ours": self.ours, "note": self.note}  # fmt: skip
+                "ours": self.ours, "note": self.note,
+                **({} if self.beside is None else {"beside": _json(self.beside)})}  # fmt: skip
 
 
 def judge(

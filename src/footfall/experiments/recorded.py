@@ -63,6 +63,8 @@ def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
             f"{outcome.experiment} was judged by bounds {outcome.bounds}, the verdicts on record by {kept.bounds}:"
             " record them again"
         ]
+    if outcome.experiment not in registration().claims:  # of no paper: its questions are answered by yes or no
+        return [f"{claim.id} does not hold: {claim.claim}" for claim in outcome.claims if claim.verdict != "reproduced"]
     known = kept.verdicts.get(outcome.experiment, {})
     said = []
     for claim in outcome.claims:

@@ -6,6 +6,7 @@ from footfall.rooms import room
 
 if TYPE_CHECKING:
     from footfall.hardware.emergency_stop import EmergencyStop
+    from footfall.hardware.motor_model import MotorModel, ThroughMotors
     from footfall.hardware.motors import overheating
     from footfall.hardware.sensor_faults import Fault
     from footfall.hardware.sensors import Reading, Sensor, Sensors
@@ -14,6 +15,7 @@ __all__, __getattr__, __dir__ = room(
     "footfall.hardware",
     {
         "emergency_stop": "EmergencyStop",
+        "motor_model": "MotorModel ThroughMotors",
         "motors": "overheating",
         "sensor_faults": "Fault",
         "sensors": "Reading Sensor Sensors",

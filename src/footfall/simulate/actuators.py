@@ -2,7 +2,8 @@
 
 Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
 of the voltage after back-EMF. A motor at its own limit has no slope, one short of voltage that of its back-EMF. Dry
-friction holds a joint up to its limit and gives that limit against the motion beyond.
+friction holds a joint up to its limit (``static_ratio`` times it, in implicit steps) and gives that limit against the
+motion beyond.
 
 Both are laws of the speed at the *end* of an implicit step, in pieces that are straight: which piece a joint is on is
 guessed, judged by what the step finds, and the step is solved again until they agree (``joint_modes``).
@@ -65,10 +66,14 @@ class JointModel:
     stick_rate: float = STICK_RATE  # [rad/s], at which a joint creeps under a torque equal to its dry friction
     backlash: float = 0.0  # [rad], play between motor and joint, from end to end
     gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
+    static_ratio: Any = 1.0  # dry friction that holds over dry friction in motion, one for all joints or one each
 
     def __post_init__(self) -> None:
         if isinstance(self.gear_loss, Real) and not float(self.gear_loss) < 1.0:
             raise InputError(f"gear loss of a joint model must be less than 1, got {self.gear_loss!r}")
+        ratio = np.asarray(self.static_ratio)
+        if ratio.dtype.kind not in "fiu" or ratio.ndim > 1 or not (np.isfinite(ratio) & (ratio >= 1.0)).all():
+            raise InputError(f"static ratio of a joint model must be at least 1, got {self.static_ratio!r}")
         limits = {"stop_stiffness": 0.0, "stop_damping": 0.0, "stick_rate": 1e-6, "backlash": 0.0, "gear_loss": 0.0}
         for key, least in limits.items():
             value = getattr(self, key)
@@ -145,7 +150,7 @@ def joint_forces(
     if model.has_dry_friction(robot):
         friction = model.dry_friction_of(robot, motor)
         if modes and "slides" in modes:
-            drag = np.where(_is_none(modes["slides"]), friction / model.stick_rate, 0.0)
+            drag = np.where(_is_none(modes["slides"]), model.static_ratio * friction / model.stick_rate, 0.0)
             passive, steep = passive - drag * rates - modes["slides"] * friction, steep + drag
         else:
             passive = passive - friction * friction_part(rates, model.reversal(implicit=False))

@@ -1,0 +1,256 @@
+"""A robot that hangs in the air, its joints driven by PD along recorded angles: what encoders say and what we compute.
+
+    q̇⁺, q⁺ = step(robot, motors(wanted angles)),     nothing measured but the joint angles
+
+Parameters are a table of one row a joint and one column each of ``COLUMNS``. Legs that hang from a fixed base do not
+feel each other: a candidate for one leg may run in the same lane as any candidate for another.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling, numeric
+from footfall.analysis.search import Range
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.errors import InputError
+from footfall.hardware.motor_model import MotorModel
+from footfall.robot.model.description import Robot
+from footfall.simulate.actuators import JointModel
+from footfall.simulate.integrators import integrate_step
+from footfall.simulate.step import State
+from footfall.simulate.tick import SimulationModel
+from footfall.simulate.world import World
+from footfall.trace.face import tree
+
+OF_ROBOT = ("armature", "damping", "dry_friction")
+OF_MOTORS = ("bias", "gain", "delay")
+COLUMNS = (*OF_ROBOT, "static_ratio", *OF_MOTORS)
+UNITS = ("kg m²", "N m s/rad", "N m", "", "rad", "", "s")
+RANGES = (
+    Range("armature", 0.0, 0.15, 0.01), Range("damping", 0.0, 2.0, 0.1), Range("dry_friction", 0.0, 2.0, 0.2),
+    Range("static_ratio", 1.0, 2.0, 1.1), Range("bias", -0.2, 0.2, 0.0), Range("gain", 0.3, 2.0, 1.0),
+    Range("delay", 0.0, 0.03, 0.005),
+)  # fmt: skip
+_NAMES = {"measured": ("measured", "dof_pos"), "wanted": ("wanted", "des_dof_pos")}
+_STEP = 1e-3  # [s], about
+_LEAST_ROWS = 200
+
+
+@dataclass(frozen=True)
+class Encoders:
+    """Wanted and measured joint angles [rad] at one constant rate, in the order of a robot's joints."""
+
+    time: Float[ndarray, "n"]  # [s]
+    wanted: Float[ndarray, "n nj"]
+    measured: Float[ndarray, "n nj"]
+
+    def __post_init__(self) -> None:
+        shape = self.measured.shape
+        if self.measured.ndim != 2 or self.wanted.shape != shape or self.time.shape != shape[:1]:
+            raise InputError(
+                "wanted and measured joint angles need one row a time and one column a joint, got"
+                f" {self.wanted.shape}, {shape} and {len(self.time)} times"
+            )
+        if len(self.time) < _LEAST_ROWS:
+            raise InputError(f"motors are identified from at least {_LEAST_ROWS} rows, got {len(self.time)}")
+        for name in ("time", "wanted", "measured"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise InputError(f"column '{name}' holds a value that is not finite")
+        rows = np.diff(self.time)
+        if rows.min() <= 0 or np.ptp(rows) > 0.02 * rows.mean():
+            raise InputError("motors are identified from rows at one constant rate")
+
+    @property
+    def period(self) -> float:
+        return float((self.time[-1] - self.time[0]) / (len(self.time) - 1))
+
+    def of(self, columns: ndarray) -> Encoders:
+        """With the columns in another order."""
+        return Encoders(self.time, self.wanted[:, columns], self.measured[:, columns])
+
+    @staticmethod
+    def read(path: str | Path) -> Encoders:
+        """A NumPy archive with ``time``, ``wanted`` and ``measured`` (or ``des_dof_pos`` and ``dof_pos``)."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                found = {key: next(n for n in names if n in archive) for key, names in _NAMES.items()}
+                columns = {key: np.asarray(archive[name], dtype=float) for key, name in found.items()}
+                return Encoders(np.asarray(archive["time"], dtype=float), **columns)
+        except OSError:
+            raise
+        except (StopIteration, KeyError, ValueError, AttributeError, TypeError, EOFError, zipfile.BadZipFile):
+            raise InputError(
+                f"'{path}' is no NumPy archive with time, wanted and measured joint angles (.npz)"
+            ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted(ControllerBase):
+    """The recorded command through motors: PD with gains kp [N m/rad] and kd [N m s/rad], rest in between."""
+
+    table: Float[ndarray, "n nj"]
+    motors: MotorModel
+    kp: float
+    kd: float
+    rate: float
+    kept: int  # commands before the present one that a delay may reach
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        return {}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        return self.at(t * self.rate), memory
+
+    def at(self, tick: Any) -> JointCommand:
+        """What acts in a tick."""
+        joints = self.table.shape[1]
+        line = []
+        for back in range(self.kept + 1):
+            row = np.stack([numeric.lookup(self.table, tick - back + 0.5, float(j)) for j in range(joints)])
+            flat = np.zeros(joints)
+            line.append(np.stack([row, flat, flat + self.kp, flat + self.kd, flat]))
+        return self.motors.act(line, self.rate)
+
+
+@dataclass(frozen=True)
+class Hung:
+    """The state of the hanging robot, and how many rows have passed."""
+
+    tick: Any
+    q: Float[ndarray, "nj"]
+    v: Float[ndarray, "nj"]
+
+
+def hung_tick(model: SimulationModel, state: Hung) -> Hung:
+    """From one row to the next."""
+    assert isinstance(model.controller, Wanted)
+    command = model.controller.at(state.tick)
+
+    def substep(_: float, state: State) -> State:
+        return integrate_step(model.integrator, model.world, state, command, np.zeros(6), model.dt)[0]
+
+    after = numeric.repeat(model.substeps, substep, State(state.q, state.v, {}))
+    return Hung(state.tick + 1.0, after.q, after.v)
+
+
+def moved(
+    model: SimulationModel, tick: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
+) -> Float[ndarray, "2nv"]:
+    """``hung_tick`` of bare arrays, to be differentiated."""
+    after = hung_tick(model, Hung(tick, q, v))
+    return np.concatenate([after.q, after.v])
+
+
+class Hanging:
+    """The hanging robot, compiled with all of its motors' parameters free."""
+
+    def __init__(self, robot: Robot, encoders: Encoders, kp: float, kd: float) -> None:
+        if encoders.measured.shape[1] != robot.nj:
+            raise InputError(
+                f"the recording has {encoders.measured.shape[1]} joints and robot '{robot.name}' has {robot.nj}"
+            )
+        self.robot = robot.replace(floating=False, feet=(), name=f"hung {robot.name}")
+        self.encoders, joints = encoders, robot.nj
+        longest = RANGES[COLUMNS.index("delay")].high
+        kept = int(np.ceil(longest / encoders.period))
+        wanted = Wanted(encoders.wanted, MotorModel(*np.zeros((3, joints))), kp, kd, 1.0 / encoders.period, kept)
+        effects = JointModel(static_ratio=np.ones(joints), end_stops=False)
+        steps = max(1, round(encoders.period / _STEP))
+        world = World(self.robot, joints=effects)
+        self.model = SimulationModel(world, wanted, "linearly_implicit", encoders.period / steps, steps)
+        names = self.robot.joint_names
+        self.free = [f"{name}.{key}" for key in OF_ROBOT for name in names]
+        self.free += ["joints.static_ratio", *(f"controller.motors.{key}" for key in OF_MOTORS)]
+        example = Hung(0.0, encoders.measured[0], np.zeros(joints))
+        self._roll = compiling.compile(hung_tick, self.model, example, target="batch", free=self.free, verify=False)
+        self._slopes: Any = None
+        self.groups = _groups(self.robot)
+
+    @property
+    def nominal(self) -> Float[ndarray, "nj 7"]:
+        """The parameters that the robot came with: motors that do as they are told."""
+        table = np.zeros((self.robot.nj, len(COLUMNS)))
+        for k, key in enumerate(OF_ROBOT):
+            table[:, k] = [self.robot.parameter(f"{name}.{key}") for name in self.robot.joint_names]
+        table[:, COLUMNS.index("static_ratio")] = table[:, COLUMNS.index("gain")] = 1.0
+        return table
+
+    def start(self, row: int) -> tuple[ndarray, ndarray]:
+        """(q, q̇) as measured about a row."""
+        measured, T = self.encoders.measured, self.encoders.period
+        low, high = max(row - 3, 0), min(row + 4, len(measured))
+        at = np.arange(low, high) - row
+        return measured[row], np.polyfit(at * T, measured[low:high], 1)[0] if row else np.zeros(self.robot.nj)
+
+    def rollout(self, tables: Float[ndarray, "lanes nj 7"], rows: slice) -> Float[ndarray, "lanes n nj"]:
+        """Joint angles of every candidate over some rows, from what was measured at the first of them."""
+        return self._rolled(tables, rows).q
+
+    def _rolled(self, tables: ndarray, rows: slice) -> Hung:
+        lanes, (q, v) = len(tables), self.start(rows.start)
+        start = Hung(np.full(lanes, float(rows.start)), np.tile(q, (lanes, 1)), np.tile(v, (lanes, 1)))
+        count = rows.stop - rows.start - 1
+        _, found = self._roll.roll(count, start, self._parameters(tables))
+        return Hung(
+            np.concatenate([start.tick[:, None], found.tick], axis=1),
+            np.concatenate([start.q[:, None], found.q], axis=1), np.concatenate([start.v[:, None], found.v], axis=1),
+        )  # fmt: skip
+
+    def _parameters(self, tables: Float[ndarray, "lanes nj 7"]) -> dict[str, ndarray]:
+        names = self.robot.joint_names
+        own = {f"{n}.{key}": tables[:, j, k] for k, key in enumerate(OF_ROBOT) for j, n in enumerate(names)}
+        own["joints.static_ratio"] = tables[:, :, len(OF_ROBOT)]
+        for k, key in enumerate(OF_MOTORS, start=len(OF_ROBOT) + 1):
+            own[f"controller.motors.{key}"] = tables[:, :, k]
+        return own
+
+    def errors(self, tables: Float[ndarray, "lanes nj 7"], rows: slice) -> Float[ndarray, "lanes n nj"]:
+        """Computed less measured angles [rad]."""
+        return self.rollout(tables, rows) - self.encoders.measured[rows]
+
+    def sensitivities(self, table: Float[ndarray, "nj 7"], rows: slice) -> tuple[ndarray, ndarray]:
+        """(errors (n, nj), how they change with the table (n, nj, nj, 7)): exact, chained from row to row."""
+        joints = self.robot.nj
+        if self._slopes is None:
+            q, v = self.start(0)
+            self._slopes = compiling.jacobian(
+                moved, self.model, 0.0, q, v, wrt=("q", "v", "parameters"), free=self.free
+            )
+        path = self._rolled(table[None], rows)
+        q, v, tick = path.q[0], path.v[0], np.asarray(path.tick)[0]
+        values = {key: np.repeat(x, len(q) - 1, axis=0) for key, x in self._parameters(table[None]).items()}
+        both = self._slopes.matrices(tick[:-1], q[:-1], v[:-1], values)
+        A, B = both[:, :, : 2 * joints], both[:, :, 2 * joints :][:, :, self._places()]
+        S = np.zeros((len(q), 2 * joints, joints * len(COLUMNS)))
+        for k in range(len(A)):
+            S[k + 1] = A[k] @ S[k] + B[k]
+        away = q - self.encoders.measured[rows]
+        return away, S[:, :joints].reshape(len(q), joints, joints, len(COLUMNS))
+
+    def _places(self) -> ndarray:
+        """Which direction of a derivative belongs to which number of the table, row by row."""
+        numbers = np.arange(self.robot.nj * len(COLUMNS), dtype=float).reshape(1, self.robot.nj, len(COLUMNS))
+        nest = {key: self._parameters(numbers)[key][0] for key in self.free}
+        flat = np.concatenate([np.ravel(leaf) for leaf in tree.flatten(nest)[0]])
+        return np.argsort(flat)
+
+
+def _groups(robot: Robot) -> tuple[tuple[int, ...], ...]:
+    """Joints that feel each other: those of one branch from the base."""
+    branches: dict[int, list[int]] = {}
+    for body in range(1, len(robot.tree.bodies)):
+        branches.setdefault(robot.tree.support[body][0], []).append(robot.tree.dof(body))
+    return tuple(tuple(joints) for joints in branches.values())
+
+
+__all__ = ["COLUMNS", "RANGES", "UNITS", "Encoders", "Hanging", "Wanted"]

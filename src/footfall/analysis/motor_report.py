@@ -1,0 +1,146 @@
+"""A recording of encoders from end to end: the order of its joints, both ways of identification, the half held out.
+
+found = identify_motors(ff.load("go2"), Encoders.read("go2_joints.npz"), kp=20, kd=1.5)
+robot, motors, joints = found.apply(ff.load("go2"))
+sim = ff.Simulation(robot, motors.of(controller), joints=joints)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from footfall.analysis.hanging import COLUMNS, OF_ROBOT, UNITS, Encoders, Hanging
+from footfall.analysis.joint_order import Order, joint_orders, told_apart
+from footfall.analysis.motors import Motors, Progress, by_gradients, by_search, held_out
+from footfall.errors import SPOILED, InputError, unknown
+from footfall.hardware.motor_model import MotorModel
+from footfall.robot.model.description import Robot
+from footfall.simulate.actuators import JointModel
+
+METHODS = ("both", "gradients", "search")
+
+
+@dataclass(frozen=True)
+class MotorReport:
+    """What was found of one recording; errors are of the half that nothing was fitted to [rad]."""
+
+    robot: str
+    joints: tuple[str, ...]
+    orders: tuple[Order, ...]  # all that were tried, the best first
+    found: tuple[Motors, ...]  # one a method
+    before: Float[ndarray, "nj"]
+    after: tuple[Float[ndarray, "nj"], ...]  # one a method
+
+    @property
+    def best(self) -> int:
+        """The method with the least error over the rows that it was fitted to: the other half chooses nothing."""
+        return int(np.argmin([np.mean(motors.rms**2) for motors in self.found]))
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """rms over all joints before and after [rad]."""
+        return whole(self.before), whole(self.after[self.best])
+
+    @property
+    def settled(self) -> Bool[ndarray, "nj 7"]:
+        """Numbers that every way finds identifiable and whose intervals meet: the recording shows them."""
+        shown = np.all([motors.identifiable for motors in self.found], axis=0)
+        for a in self.found:
+            for b in self.found:
+                shown &= np.abs(a.table - b.table) <= a.half_width + b.half_width
+        return shown
+
+    def apply(self, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
+        """(the robot with its joints' parameters, its motors, its joint effects)."""
+        return applied(robot, self.joints, self.found[self.best].table)
+
+    def to_json(self) -> dict[str, Any]:
+        motors, (before, after) = self.found[self.best], self.total
+        _, model, _ = _parts(self.joints, motors.table)
+        return {
+            "robot": self.robot, "joints": list(self.joints), "columns": self.orders[0].columns.tolist(),
+            "orders_alike": [order.columns.tolist() for order in told_apart(list(self.orders))],
+            "settled": self.settled.tolist(),
+            "rms_before": before, "rms_after": after, "table": motors.table.tolist(), "names": list(COLUMNS),
+            "motors": model.to_json(),
+            "methods": {
+                m.method: {
+                    "table": m.table.tolist(), "rms": whole(rms),
+                    "half_width": [[x if np.isfinite(x) else None for x in row] for row in m.half_width.tolist()],
+                    "verdicts": [[m.verdict(j, k) for k in range(len(COLUMNS))] for j in range(len(self.joints))],
+                }
+                for m, rms in zip(self.found, self.after)
+            },
+        }  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n")
+
+
+def identify_motors(
+    robot: Robot, encoders: Encoders, kp: float, kd: float, *, method: str = "both", generations: int = 300,
+    seed: int = 0, progress: Progress | None = None,
+) -> MotorReport:  # fmt: skip
+    """Fit the first half of a recording by either way or both, and judge the other half."""
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    orders = joint_orders(robot, encoders, kp, kd)
+    hanging = Hanging(robot, encoders.of(orders[0].columns), kp, kd)
+    middle = len(encoders.time) // 2
+    first, second = slice(0, middle), slice(middle, len(encoders.time))
+    found = []
+    if method in ("both", "gradients"):
+        found.append(by_gradients(hanging, first, progress=progress))
+    if method in ("both", "search"):
+        found.append(by_search(hanging, first, generations=generations, seed=seed, progress=progress))
+    after = tuple(held_out(hanging, motors, second) for motors in found)
+    before = held_out(hanging, None, second)
+    return MotorReport(robot.name, robot.joint_names, tuple(orders), tuple(found), before, after)
+
+
+def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
+    """(robot, motors, joint effects) from the file that ``footfall identify motors`` writes."""
+    try:
+        content = json.loads(Path(path).read_text())
+        joints, table = tuple(content["joints"]), np.array(content["table"], dtype=float)
+    except OSError:
+        raise
+    except SPOILED:
+        raise InputError(f"'{path}' holds no motors: footfall identify motors writes such a file") from None
+    if joints != robot.joint_names or table.shape != (robot.nj, len(COLUMNS)):
+        raise InputError(f"the motors of '{path}' are of other joints than those of robot '{robot.name}'")
+    return applied(robot, joints, table)
+
+
+def applied(robot: Robot, joints: tuple[str, ...], table: ndarray) -> tuple[Robot, MotorModel, JointModel]:
+    """A table of parameters as robot, motors and joint effects."""
+    own, motors, effects = _parts(joints, table)
+    return robot.replace(own), motors, effects
+
+
+def _parts(joints: tuple[str, ...], table: ndarray) -> tuple[dict[str, float], MotorModel, JointModel]:
+    own = {f"{name}.{key}": float(table[j, k]) for k, key in enumerate(OF_ROBOT) for j, name in enumerate(joints)}
+    bias, gain, delay = (table[:, COLUMNS.index(key)] for key in ("bias", "gain", "delay"))
+    return own, MotorModel(bias, gain, delay), JointModel(static_ratio=table[:, len(OF_ROBOT)])
+
+
+def whole(rms: Float[ndarray, "nj"]) -> float:
+    """rms over all joints."""
+    return float(np.sqrt(np.mean(rms**2)))
+
+
+def cell(report: MotorReport, motors: Motors, joint: int, column: int) -> str:
+    """A number with its interval, for people; in brackets what the recording does not show."""
+    value, half = motors.table[joint, column], motors.half_width[joint, column]
+    scale = 1e3 if UNITS[column] in ("rad", "s", "kg m²") else 1.0  # mrad, ms, g m²
+    shown = f"{scale * value:.3g}"
+    if report.settled[joint, column]:
+        return f"{shown} ± {scale * half:.2g}"
+    return f"({shown})"

@@ -1,0 +1,115 @@
+"""CMA-ES (Hansen 2016) within ranges: candidates of a generation are rows of one array, so that they run as lanes.
+
+search = Search([Range("friction", 0.05, 1.0, 0.3)], population=16)
+while not search.done:
+    candidates = search.ask()
+    search.tell(cost(candidates))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, MissingExtraError
+
+_FIRST_SPREAD = 0.2  # standard deviation of the first generation, of every range
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number that is searched for from low to high; ``log``: evenly over its logarithm."""
+
+    name: str
+    low: float
+    high: float
+    start: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.low, self.high]).all() and self.low <= self.start <= self.high):
+            raise InputError(f"the range of '{self.name}' must rise and hold its start: {self}")
+        if self.low == self.high:
+            raise InputError(f"the range of '{self.name}' is one number, {self.low:g}: leave it out")
+        if self.log and self.low <= 0.0:
+            raise InputError(f"the range of '{self.name}' over logarithms must be positive, got {self.low:g}")
+
+    def value(self, unit: Any) -> Any:
+        """Of a place between 0 and 1."""
+        if self.log:
+            return self.low * (self.high / self.low) ** unit
+        return self.low + (self.high - self.low) * unit
+
+    def unit(self, value: Any) -> Any:
+        """The place between 0 and 1 of a value."""
+        if self.log:
+            return np.log(value / self.low) / np.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+class Search:
+    """One search by CMA-ES; costs that are not finite count as worse than all others."""
+
+    def __init__(
+        self, ranges: Sequence[Range], population: int = 16, generations: int = 40, seed: int = 0,
+        spread: float = _FIRST_SPREAD,
+    ) -> None:  # fmt: skip
+        try:
+            import cma
+        except ImportError:
+            raise MissingExtraError("a search by CMA-ES", "studies", "cma") from None
+        self.ranges = tuple(ranges)
+        options = {
+            "bounds": [0.0, 1.0], "popsize": population, "seed": seed + 1, "verbose": -9, "maxiter": generations,
+        }  # fmt: skip
+        start = [float(r.unit(r.start)) for r in self.ranges]
+        self._strategy = cma.CMAEvolutionStrategy(start, spread, options)
+        self.best, self.cost = np.array([r.start for r in self.ranges]), np.inf
+        self._asked: list[ndarray] = []
+
+    @property
+    def done(self) -> bool:
+        return bool(self._strategy.stop())
+
+    @property
+    def spread(self) -> Float[ndarray, "k"]:
+        """Standard deviations of the present generation, in the units of the ranges about the best."""
+        units = np.array([float(r.unit(x)) for r, x in zip(self.ranges, self.best)])
+        step = np.asarray(self._strategy.result.stds)
+        ends = [np.clip(units + sign * step, 0.0, 1.0) for sign in (1.0, -1.0)]
+        return np.array([0.5 * (r.value(a) - r.value(b)) for r, a, b in zip(self.ranges, *ends)])
+
+    def ask(self) -> Float[ndarray, "n k"]:
+        """The candidates of the next generation, one a row."""
+        self._asked = [np.asarray(unit) for unit in self._strategy.ask()]
+        units = np.array(self._asked)
+        return np.stack([r.value(units[:, k]) for k, r in enumerate(self.ranges)], axis=1)
+
+    def tell(self, costs: Float[ndarray, "n"]) -> None:
+        """What the candidates of the last ``ask`` cost."""
+        costs = np.where(np.isfinite(costs), costs, 1e30)
+        self._strategy.tell(self._asked, costs.tolist())
+        least = int(np.argmin(costs))
+        if costs[least] < self.cost:
+            unit = self._asked[least]
+            self.best, self.cost = np.array([r.value(unit[k]) for k, r in enumerate(self.ranges)]), float(costs[least])
+
+
+def minimise(
+    cost: Callable[[Float[ndarray, "n k"]], Float[ndarray, "n"]], ranges: Sequence[Range], *, population: int = 16,
+    generations: int = 40, seed: int = 0, progress: Callable[[str, int, int], None] | None = None, title: str = "",
+) -> tuple[dict[str, float], float]:  # fmt: skip
+    """(values by name, cost) of the least cost that CMA-ES finds; ``cost`` is asked for a whole generation at once."""
+    search = Search(ranges, population, generations, seed)
+    for generation in range(generations):
+        if search.done:
+            break
+        if progress is not None:
+            progress(title, generation, generations)
+        search.tell(cost(search.ask()))
+    return {r.name: float(x) for r, x in zip(search.ranges, search.best)}, search.cost
