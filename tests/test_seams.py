@@ -31,6 +31,7 @@ MAY_LOOK = {
     "control/interface.py": (2, "a user's command may be a tensor of any learning framework"),
     "hardware/dds/domain.py": (1, "messages of strangers, of any type"),
     "hardware/dds/fixed.py": (2, "annotations of a message's fields"),
+    "experiments/reality/motors_mujoco.py": (1, "versions of MuJoCo's system identification"),
     "compare/file_reading.py": (3, "shapes of Pinocchio's library of collisions"),
     "compare/pinocchio.py": (1, "another project owns the name pinocchio on PyPI"),
     "sweep/item.py": (2, "a study names a function of a user's file"),
