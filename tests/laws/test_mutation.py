@@ -77,7 +77,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "a_foot_counted_twice_shares_its_force", "measured_foot_forces_give_the_torques_back",
     ),
     "dynamics.velocity_terms": ("velocity_terms", "classical_acceleration_is_that_of_the_base_origin"),
-    "robot.tree": (),
+    "robot.model.tree": (),
 }  # fmt: skip
 
 # What Euler-Lagrange traces once for each robot: a trace made before the flip, or during it, must not outlive it.

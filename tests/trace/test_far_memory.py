@@ -10,7 +10,7 @@ CODE = """
 import ctypes, mmap
 import numpy as np
 import footfall as ff
-from footfall.trace import machine
+from footfall.trace.runtime import machine
 
 robot = ff.load("mini_cheetah")
 q, v = robot.state("stand")

@@ -92,7 +92,7 @@ class StickSlip(ForceLaw):
         first, hold, n = turn < 0.5, modes["holds"], point.R_BC[:, 2]
         at_rest, falls = self.normal(np.maximum(-point.distance, 0.0), dt)
         elastic, slope = hold * at_rest, hold * falls
-        slip = self._slip(point, first, v_B, modes["slip"])
+        seen, slip = self._slip(point, first, v_B, modes["slip"])
         speed = self._speed(slip)
         stopped = np.maximum(_STOPPED * dt * point.friction / robot.mass * elastic, self.stick_speed)
         slides = np.where(first, np.where(speed > stopped, 1.0, 0.0), modes["slides"])
@@ -102,7 +102,7 @@ class StickSlip(ForceLaw):
         k = np.where((turn < LATE) | (slides <= 0.0), drag * elastic, 0.0)
         on_cone = n - self._to_base(point, mu * t)  # the force of a sphere that slides, for a unit normal force
         D = self._slopes(point, dt * k, dt * slope, on_cone, t)
-        kept = {"holds": hold, "slides": slides, "slip": slip}
+        kept = {"holds": hold, "slides": slides, "slip": seen}
         return Linearised(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
 
     def judged(
@@ -138,15 +138,20 @@ class StickSlip(ForceLaw):
         n = point.R_BC[:, 2]
         return v_B - (n @ v_B) * n if self._is_round else point.R_BC[:, :2].T @ v_B
 
-    def _slip(self, point: ContactPoint, first: Any, v_B: Float[ndarray, "3"], before: ndarray) -> ndarray:
-        """By the start of the step in its first turn, then as it was last found.
+    def _slip(
+        self, point: ContactPoint, first: Any, v_B: Float[ndarray, "3"], before: ndarray
+    ) -> tuple[ndarray, ndarray]:
+        """(what it is made of, slip): by the start of the step in its first turn, then as it was last found.
 
         What a sticking sphere slips may be no more than the rounding of its speed along the normal, and friction that
         is not tangential to the last digit would change the normal force: so what was found is made tangential again.
+        What it is made of is what a mode keeps: a settled robot finds the same again, bit for bit.
         """
         if self._is_round:
-            return self._tangential(point, np.where(first, v_B, before))
-        return np.where(first, self._tangential(point, v_B), before)
+            seen = np.where(first, v_B, before)
+            return seen, self._tangential(point, seen)
+        seen = np.where(first, self._tangential(point, v_B), before)
+        return seen, seen
 
     def _to_base(self, point: ContactPoint, tangential: ndarray) -> Float[ndarray, "3"]:
         return tangential if self._is_round else point.R_BC[:, :2] @ tangential

@@ -197,10 +197,10 @@ class CpuTraining(Training):
 def make_training(task: WalkTask, device: str, robots: int | None, seed: int, settings: Settings | None) -> Training:
     """A training of a task on a device; as many robots as suit it unless given."""
     if device == "cpu":
-        return CpuTraining(robots=robots or 1024, seed=seed, settings=settings, task=task)
+        return CpuTraining(robots=1024 if robots is None else robots, seed=seed, settings=settings, task=task)
     from footfall.learn.cuda_training import CudaTraining
 
-    return CudaTraining(task, robots or 4096, seed, settings)
+    return CudaTraining(task, 4096 if robots is None else robots, seed, settings)
 
 
 def default_device() -> str:

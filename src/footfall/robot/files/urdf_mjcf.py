@@ -152,7 +152,10 @@ def _check_bodies(robot: Robot, odd: list[str]) -> None:
             continue
         a, b, c = np.linalg.eigvalsh(tensor_about_com(body.inertia.m, body.inertia.h, body.inertia.I))
         culprit = f"inertia of link '{members[0]}'"
-        if c <= 2 * body.inertia.m * POINT_SIZE**2 or a < -1e-9 * c:  # nothing but point masses at one place
+        least = (
+            2 * body.inertia.m * POINT_SIZE**2 + 1e-14 * np.abs(body.inertia.I).max()
+        )  # and what rounding makes of it
+        if c <= least or a < -1e-9 * c:  # nothing but point masses at one place
             raise ModelError(
                 f"{culprit} is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² of its body"
             )
