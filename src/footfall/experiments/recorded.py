@@ -63,7 +63,7 @@ def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
             f"{outcome.experiment} was judged by bounds {outcome.bounds}, the verdicts on record by {kept.bounds}:"
             " record them again"
         ]
-    if outcome.experiment not in registration().claims:  # of no paper: its questions are answered by yes or no
+    if all(claim.ours for claim in outcome.claims) and outcome.experiment not in kept.verdicts:  # of no paper
         return [f"{claim.id} does not hold: {claim.claim}" for claim in outcome.claims if claim.verdict != "reproduced"]
     known = kept.verdicts.get(outcome.experiment, {})
     said = []
