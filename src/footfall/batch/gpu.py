@@ -79,7 +79,7 @@ class TickSource:
         check_controller(model, self.simulation.state, self.inputs)
         self.program = compiling.program(batch_tick, model, self.first, self.inputs, free=tuple(free))
         nests = [self.first, self.inputs, *([self.parameters] if free else [])]
-        self.layout = emit.first_is_state([_size(nest) for nest in nests])
+        self.layout = emit.first_is_state([number_count(nest) for nest in nests])
         lanes = vectorised(reassociated(self.program), lanes=(4,)) if threads == 4 else None
         self.threads = 1 if lanes is None else 4
         self.block = block or BLOCKS[self.threads]
@@ -94,7 +94,7 @@ class TickSource:
         """Where a part of the state (``q``, ``v``, ...) lies in its column."""
         at = 0
         for key, part in vars(self.first).items():
-            size = _size(part)
+            size = number_count(part)
             if key == name:
                 return slice(at, at + size)
             at += size
@@ -104,7 +104,7 @@ class TickSource:
         """Where a free parameter lies in the column of inputs and parameters."""
         if path not in self.parameters:
             raise unknown("free parameter", path, self.parameters, "this batch has")
-        numbered, at = {}, _size(self.inputs)
+        numbered, at = {}, number_count(self.inputs)
         for key, value in self.parameters.items():
             numbered[key] = np.full(np.shape(value), key == path)
         found = np.concatenate([np.ravel(x) for x in tree.flatten(numbered)[0]])
@@ -149,11 +149,11 @@ class GpuBatch:
 
     def set_command(self, command: Command, which: Any = slice(None)) -> None:
         """What is asked of robots: of all, or of those of a mask or of indices."""
-        self._put(slice(0, _size(Command())), which, self.source.numbers(command))
+        self._put(slice(0, number_count(Command())), which, self.source.numbers(command))
 
     def set_push(self, push: Any, which: Any = slice(None)) -> None:
         """A wrench (n, f) on the base at its origin, world axes, held until it is set again: one, or one per robot."""
-        self._put(slice(_size(Command()), _size(self.source.inputs)), which, push)
+        self._put(slice(number_count(Command()), number_count(self.source.inputs)), which, push)
 
     def set(self, parameters: Mapping[str, Any], which: Any = slice(None)) -> None:
         """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
@@ -182,5 +182,6 @@ class GpuBatch:
         self.kernel(grid, (block,), arguments)
 
 
-def _size(nest: Any) -> int:
+def number_count(nest: Any) -> int:
+    """How many numbers a nest of arrays holds."""
     return sum(int(np.size(x)) for x in tree.flatten(nest)[0])

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from footfall import compiling
-from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy
+from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
 from footfall.errors import InputError
 from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, observed
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task import ActionController, WalkTask
-from footfall.trace.face import tree
 from footfall.trace.targets import cuda, emit
 
 BLOCK = 128  # threads of the kernel that judges
@@ -60,7 +59,7 @@ class JudgeSource:
         self.first = Tracked(
             Episode(self.ticks.first, self.ticks.inputs, self.ticks.parameters, 0.0, 0.0), _blank(task)
         )
-        self.size = _size(self.first)
+        self.size = number_count(self.first)
         layout = emit.first_is_state([self.size, self.draws])
         example = np.zeros(self.draws)
         judge = compiling.program(judged_tick, self.episodes, self.first, example)
@@ -72,18 +71,18 @@ class JudgeSource:
     def places(self) -> dict[str, slice]:
         """Rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
         sizes: dict[str, int] = {
-            "state": _size(self.ticks.first), "inputs": _size(self.ticks.inputs),
-            "parameters": _size(self.ticks.parameters), "age": 1, "next_push": 1,
+            "state": number_count(self.ticks.first), "inputs": number_count(self.ticks.inputs),
+            "parameters": number_count(self.ticks.parameters), "age": 1, "next_push": 1,
         }  # fmt: skip
-        sizes |= {key: _size(value) for key, value in vars(self.first.outcome).items()}
+        sizes |= {key: number_count(value) for key, value in vars(self.first.outcome).items()}
         out, at = {}, 0
         for key, size in sizes.items():
             out[key] = slice(at, at + size)
             at += size
         memory = self.ticks.rows("memory").start
         for key, value in sorted(self.ticks.first.memory.items()):
-            out[key] = slice(memory, memory + _size(value))
-            memory += _size(value)
+            out[key] = slice(memory, memory + number_count(value))
+            memory += number_count(value)
         return out
 
 
@@ -133,7 +132,3 @@ class CudaLanes:
 def _blank(task: WalkTask) -> Outcome:
     seen = np.zeros(len(task.drive.bounds(task.robot)))
     return Outcome(seen, seen, 0.0, 0.0, 0.0, np.zeros(3), 0.0)
-
-
-def _size(nest: Any) -> int:
-    return sum(int(np.size(x)) for x in tree.flatten(nest)[0])
