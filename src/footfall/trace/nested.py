@@ -28,7 +28,7 @@ from .program import Loop, Program
 from .regions import as_symbols
 from .scalar import node_of
 
-_LOOPS = ("repeat", "item", "param", "counter", "saved", "lookup_input")
+_LOOPS = ("repeat", "item", "param", "counter", "saved", "stored", "rows", "lookup_input")
 
 
 def push(function: Callable[..., Any], arguments: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
