@@ -14,7 +14,7 @@ LAYERS = [
     {"errors"},
     {"archive", "checks", "cores", "gravity", "identity", "numeric"},
     {"trace"},
-    {"spatial"},
+    {"spatial", "solve"},
     {"robot"},
     {"kinematics"},
     {"dynamics"},
@@ -32,7 +32,7 @@ LAYERS = [
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-ALGORITHMS = {"spatial", "robot", "kinematics", "dynamics", "contact", "gait", "control"}
+ALGORITHMS = {"spatial", "solve", "robot", "kinematics", "dynamics", "contact", "gait", "control"}
 MAY_DIFFERENTIATE = {"dynamics/lagrange.py"}  # Euler-Lagrange is defined by differentiation
 
 

@@ -1,0 +1,1 @@
+"""Solvers in plain NumPy that are traced with what needs them: factors, quadratic programs, optimal control."""
