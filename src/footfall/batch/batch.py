@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike
 
 from footfall import compiling
 from footfall.batch.lean import Lean, lean_of, lean_tick, repeated
-from footfall.control.interface import Command
+from footfall.control.interface import Command, runs_in_python
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.robot.description import Robot
@@ -66,7 +66,8 @@ class Batch:
             raise InputError(f"a batch needs at least one thread, got {threads}")
         self.simulation = Simulation(robot, controller, **options)
         self.robot, rig = self.simulation.robot, self.simulation.rig
-        if hasattr(rig.controller, "prepare"):
+        feels = feels or getattr(self.simulation.controller, "feels", False)
+        if runs_in_python(rig.controller):
             name = type(self.simulation.controller).__name__
             raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
         self.first = lean_of(self.simulation.carried, feels)

@@ -135,6 +135,11 @@ class Controller(Protocol):
     ) -> tuple[JointCommand, Any]: ...
 
 
+def runs_in_python(controller: Any) -> bool:
+    """Whether a controller runs between compiled steps: it has parts to compile and is not ``traceable`` as a whole."""
+    return hasattr(controller, "prepare") and not getattr(controller, "traceable", False)
+
+
 @dataclass(frozen=True)
 class FunctionController:
     """A controller made of one function."""

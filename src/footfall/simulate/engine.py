@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.control.interface import JointCommand, Sensed
+from footfall.control.interface import JointCommand, Sensed, runs_in_python
 from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State
@@ -105,7 +105,7 @@ def make_engine(rig: Rig, carried: Carried, inputs: Inputs, compiled: bool | Non
     """Compile the controller with the physics if it can be traced (``compiled`` None: find out; True: insist)."""
     of_world = check_world(rig, carried, inputs)
     engine: CompiledEngine | PythonEngine
-    if compiled is False or hasattr(rig.controller, "prepare"):
+    if compiled is False or runs_in_python(rig.controller):
         engine = PythonEngine(rig, carried, inputs)
         engine.around = of_world
         return engine
@@ -225,6 +225,24 @@ def _name(rig: Rig) -> str:
     return getattr(getattr(controller, "function", None), "__name__", type(controller).__name__)
 
 
+def _renewed(controller: Any, memory: Any) -> Any:
+    """The memory with what a user has changed of the controller since: compiled code does not see that."""
+    if hasattr(controller, "renewed"):
+        return controller.renewed(memory)
+    inner = getattr(controller, "inner", None)
+    return memory if inner is None else {**memory, "inner": _renewed(inner, memory["inner"])}
+
+
+def _observed(controller: Any, times: ndarray, inputs: Inputs, before: Any, rows: Any) -> None:
+    """Let a controller log what happened while it ran as machine code."""
+    while not hasattr(controller, "observe"):
+        controller = getattr(controller, "inner", None)
+        if controller is None:
+            return
+        before, rows = before["inner"], rows["inner"]
+    controller.observe(times, inputs.command, before, rows)
+
+
 class _Freely:
     """Machine code whose ``free`` parameters are inputs: one function for every rig that differs in these alone."""
 
@@ -258,9 +276,11 @@ class CompiledEngine(_Freely):
         self.function = compiling.compile(tick, rig, carried, inputs, free=free, verify=False)
 
     def roll(self, carried: Carried, inputs: Inputs, count: int, every: int) -> tuple[Carried, Rows, Stop | None]:
+        carried = dataclasses.replace(carried, memory=_renewed(self.rig.controller, carried.memory))
         after, (seen, asked) = self.function.roll(count, carried, inputs, *self.values, every=every)
         body = seen.body
         time = seen.tick * self.rig.period
+        _observed(self.rig.controller, time - self.rig.period, inputs, carried.memory, seen.memory)
         rows = Rows(time, body.q, body.v, body.motor, body.forces, body.work, asked, body.memory)
         return after, rows, None
 

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, runs_in_python
 from footfall.control.stand_gains import DAMPING, held_weight
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY, Gravity
@@ -123,6 +123,7 @@ class Stoppable:
             raise InputError(f"the emergency stop must be an EmergencyStop, got {type(self.stop).__name__}")
         if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
             object.__setattr__(self, "prepare", self.inner.prepare)
+            object.__setattr__(self, "traceable", not runs_in_python(self.inner))
 
     @property
     def rate(self) -> float:

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
-from footfall.control.interface import Command, Controller, Inertial, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, Inertial, JointCommand, Sensed, runs_in_python
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.numeric import lookup
@@ -156,6 +156,7 @@ class Measured:
             raise InputError(f"sensors of a simulation must be Sensors, got {type(self.sensors).__name__}")
         if hasattr(self.inner, "prepare"):  # marks a controller that runs in Python
             object.__setattr__(self, "prepare", self.inner.prepare)
+            object.__setattr__(self, "traceable", not runs_in_python(self.inner))
         for key in _KEYS:
             getattr(self.sensors, key).ticks(self.inner.rate, key)
         seed = self.sensors.seed  # drawn here once: nothing random happens in a tick

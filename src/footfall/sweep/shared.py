@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.control.interface import runs_in_python
 from footfall.errors import FootfallError
 from footfall.identity import digest_of
 from footfall.robot.description import Robot
@@ -128,12 +129,12 @@ def _simulation(parameters: Mapping[str, Any], folder: Path) -> Simulation | Non
 
 def _constants(rig: Rig) -> Rig:
     """What is compiled: without a controller that runs in Python."""
-    return rig.physics if hasattr(rig.controller, "prepare") else rig
+    return rig.physics if runs_in_python(rig.controller) else rig
 
 
 def _engine(simulation: Simulation, free: tuple[str, ...]) -> CompiledEngine | PythonEngine:
     """The engine with as many of the numbers free as can be."""
-    kind = PythonEngine if hasattr(simulation.rig.controller, "prepare") else CompiledEngine
+    kind = PythonEngine if runs_in_python(simulation.rig.controller) else CompiledEngine
     asked = simulation.rig, simulation.carried, Inputs(simulation.command, np.zeros(6))
     try:
         return kind(*asked, free)
