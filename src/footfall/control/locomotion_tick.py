@@ -27,6 +27,7 @@ from footfall.control.single_body import ConvexMpc, SingleBody
 from footfall.control.whole_body import leg_torques, whole_body_torques
 from footfall.gait.pattern import Gait
 from footfall.identity import digest_of
+from footfall.solve import stagewise
 from footfall.spatial import cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
@@ -97,72 +98,99 @@ def _stage_one(
     walking: Walking, sensed: Sensed, found: Plan, before: Memory, after: Memory, folded: Any
 ) -> tuple[Float[ndarray, "4 3"], Any]:
     """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
-    weight, down = walking.body.weight, after.down
-    share = weight / np.maximum(1.0, np.sum(down))
+    down = after.down
+    share = walking.body.weight / np.maximum(1.0, np.sum(down))
     shared = np.stack([np.array([0.0 * d, 0.0 * d, d * share]) for d in down])
-
-    def fresh() -> tuple[Any, Any]:
-        if walking.stage == "balance":
-            forces, solution = balance_inside(walking.body, sensed, found, down)
-        else:
-            forces, solution = _mpc(walking, sensed, found, after)
+    if walking.stage == "balance":
+        forces, solution = balance_inside(walking.body, sensed, found, down)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
-
-    if walking.stage == "balance":
-        return fresh()
     every = max(1, round(walking.walker.rate / walking.mpc_rate))
     on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
     due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~folded
 
-    def turn(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        forces, trouble = fresh()
-        return np.where(due, forces, carry[0]), np.where(due, trouble, carry[1]), 1.0 + 0.0 * carry[2]
+    def fresh(given: Ahead) -> tuple[Any, Any]:
+        forces, solution = _mpc(walking, given)
+        trouble = trouble_of(solution)
+        return np.where(trouble > 0.5, shared, forces), trouble
 
-    start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0))
-    forces, trouble, _ = numeric.repeat(1, turn, start, until=lambda carry: carry[2] > 0.5, ask_first=True)
-    return numeric.solved(forces, lambda _: np.where(due, fresh()[0], before.forces)), numeric.held(trouble)
+    def turn(_: Any, carry: tuple[Any, Any, Any, Ahead]) -> tuple[Any, Any, Any, Ahead]:
+        forces, trouble, done, given = carry
+        new, wrong = fresh(given)
+        return np.where(due, new, forces), np.where(due, wrong, trouble), 1.0 + 0.0 * done, given
+
+    # a loop of one turn or none; all that it needs is carried, since what does not depend on it is done outside
+    given = _ahead(walking, sensed, found, after)
+    start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), given)
+    forces, trouble, *_ = numeric.repeat(1, turn, start, until=lambda carry: carry[2] > 0.5, ask_first=True)
+    return numeric.solved(forces, lambda _: np.where(due, fresh(given)[0], before.forces)), numeric.held(trouble)
 
 
-def _mpc(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> tuple[Float[ndarray, "4 3"], Any]:
-    """(forces [N], how it went) of the convex MPC."""
-    mpc, dt = ConvexMpc(walking.body), MPC_STEP
-    body, (duty, period) = walking.body, (found.beat[0], found.beat[1])
-    R, yaw = to_rotation(sensed.q[3:7]), found.euler[2]
-    com = sensed.q[:3] + R @ body.com
+@dataclass(frozen=True)
+class Ahead:
+    """What the MPC looks at."""
+
+    x: Float[ndarray, "12"]  # roll, pitch, yaw, centre of mass, ω, v, world axes
+    wanted: Float[ndarray, "3"]  # x, y, yaw
+    level: Float[ndarray, "2"]  # wanted roll and pitch
+    travel: Float[ndarray, "3"]  # wanted velocity, world axes
+    spin: Any
+    slope: Float[ndarray, "3"]
+    lift: Any  # wanted height of the base over the ground [m]
+    normal: Float[ndarray, "3"]
+    friction: Any
+    down: Float[ndarray, "4"]
+    stand: Float[ndarray, "4 3"]  # soles, where they are or will be [m]
+    phase: Float[ndarray, "4"]  # of every leg [cycles]
+    goes: Any  # 1 while the gait runs
+    beat: Float[ndarray, "2"]  # duty, period [s]
+
+
+def _ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> Ahead:
+    R = to_rotation(sensed.q[3:7])
+    com = sensed.q[:3] + R @ walking.body.com
     x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
-    spin, offset = after.velocity[2], about_z(yaw) @ body.com
-    ahead_by = after.wanted[2] - yaw
-    ahead_by = ahead_by - 2.0 * np.pi * np.floor(ahead_by / (2.0 * np.pi) + 0.5)
     radii = np.array([[0.0, 0.0, foot.radius] for foot in walking.walker.robot.feet[:4]])
     stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown) - radii
-    further = np.stack([found.travel + cross(np.array([0.0, 0.0, spin]), stand[k] - com) for k in range(4)])
-    own, goes = _part(after.phase - after.delays), after.walking > 0.5
-    late = np.where(own >= duty, 1.0, 0.0)
+    return Ahead(
+        x, after.wanted, found.level, found.travel, after.velocity[2], found.slope, found.lift, found.normal,
+        found.friction, after.down, stand, _part(after.phase - after.delays), after.walking, found.beat,
+    )  # fmt: skip
+
+
+def _mpc(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
+    """(forces [N], how it went) of the convex MPC."""
+    mpc, dt = ConvexMpc(walking.body), MPC_STEP
+    com, yaw, (duty, period) = see.x[3:6], see.x[2], (see.beat[0], see.beat[1])
+    offset = about_z(yaw) @ walking.body.com
+    behind = see.wanted[2] - yaw
+    behind = behind - 2.0 * np.pi * np.floor(behind / (2.0 * np.pi) + 0.5)
+    turning = np.array([0.0, 0.0, see.spin])
+    further = np.stack([see.travel + cross(turning, foot - com) for foot in see.stand])
+    goes, late = see.goes > 0.5, np.where(see.phase >= duty, 1.0, 0.0)
 
     def step(carry: Any, row: tuple[Any, Any]) -> tuple[Any, tuple]:
         time, first = row
-        place = after.wanted[:2] + time * found.travel[:2]
-        height = place @ found.slope[:2] + found.slope[2] + found.lift
+        place = see.wanted[:2] + time * see.travel[:2]
+        height = place @ see.slope[:2] + see.slope[2] + see.lift
         reference = np.concatenate([
-            found.level, np.stack([yaw + ahead_by + spin * time, place[0] + offset[0], place[1] + offset[1]]),
-            np.stack([height + offset[2], 0.0, 0.0, spin]), found.travel,
+            see.level, np.stack([yaw + behind + see.spin * time, place[0] + offset[0], place[1] + offset[1]]),
+            np.stack([height + offset[2], 0.0, 0.0, see.spin]), see.travel,
         ])  # fmt: skip
         # finer than the steps, so that a foot that is about to lift counts for what it still gives
-        down = [_part(own + (time - dt + (j + 0.5) * dt / _FINE) / period) < duty for j in range(_FINE)]
+        down = [_part(see.phase + (time - dt + (j + 0.5) * dt / _FINE) / period) < duty for j in range(_FINE)]
         share = np.where(goes, sum(np.where(d, 1.0, 0.0) for d in down) / _FINE, 1.0)
-        share = np.where(first > 0.5, np.where(after.down > 0.5, np.maximum(share, 0.2), 0.0), share)
+        share = np.where(first > 0.5, np.where(see.down > 0.5, np.maximum(share, 0.2), 0.0), share)
         middle = time - 0.5 * dt
-        again = period * np.maximum(0.0, np.floor(own + middle / period) - late)  # comes down further on
-        again = np.where(goes, again, 0.0)
+        # a foot that comes again comes further on
+        again = np.where(goes, period * np.maximum(0.0, np.floor(see.phase + middle / period) - late), 0.0)
         # arms from where the body will be, not from where it is wanted: centimetres make newton metres
-        feet = stand - (com + middle * found.travel) + again[:, None] * further
+        feet = see.stand - (com + middle * see.travel) + again[:, None] * further
         return carry, (reference, share, feet)
 
-    times = dt * np.arange(1, mpc.steps + 1)
-    first = np.eye(mpc.steps)[0]
+    times, first = dt * np.arange(1, mpc.steps + 1), np.eye(mpc.steps)[0]
     _, (reference, share, feet) = numeric.scan(step, 0.0, (times, first))
-    return mpc_forces(mpc, x, reference, share, feet, found.normal, found.friction, dt)
+    return mpc_forces(mpc, see.x, reference, share, feet, see.normal, see.friction, dt)
 
 
 def trouble_of(solution: Any) -> Any:

@@ -121,7 +121,8 @@ def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
 
 
 _PULL = 10.0  # accelerations are counted in this [m/s², rad/s²]: numbers near 1 suit single precision
-_ITERATIONS, _TOLERANCE = 20, 1e-9
+_ITERATIONS, _TOLERANCE = 25, 1e-9
+_SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
 
 
 def as_quadratic(
@@ -155,12 +156,10 @@ def whole_body_torques(
     robot: Robot, weight: float, found: Any, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
     limits: Float[ndarray, "nj"],
 ) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:  # fmt: skip
-    """(torques, how it went) of the whole-body program of a plan; it starts from the forces of stage one."""
+    """(torques, how it went) of the whole-body program of a plan."""
     nv = robot.nv
     program, order, units = as_quadratic(robot, weight, found.program, down, forces, limits)
-    guess = (np.concatenate([np.zeros(nv), forces.ravel()]) / units)[order]
-    start = quadratic.start_at(program, guess, least=0.02, multiplier=0.01)
-    solution = quadratic.solve(program, start, _ITERATIONS, _TOLERANCE)
+    solution = quadratic.solve(program, None, _ITERATIONS, _TOLERANCE, least=_SLACK, multiplier=_MULTIPLIER)
     used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
     x = solution.x[np.argsort(order)] * units * used
     torque = found.program.A[6:nv] @ x + found.bias[6:]

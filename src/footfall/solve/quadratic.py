@@ -110,37 +110,48 @@ def start_again(program: Program, point: Point, least: float = 1e-3) -> Point:
 
 def solve(
     program: Program, start: Point | None = None, iterations: int = ITERATIONS, tolerance: float = TOLERANCE,
-    dense: bool = False,
+    dense: bool = False, least: float = 1.0, multiplier: float = 0.1,
 ) -> Solution:  # fmt: skip
     """The minimiser, by at most so many steps; those of robots that share lanes end when all are done.
 
-    start: from where (``start_at``, ``start_again``); zero unless given. tolerance: of violations, slopes and products
-    of slack and multiplier, all at once; in single precision at least ``precision.SINGLE``. dense: see above.
+    start: from where (``start_at``, ``start_again``). Unless given the first step leaves the bounds out of account:
+    where it meets them all it has found the solution, else the method starts from there, with ``least`` slacks and
+    multipliers of the size of the program's numbers. tolerance: of violations, slopes and products of slack and
+    multiplier, all at once; in single precision at least ``precision.SINGLE``. dense: see above.
     """
     with np.errstate(all="ignore"):  # what is not finite is said by the status
-        return _solve(_by_rows(program) if dense else program, start, iterations, tolerance)
+        return _solve(_by_rows(program) if dense else program, start, iterations, tolerance, least, multiplier)
 
 
 def _by_rows(program: Program) -> Program:
     return replace(program, H=Rows(program.H), A=Rows(program.A), E=Rows(program.E))
 
 
-def _solve(program: Program, start: Point | None, iterations: int, tolerance: float) -> Solution:
-    point = start_at(program, np.zeros(len(program.f))) if start is None else start
+def _solve(
+    program: Program, start: Point | None, iterations: int, tolerance: float, least: float, multiplier: float
+) -> Solution:
+    n, m, p = len(program.f), len(program.A), len(program.e)
+    free = Point(np.zeros(n), np.zeros(p), np.ones(m), np.ones(m), np.zeros(m), np.zeros(m))
     goal = reachable(tolerance, program.f[0])
     has_low, has_high = _bounded(program)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
 
     def better(_: Any, carry: tuple[Point, Any, Any]) -> tuple[Point, Any, Any]:
         before, last, turns = carry
-        after, error = _improved(program, before, bounds)
+        newton = _Newton(program, before)
+        straight = newton.step(0.0, None)
+        after, error = _improved(newton, straight, bounds)
+        if start is None:
+            at_first, met = newton.unbounded(straight, least, multiplier)
+            first = turns < 0.5
+            after, error = _chosen(first, at_first, after), np.where(first, np.where(met, 0.0, 0.5 * _LOST), error)
         done = (last < goal) | ~(error < _LOST)
         return _chosen(done, before, after), np.where(last < goal, last, error), np.where(done, turns, turns + 1.0)
 
     def good(carry: tuple[Point, Any, Any]) -> Any:
         return (carry[1] < goal) | ~(carry[1] < _LOST)
 
-    carry = (point, np.asarray(0.9 * _LOST), np.asarray(0.0))
+    carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
     point, error, turns = numeric.repeat(iterations, better, carry, until=good)
     point = numeric.solved(point, lambda held: _closer(program, held))
     primal, dual, gap = residuals(program, point, bounds)
@@ -177,16 +188,18 @@ def _largest(values: Any) -> Any:
     return np.max(values) if len(values) else np.asarray(0.0)
 
 
-def _improved(program: Program, point: Point, bounds: Any) -> tuple[Point, Any]:
+def _least(values: Any) -> Any:
+    return np.min(values) if len(values) else np.asarray(0.0)
+
+
+def _improved(newton: _Newton, straight: Point, bounds: Any) -> tuple[Point, Any]:
     """(the next point, its error) by one step: straight for the solution as far as that goes, then with what was learnt
     of the bend (corrector). Residuals are linear: what a step of length a leaves of them is 1 - a."""
-    newton = _Newton(program, point)
+    point = newton.point
     gap = (np.sum(point.over * point.lift) + np.sum(point.under * point.press)) / bounds
-    straight = newton.step(0.0, None)
-    far = newton.length(straight, 1.0)
-    ahead = _moved(point, straight, far)
+    ahead = _moved(point, straight, newton.length(straight, 1.0))
     gap_ahead = (np.sum(ahead.over * ahead.lift) + np.sum(ahead.under * ahead.press)) / bounds
-    ratio = gap_ahead / np.maximum(gap, 1e-300)
+    ratio = gap_ahead / np.maximum(gap, 1e-30)
     bent = newton.step(ratio * ratio * ratio * gap, straight)
     far = newton.length(bent, _BACK)
     after = _moved(point, bent, far)
@@ -242,6 +255,17 @@ class _Newton:
     def residual(self) -> Any:
         """The largest violation or slope."""
         return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.slope])))
+
+    def unbounded(self, straight: Point, least: float, multiplier: float) -> tuple[Point, Any]:
+        """(where a step without any multipliers leads, whether that meets all bounds): then it is the solution, else a
+        point to start from."""
+        end = _moved(self.point, straight, 1.0)
+        slack = np.concatenate([np.where(self.has_low, end.over, 1.0), np.where(self.has_high, end.under, 1.0)])
+        met = _least(slack) >= 0.0
+        over, under = (np.where(met, s, np.maximum(s, least)) for s in (end.over, end.under))
+        lift, press = (np.where(met, 0.0, np.where(has, multiplier, 0.0)) for has in (self.has_low, self.has_high))
+        over, under = np.where(self.has_low, over, 1.0), np.where(self.has_high, under, 1.0)
+        return Point(end.x, end.y, over, under, lift + 0.0 * end.over, press + 0.0 * end.under), met
 
     def length(self, step: Point, back: float) -> Any:
         """How far slacks and multipliers stay positive, at most 1."""
