@@ -230,7 +230,16 @@ def _renewed(controller: Any, memory: Any) -> Any:
     if hasattr(controller, "renewed"):
         return controller.renewed(memory)
     inner = getattr(controller, "inner", None)
-    return memory if inner is None else {**memory, "inner": _renewed(inner, memory["inner"])}
+    if inner is None:
+        return memory
+    if not _keeps_inner(memory):
+        return _renewed(inner, memory)
+    return {**memory, "inner": _renewed(inner, memory["inner"])}
+
+
+def _keeps_inner(memory: Any) -> bool:
+    """Whether a wrapper has a memory of its own beside that of the controller in it."""
+    return isinstance(memory, dict) and "inner" in memory
 
 
 def _observed(controller: Any, times: ndarray, inputs: Inputs, before: Any, rows: Any) -> None:
@@ -239,7 +248,8 @@ def _observed(controller: Any, times: ndarray, inputs: Inputs, before: Any, rows
         controller = getattr(controller, "inner", None)
         if controller is None:
             return
-        before, rows = before["inner"], rows["inner"]
+        if _keeps_inner(before):
+            before, rows = before["inner"], rows["inner"]
     controller.observe(times, inputs.command, before, rows)
 
 
