@@ -110,7 +110,7 @@ def _stage_one(
     due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~folded
 
     def fresh(given: Ahead) -> tuple[Any, Any]:
-        forces, solution = _mpc(walking, given)
+        forces, solution = solve_ahead(walking, given)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
 
@@ -120,7 +120,7 @@ def _stage_one(
         return np.where(due, new, forces), np.where(due, wrong, trouble), 1.0 + 0.0 * done, given
 
     # a loop of one turn or none; all that it needs is carried, since what does not depend on it is done outside
-    given = _ahead(walking, sensed, found, after)
+    given = look_ahead(walking, sensed, found, after)
     start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), given)
     forces, trouble, *_ = numeric.repeat(1, turn, start, until=lambda carry: carry[2] > 0.5, ask_first=True)
     return numeric.solved(forces, lambda _: np.where(due, fresh(given)[0], before.forces)), numeric.held(trouble)
@@ -146,7 +146,7 @@ class Ahead:
     beat: Float[ndarray, "2"]  # duty, period [s]
 
 
-def _ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> Ahead:
+def look_ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> Ahead:
     R = to_rotation(sensed.q[3:7])
     com = sensed.q[:3] + R @ walking.body.com
     x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
@@ -158,7 +158,7 @@ def _ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> Ahea
     )  # fmt: skip
 
 
-def _mpc(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
+def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
     """(forces [N], how it went) of the convex MPC."""
     mpc, dt = ConvexMpc(walking.body), MPC_STEP
     com, yaw, (duty, period) = see.x[3:6], see.x[2], (see.beat[0], see.beat[1])
