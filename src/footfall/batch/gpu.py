@@ -71,6 +71,7 @@ class TickSource:
             raise InputError(f"block {block!r}: threads come in warps of 32")
         self.robot, self.dtype = robot, np.dtype(dtype)
         self.simulation = Simulation(robot, controller, **options)
+        feels = feels or getattr(self.simulation.controller, "feels", False)
         self.first = lean_of(self.simulation.carried, feels)
         rig, self.inputs = self.simulation.rig, Inputs(self.simulation.command, np.zeros(6))
         self.parameters = {path: np.asarray(rig.parameter(path), float) for path in free}
