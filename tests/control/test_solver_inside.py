@@ -159,3 +159,13 @@ def test_closed_loop_has_derivatives(cheetah):
         step = 1e-5 * np.eye(cheetah.nv)[k]
         change = (torque(body.v + step) - torque(body.v - step)) / 2e-5
         np.testing.assert_allclose(slope[:, k], change, rtol=1e-3, atol=1e-3)
+
+
+def test_gaits_and_reflexes_share_one_program(cheetah):
+    """They are numbers in the memory, so that another gait or switch compiles nothing."""
+
+    def digest(**options):
+        return ff.Simulation(cheetah, ff.control.Locomotion(**options)).rig.digest
+
+    assert digest() == digest(gait=ff.gait.walk(), reflexes=["slip"])
+    assert digest() != digest(friction=0.4)

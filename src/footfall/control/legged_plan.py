@@ -64,6 +64,8 @@ class Walker:
     stand: Float[ndarray, "nj"]  # joints of the standing pose [rad]
     body: SingleBody
 
+    NOT_IN_DIGEST = ("gait",)  # which is in the memory
+
     @staticmethod
     def of(
         robot: Robot, gait: Gait, rate: float, friction: float, clearance: float | None, gains: Gains,

@@ -66,6 +66,7 @@ class Locomotion:
     solver: str = "inside"
 
     feels = True  # it looks at the forces at the feet
+    NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them
 
     def __post_init__(self) -> None:
         if self.stage not in STAGES:
