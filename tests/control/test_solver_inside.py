@@ -9,9 +9,12 @@ import pytest
 
 import footfall as ff
 from footfall.control import horizon, whole_body
+from footfall.control.legged_plan import plan
 from footfall.control.locomotion_tick import TROUBLES
 from footfall.errors import InputError
 from footfall.experiments.solver_referee import compared
+from footfall.trace.compiled import program
+from footfall.trace.statements import all_loops
 
 
 @pytest.fixture(scope="module")
@@ -169,3 +172,18 @@ def test_gaits_and_reflexes_share_one_program(cheetah):
 
     assert digest() == digest(gait=ff.gait.walk(), reflexes=["slip"])
     assert digest() != digest(friction=0.4)
+
+
+def test_step_of_the_whole_body_program_is_small(cheetah):
+    """Known zeros cost nothing: a dense program of this size takes four times as many operations."""
+    controller = ff.control.Locomotion()
+    memory, (q, v) = controller.start(cheetah), ff.control.standing_state(cheetah)
+    weight, limits = controller.body.weight, controller.limits
+
+    def torque(sensed, command, memory):
+        found, after = plan(controller.walker, sensed, command, memory)
+        return whole_body.whole_body_torques(cheetah, weight, found, after.down, memory.forces, limits)[0]
+
+    code = program(torque, ff.Sensed(q, v, np.zeros((4, 3))), ff.Command(), memory)
+    (loop,) = all_loops(code.body)
+    assert dataclasses.replace(code, body=loop.body).live_operations <= 20_000

@@ -66,7 +66,7 @@ def write_locomotion(
     )  # fmt: skip
     memory, robot = simulation.carried.memory, simulation.robot
     examples = (simulation.q, simulation.v, np.zeros((robot.nf, 3)), np.zeros(6), memory)
-    tick = compiling.compile(arrays_tick, controller.walking, *examples)
+    tick = compiling.compile(arrays_tick, controller.walking, *examples, limbs=False)  # adds up as the C does
     kept = sum(int(np.size(leaf)) for leaf in tree.flatten(memory)[0])
     arguments = [("q", (robot.nq,)), ("v", (robot.nv,)), ("forces", (robot.nf, 3)), ("command", (6,))]
     outputs = [(key, (robot.nj,)) for key in _OUTPUTS]
