@@ -189,3 +189,10 @@ def test_program_without_bounds_is_one_linear_system():
     H, f = np.diag([1.0, 2.0]), np.array([1.0, -4.0])
     found = quadratic.solve(Program.of(H, f))
     np.testing.assert_allclose(found.x, [-1.0, 2.0], atol=1e-9)
+
+
+def test_program_that_is_not_convex_never_counts_as_solved():
+    """Its stationary point is no minimum."""
+    program = random_program(6)
+    assert solve(dataclasses.replace(program, H=-program.H)).converged == 0.0
+    assert solve(Program.of(np.diag([1.0, -2.0]), np.ones(2))).converged == 0.0

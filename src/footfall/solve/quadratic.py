@@ -145,6 +145,7 @@ def _solve(
             at_first, met = newton.unbounded(straight, least, multiplier)
             first = turns < 0.5
             after, error = _chosen(first, at_first, after), np.where(first, np.where(met, 0.0, 0.5 * _LOST), error)
+        error = np.where(newton.convex, error, 2.0 * _LOST)
         done = (last < goal) | ~(error < _LOST)
         return _chosen(done, before, after), np.where(last < goal, last, error), np.where(done, turns, turns + 1.0)
 
@@ -189,7 +190,7 @@ def _largest(values: Any) -> Any:
 
 
 def _least(values: Any) -> Any:
-    return np.min(values) if len(values) else np.asarray(0.0)
+    return np.min(values) if len(values) else np.asarray(1.0)
 
 
 def _improved(newton: _Newton, straight: Point, bounds: Any) -> tuple[Point, Any]:
@@ -229,6 +230,7 @@ class _Newton:
         self.by_over, self.by_under = 1.0 / point.over, 1.0 / point.under
         weight = point.lift * self.by_over + point.press * self.by_under
         self.solve, self.factors = _factored(program, weight)
+        self.convex = _least(self.factors[1][: len(program.f)]) > 0.0  # pivots of a definite matrix are positive
         reach = program.A @ point.x
         self.miss_low = np.where(self.has_low, reach - point.over - program.low, 0.0)
         self.miss_high = np.where(self.has_high, program.high - reach - point.under, 0.0)
