@@ -113,6 +113,11 @@ class Locomotion:
             return False
         if not gravity[2] < 0.0:
             raise InputError(f"locomotion needs a gravity that pulls the robot down, got {gravity}")
+        with numeric.untraced():  # constants, which outlive the trace that may run here
+            self._make(robot, gravity)
+        return True
+
+    def _make(self, robot: Robot, gravity: Gravity) -> None:
         self._robot = robot
         self.walker = Walker.of(
             robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height, gravity
@@ -127,7 +132,6 @@ class Locomotion:
         )
         self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
         self._tick: Callable[..., Any] = lambda *arguments: locomotion_tick(self.walking, *arguments)
-        return True
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Compile what can be; called by the simulation, which has the compiler."""
