@@ -2,7 +2,7 @@
 
 A controller is called at its own ``rate`` with the time, the robot, what is sensed, the user's command and its own
 memory, and returns a ``JointCommand`` and the memory for next time. Plain NumPy without hidden state is traced and
-compiled with the physics; anything else (a QP solver, a network) runs in Python between compiled steps.
+compiled with the physics; anything else (a solver from elsewhere) runs in Python between compiled steps.
 """
 
 from __future__ import annotations
