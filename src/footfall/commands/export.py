@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, print_json, tell
+from footfall.commands.policy_c import write_policy_c
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
@@ -17,6 +18,7 @@ EXAMPLES = examples(
     "footfall export mini_cheetah urdf --out models",
     "footfall export go2.urdf mjcf --out models",
     "footfall export mini_cheetah forward_dynamics --out c",
+    "footfall export mini_cheetah trot.onnx --out c",
 )
 FUNCTIONS = {
     "kinematics": (
@@ -32,19 +34,25 @@ FUNCTIONS = {
 
 def command(
     robot: RobotArgument,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="urdf, mjcf, or a function such as forward_dynamics.")],
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help="urdf, mjcf, a function such as forward_dynamics, or a policy's file.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a robot as a URDF or MJCF file, or one of its functions as C99 with a header and a test."""
+    """Write a robot as a URDF or MJCF file, one of its functions or a policy as C99 with a header and a test."""
     from footfall.errors import unknown
     from footfall.robot.files.export import FORMATS, write
 
     functions = {name: part for part, names in FUNCTIONS.items() for name in names}
-    if what not in FORMATS and what not in functions:
+    policy = Path(what).suffix in (".onnx", ".npz")
+    if not policy and what not in FORMATS and what not in functions:
         raise unknown("thing to export", what, (*FORMATS, *functions))
     model = load_robot(robot)
-    files = [write(model, what, out)] if what in FORMATS else _write_c(model, functions[what], what, out)
+    if policy:
+        files = write_policy_c(model, what, out)
+    else:
+        files = [write(model, what, out)] if what in FORMATS else _write_c(model, functions[what], what, out)
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
