@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, print_json, tell
+from footfall.commands.policy_c import write_policy_c
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
@@ -18,6 +19,7 @@ EXAMPLES = examples(
     "footfall export go2.urdf mjcf --out models",
     "footfall export mini_cheetah forward_dynamics --out c",
     "footfall export mini_cheetah locomotion --out c",
+    "footfall export mini_cheetah trot.onnx --out c",
 )
 FUNCTIONS = {
     "kinematics": (
@@ -34,20 +36,26 @@ FUNCTIONS = {
 def command(
     robot: RobotArgument,
     what: Annotated[
-        str, typer.Argument(metavar="WHAT", help="urdf, mjcf, a function such as forward_dynamics, or locomotion.")
+        str,
+        typer.Argument(
+            metavar="WHAT", help="urdf, mjcf, a function such as forward_dynamics, locomotion, or a policy's file."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a robot as a URDF or MJCF file, or a function of it or its locomotion as C99 with a header and a test."""
+    """Write a robot as a URDF or MJCF file; a function, its locomotion or a policy as C99 with a header and a test."""
     from footfall.errors import unknown
     from footfall.robot.files.export import FORMATS, write
 
     functions = {name: part for part, names in FUNCTIONS.items() for name in names}
-    if what not in FORMATS and what not in functions and what != "locomotion":
+    policy = Path(what).suffix in (".onnx", ".npz")
+    if not policy and what not in FORMATS and what not in functions and what != "locomotion":
         raise unknown("thing to export", what, (*FORMATS, *functions, "locomotion"))
     model = load_robot(robot)
-    if what == "locomotion":
+    if policy:
+        files = write_policy_c(model, what, out)
+    elif what == "locomotion":
         from footfall.commands.export_controller import write_locomotion
 
         files = write_locomotion(model, out)

@@ -52,7 +52,8 @@ class CudaTraining(Training):
         ppo, task = self.ppo, self.task
         weights = tuple((W.astype(float), b.astype(float)) for W, b in ppo.networks.actor())
         mean, inverse = (x.cpu().numpy()[:, 0].astype(float) for x in (ppo.mean, ppo.inverse))
-        return Policy(task.robot.name, task.drive, mean, 1.0 / inverse, weights, self.settings.activation)
+        name, activation = task.robot.name, self.settings.activation
+        return Policy(name, task.drive, mean, 1.0 / inverse, weights, activation, task.robot.joint_names)
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def _numbers(self) -> dict[str, ndarray]:

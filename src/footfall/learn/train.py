@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from footfall.control.learned import onnx_file
+from footfall.control.learned.policy import SUFFIXES
 from footfall.errors import InputError, unknown
 from footfall.learn.figures import curve_figure
 from footfall.learn.ppo import Settings
@@ -53,8 +55,10 @@ def train(
     ``resume`` goes on from it.
     """
     policy = Path(out)
-    if policy.suffix != ".npz":
-        raise InputError(f"a policy is an .npz file, got {policy}")
+    if policy.suffix not in SUFFIXES:
+        raise InputError(f"a policy is an {' or '.join(SUFFIXES)} file, got {policy}")
+    if policy.suffix == ".onnx":
+        onnx_file.library()  # is missing before the training, not after it
     if task not in TASKS:
         raise unknown("task", task, TASKS)
     if device not in DEVICES:
@@ -73,7 +77,7 @@ def train(
         training.save(checkpoint)
     if not training.curve:
         training.iterate()
-    training.policy().save(policy)
+    training.policy().save(policy, subject)
     training.save_curve(policy.with_suffix(".csv"))
     curve_figure(training.curve).savefig(policy.with_suffix(".png"))
     return Trained(training, policy)

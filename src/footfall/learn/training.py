@@ -150,7 +150,8 @@ class CpuTraining(Training):
         task, normaliser = self.task, self.ppo.normaliser
         weights = tuple((W.astype(float), b.astype(float)) for W, b in self.ppo.actor)
         mean, spread = normaliser.mean.copy(), normaliser.spread
-        return Policy(task.robot.name, task.drive, mean, spread, weights, self.settings.activation)
+        joints = task.robot.joint_names
+        return Policy(task.robot.name, task.drive, mean, spread, weights, self.settings.activation, joints)
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def _arrays(self) -> dict[str, ndarray]:

@@ -29,6 +29,7 @@ from footfall.control import named as control_named
 from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller
 from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
@@ -119,6 +120,8 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
         value = keys.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
             keys[key] = str(file.parent / value)
+    if isinstance(keys.get("controller"), str) and is_policy(keys["controller"]):
+        keys["controller"] = str(file.parent / keys["controller"])
     if isinstance(keys.get("ground"), str):
         keys["ground"] = resolved_ground(keys["ground"], file.parent)
     return keys
@@ -140,7 +143,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
-    if options.speed is None and options.controller in control_named.FOLLOWING:
+    if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
     command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
     start = standing_start(robot, controller, ground, command, options.drop)
@@ -152,16 +155,22 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     return Planned(options, simulation, gait, speed, gait.ramp if gait else 0.0)
 
 
+def is_policy(controller: str) -> bool:
+    """Whether a controller is named by the file of a policy."""
+    return Path(controller).suffix in SUFFIXES
+
+
 # -- controllers -------------------------------------------------------------------------------------------------------
 Made = tuple[Controller, Gait | None]
 
 
 def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    if options.controller not in CONTROLLERS:
-        raise unknown("controller", options.controller, CONTROLLERS)
+    policy = is_policy(options.controller)
+    if not policy and options.controller not in CONTROLLERS:
+        raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
         raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
-    return _MAKERS[options.controller](robot, options, constants)
+    return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
 def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
@@ -185,8 +194,13 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse(options, "has its own gait", list(constants))
-    policy = control_named.learned(robot.name, options.gait or "trot")
-    return policy, policy.gait
+    if not is_policy(options.controller):
+        policy = control_named.learned(robot.name, options.gait or "trot")
+        return policy, policy.gait
+    _refuse(options, "has its own gait", _given(options, "gait"))
+    read = Policy.load(options.controller)
+    read.start(robot)  # refuses a robot that it cannot drive before any long work
+    return read, read.gait if isinstance(read, Policy) else None
 
 
 def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
