@@ -67,10 +67,10 @@ LAYERS = [
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-# Methods that open a door to a room below, for convenience: robot.draw(), recording.plot(), recording.video().
+# Methods that open a door to a room below, for convenience: robot.draw(), recording.plot(), recording.compare().
 DOORS = {
     "robot/model/description.py": {"draw/drawing"},
-    "recording/recording.py": {"analysis/plots", "draw/video"},
+    "recording/recording.py": {"analysis/plots", "compare/recordings", "draw/video"},
 }
 ALGORITHMS = {"spatial", "robot", "kinematics", "dynamics", "contact", "gait", "control"}
 MAY_DIFFERENTIATE = {"dynamics/lagrange.py"}  # Euler-Lagrange is defined by differentiation

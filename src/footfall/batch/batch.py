@@ -8,6 +8,7 @@ bit in any batch of any size.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 import threading
@@ -21,13 +22,15 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall import compiling
-from footfall.batch.batch_tick import batch_tick, reduced, repeated
+from footfall.batch.batch_tick import batch_tick, recorded_tick, reduced, repeated
 from footfall.control.interface import Command
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.simulate.engine import check_controller, check_world
+from footfall.simulate.recorder import columns_of
+from footfall.simulate.rows import Rows
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
@@ -99,7 +102,11 @@ class Batch:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: machine code and threads stay here, and are made again there."""
-        return {key: value for key, value in self.__dict__.items() if key not in ("function", "_pool", "parts")}
+        return {
+            key: value
+            for key, value in self.__dict__.items()
+            if key not in ("function", "_pool", "parts", "_recording_tick")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state
@@ -199,7 +206,8 @@ class Batch:
     def run(self, ticks: int, record: Sequence[int] = (), every: int = 1) -> list[Recording]:
         """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
 
-        A recording has the rows of every ``every``-th tick, and the robot with its own parameters. Ctrl-C ends it
+        A recording has the rows of every ``every``-th tick, with torques, forces, contact and work since the call, and
+        the robot with its own parameters. Ctrl-C ends it
         within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
         """
         if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
@@ -247,24 +255,37 @@ class Batch:
 
     def record(self, which: Sequence[int], ticks: int, every: int = 1) -> RunState:
         """What chosen robots will do in the next ticks, kept row by row (robot, row, ...); the batch stays as it is."""
+        _, rows = self.function.roll(ticks, *self._arguments(self._places(which)), every=every)
+        return rows
+
+    def _places(self, which: Sequence[int]) -> ndarray:
         places = np.asarray(which)
         if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu" or not (abs(places) < self.n).all():
             raise InputError(f"robots to record are whole numbers from 0 to {self.n - 1}, got {which!r}")
-        _, rows = self.function.roll(ticks, *self._arguments(places), every=every)
-        return rows
+        return places
 
     def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
-        rows = self.record(which, ticks, every)
+        places = self._places(which)
+        state, *rest = self._arguments(places)
+        zero = np.zeros((len(places), 5), self.dtype)
+        _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, zero), *rest, every=every)
+        meta: dict[str, Any] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
+        meta |= {"controller": type(self.simulation.controller).__name__, "start_time": 0.0}
         found = []
-        for k, place in enumerate(which):
-            columns: dict[str, Any] = {"time": np.asarray(rows.tick)[k] * self.period, "q": rows.q[k], "v": rows.v[k]}
-            if self.first.forces.size:
-                columns["force"] = rows.forces[k, :, : self.robot.nf]
-                columns["contact"] = np.linalg.norm(columns["force"], axis=2) > 0
-            meta = {"place": int(place), "n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
-            meta |= {path: value[place].tolist() for path, value in self.parameters.items()}
-            found.append(Recording(self._robot(int(place)), columns, meta=meta))
+        for k, place in enumerate(places):
+            one, asked = (rebuild([x[k] for x in leaves]) for leaves, rebuild in map(tree.flatten, (rows, command)))
+            own = {path: value[place].tolist() for path, value in self.parameters.items()}
+            columns = columns_of(Rows(one, asked, self.period), self.robot.nf)
+            found.append(Recording(self._robot(int(place)), columns, meta={**meta, "place": int(place), **own}))
         return found
+
+    @functools.cached_property
+    def _recording_tick(self) -> Any:
+        """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
+        return compiling.compile(
+            recorded_tick, self.simulation.model, (self.first, np.zeros(5)), Inputs(Command(), np.zeros(6)),
+            target="batch", dtype=self.dtype, lanes=self.function.lanes, free=self.free, verify=False,
+        )  # fmt: skip
 
     def _robot(self, place: int) -> Robot:
         """One robot with its own parameters."""

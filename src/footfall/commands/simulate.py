@@ -96,6 +96,8 @@ def _print(result: dict[str, Any]) -> None:
     for key, value in result.items():
         if key == "mean_velocity":
             shown = "" if value is None else "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
+        elif key == "averaged_over":
+            shown = "" if value is None else "{:g} to {:g} s: speeds and cost of transport".format(*value)
         elif isinstance(value, float):
             shown = f"{value:.4g} {UNITS.get(key, '')}".rstrip()
         elif isinstance(value, bool):
