@@ -41,7 +41,7 @@ LAYERS = [
     {"kinematics"},
     {"dynamics"},
     {"contact", "gait"},
-    {"control/interface", "control/posture", "control/stand_gains"},
+    {"control/command", "control/interface", "control/posture", "control/stand_gains"},
     {"control/joint"},
     {"control/locomotion"},
     {"control/estimation", "control/optimal", "control/learned"},

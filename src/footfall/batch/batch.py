@@ -28,6 +28,7 @@ from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
+from footfall.simulate.commanding import warn_unfollowed
 from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.recorder import columns_of
 from footfall.simulate.rows import Rows
@@ -67,6 +68,7 @@ class Batch:
         self.n, self.free, self.dtype = counted(n), free, _checked_dtype(dtype)
         if threads is not None and threads < 1:
             raise InputError(f"a batch needs at least one thread, got {threads}")
+        check_options(options)
         self.simulation = Simulation(robot, controller, **options)
         self.robot, model = self.simulation.robot, self.simulation.model
         if not model.acting.traceable:
@@ -81,7 +83,8 @@ class Batch:
         self.period = model.period
         self._prepare(threads, lanes)
         self.parameters = repeated(self.nominal, self.n)
-        self.command = {key: np.full(self.n, getattr(self.simulation.command, key)) for key in COMMANDS}
+        first = constant_command(self.simulation)
+        self.command = {key: np.full(self.n, getattr(first, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
         self.state: RunState = repeated(self.first, self.n, self.dtype)
 
@@ -173,6 +176,8 @@ class Batch:
             if key not in self.command:
                 raise unknown("command", key, self.command, "a batch has")
             _put(self.command[key], which, value, f"the command '{key}'")
+            most = float(np.max(np.abs(self.command[key][which]), initial=0.0))
+            warn_unfollowed(self.simulation.model.acting, self.robot, Command(**{key: most}))
 
     def set_push(self, force: Any = 0.0, moment: Any = 0.0, which: Any = slice(None)) -> None:
         """Push trunks from now on, world axes, at their origins [N], [N m]; ``set_push()`` ends all pushes."""
@@ -298,6 +303,24 @@ class Batch:
         x, y = self.state.q[:, 4], self.state.q[:, 5]
         with np.errstate(invalid="ignore"):
             return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))
+
+
+_OF_ONE_RUN = ("pushes", "record_rate", "self_collision")
+_INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(..., every=...) does"}
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options of a simulation that a batch would not heed."""
+    for key in _OF_ONE_RUN:
+        if options.get(key):
+            raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")
+
+
+def constant_command(simulation: Simulation) -> Command:
+    """The command of all robots of a batch to begin with."""
+    if not isinstance(simulation.command, Command):
+        raise InputError("a batch holds its commands until they are set again: batch.set_command(...) between runs")
+    return simulation.command
 
 
 def counted(n: Any) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footfall.commands import completing
-from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
+from footfall.commands.common import JsonOption, console, examples, note, noted_warnings, print_json, progress
 from footfall.commands.run_options import (
     ConstantsOption,
     ContactOption,
@@ -23,6 +23,8 @@ from footfall.commands.run_options import (
     KdOption,
     KpOption,
     OutOption,
+    PushOption,
+    ScheduleOption,
     SeedOption,
     SidewaysOption,
     SpeedOption,
@@ -32,6 +34,7 @@ from footfall.commands.run_options import (
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
+    from footfall.simulate.runfile import Planned
 
 NAME = "compare"
 EXAMPLES = examples(
@@ -61,6 +64,8 @@ def command(
     speed: SpeedOption = None,
     sideways: SidewaysOption = None,
     turn: TurnOption = None,
+    schedule: ScheduleOption = None,
+    push: PushOption = None,
     controller: ControllerOption = None,
     kp: KpOption = None,
     kd: KdOption = None,
@@ -92,9 +97,13 @@ def command(
     run = planned(robot, given)
     if run.options.estimate:
         raise InputError("compare runs controllers on the true state in both simulators: it takes no estimate")
+    _against_mujoco(run, as_json)
+
+
+def _against_mujoco(run: Planned, as_json: bool) -> None:
     from footfall.compare.mujoco_run import run_mujoco
 
-    with progress(f"comparing {run.simulation.robot.name}") as report_progress:
+    with noted_warnings(), progress(f"comparing {run.simulation.robot.name}") as report_progress:
         report_progress("MuJoCo", 0, 2)
         theirs = run_mujoco(run.simulation, run.options.duration)
         report_progress("footfall", 1, 2)
