@@ -26,6 +26,7 @@ LAYERS = [
         "toml_file",
         "whole_file",
     },
+    {"solve"},
     {"trace/graph"},
     {"trace/face"},
     {"trace/passes"},
@@ -33,7 +34,7 @@ LAYERS = [
     {"trace/runtime"},
     {"trace/verification"},
     {"trace"},
-    {"spatial", "solve"},
+    {"spatial"},
     {"robot/model"},
     {"robot/library"},
     {"robot/files"},
@@ -46,7 +47,7 @@ LAYERS = [
     {"control/locomotion"},
     {"control/estimation", "control/optimal", "control/learned"},
     {"control"},
-    {"compiling", "loading"},
+    {"compiling", "debug", "loading"},
     {"hardware/emergency_stop", "hardware/motor_model", "hardware/motors"},
     {"hardware/sensor_faults", "hardware/sensors", "recording"},
     {"simulate"},
@@ -134,7 +135,7 @@ def test_algorithms_do_not_know_that_they_are_traced(module):
 
 @pytest.mark.parametrize("module", [m for m in modules() if part_of(m) == "trace"])
 def test_the_tracer_knows_no_robots(module):
-    known = {"errors", "numeric", "trace", "identity", "rooms"}
+    known = {"errors", "numeric", "solve", "trace", "identity", "rooms"}
     assert {part_of(name) for name in imported(ROOT / module)} <= known, module
 
 

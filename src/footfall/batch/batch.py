@@ -78,8 +78,8 @@ class Batch:
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(model.parameter(path), float) for path in self.free}
         self._check_memory(inputs)
-        check_world(model, self.simulation.state, inputs)
-        check_controller(model, self.simulation.state, inputs)
+        self._around = (*check_world(model, self.simulation.state, inputs),
+                        *check_controller(model, self.simulation.state, inputs))  # fmt: skip
         self.period = model.period
         self._prepare(threads, lanes)
         self.parameters = repeated(self.nominal, self.n)
@@ -108,11 +108,12 @@ class Batch:
         return {
             key: value
             for key, value in self.__dict__.items()
-            if key not in ("function", "_pool", "parts", "_recording_tick")
+            if key not in ("function", "_pool", "parts", "_recording_tick", "_around")
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
+        self.__dict__.pop("_recording_tick", None)
+        self.__dict__ |= {"_around": (), **state}
         self._prepare(*self._asked)
 
     def _check_memory(self, inputs: Inputs) -> None:
@@ -219,6 +220,8 @@ class Batch:
             raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
         if not isinstance(record, Sized):
             raise InputError(f"record is a list of robots by their numbers, got {record!r}")
+        if any(around.changed() is not None for around in self._around):  # a global, a gain, an entry of a dict
+            self.__setstate__({**self.__getstate__(), "_around": tuple(type(a)(a.subject) for a in self._around)})
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
         work = [(part, int(ticks)) for part in self.parts]
         if self._pool is None:

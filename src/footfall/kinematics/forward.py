@@ -41,11 +41,11 @@ def base_pose(robot: Robot, q: Float[ndarray, "nq"]) -> Transform:
 
 
 def _check_quaternion(robot: Robot, q: Float[ndarray, "nq"]) -> None:
-    """Refuse numbers that are no rotation at all, such as four zeros; a few percent off is a perturbation."""
+    """Refuse numbers that are no rotation at all, such as four zeros; one that is a little off is a perturbation."""
     if numeric.tracer.get() is not None or np.ndim(q) != 1:
         return  # numbers of a trace are not known
     length = math.sqrt(sum(x * x for x in np.asarray(q[3:7], dtype=float).tolist()))
-    if length < 0.9 or length > 1.1:
+    if length < 0.1 or length > 10.0:
         raise InputError(f"the quaternion (w, x, y, z) in q of robot '{robot.name}' has length {length:.3g}, not 1")
 
 
