@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         compare,
         contact,
         control,
+        debug,
         draw,
         dynamics,
         gait,
@@ -56,8 +57,8 @@ if TYPE_CHECKING:
     from footfall.view.show import show
 
 _MODULES = (
-    "analysis", "compare", "contact", "control", "draw", "dynamics", "gait", "hardware", "kinematics", "learn",
-    "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
+    "analysis", "compare", "contact", "control", "debug", "draw", "dynamics", "gait", "hardware", "kinematics",
+    "learn", "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.loading",
@@ -75,9 +76,9 @@ _NAMES = {
 __all__ = [
     "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
-    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "gait",
-    "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric", "program",
-    "recording", "robot", "show", "simulate", "solve", "spatial", "sweep", "trace",
+    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "debug", "draw", "dynamics",
+    "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric",
+    "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep", "trace",
 ]  # fmt: skip
 
 

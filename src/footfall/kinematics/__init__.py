@@ -13,6 +13,7 @@ from footfall.kinematics.forward import (
     joint_rates,
     joint_transforms,
 )
+from footfall.kinematics.frames import frame_jacobian, frame_names, frame_pose, frame_velocity
 from footfall.kinematics.inverse import Inverse, inverse
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.kinematics.leg_chain import LegChain, foot_jacobian, foot_position, leg_chain
@@ -22,8 +23,9 @@ from footfall.kinematics.whole_body_inverse import WholeBodyInverse, com_jacobia
 __all__ = [
     "Inverse", "LegChain", "WholeBodyInverse", "base_pose", "body_poses", "body_velocities", "center_of_mass",
     "com_jacobian", "contact_angle", "fabrik", "fabrik_leg", "feet_bias_acceleration", "feet_jacobian",
-    "foot_jacobian", "foot_position", "foot_positions", "foot_velocities", "inverse", "joint_positions", "joint_rates",
-    "joint_transforms", "leg_chain", "leg_rates", "manipulability", "resolved_rate_leg", "whole_body_inverse",
+    "foot_jacobian", "foot_position", "foot_positions", "foot_velocities", "frame_jacobian", "frame_names",
+    "frame_pose", "frame_velocity", "inverse", "joint_positions", "joint_rates", "joint_transforms", "leg_chain",
+    "leg_rates", "manipulability", "resolved_rate_leg", "whole_body_inverse",
 ]  # fmt: skip
 
 

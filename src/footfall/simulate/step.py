@@ -15,12 +15,13 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.contact.points import contact_points
+from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
 from footfall.dynamics.parallel_joints import posture
 from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
+from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
 from footfall.simulate.free_rotation import gyroscopic_change
@@ -56,8 +57,8 @@ def step(
 ) -> tuple[State, Acted, Float[ndarray, "4"]]:
     """(state after dt, what acted, work of motors, passive torques, contact and pushes [J]).
 
-    ``push`` is a wrench (n, f) on the base at its origin, in world axes. Work is force times the mean velocity of the
-    step, so that the audit closes to the order of the integrator.
+    ``push`` is a wrench (n, f) on the base at its origin, in world axes, then one at each of ``world.pushed``. Work is
+    force times the mean velocity of the step, so that the audit closes to the order of the integrator.
     """
     spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
     a, acted = accelerate(world, state, command, push, dt)
@@ -144,7 +145,10 @@ def _solve(
     torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at)
     if world.contact.implicit:
         M = M + np.diag(_behind_base(robot, dt * (torques.motor_slope + torques.passive_slope)))
-    pushed = _pushed(robot, X[0], push)
+    pushed = _pushed(robot, X[0], push[:6])
+    for k, target in enumerate(world.pushed, start=1):
+        place = replace(target, center=at_q.point(target.body, target.center))
+        pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
     known = {**modes["contact"], "turn": turn} if modes["contact"] else before
@@ -199,3 +203,9 @@ def _pushed(robot: Robot, X_WB: Transform, push: Float[ndarray, "6"]) -> Float[n
     if not robot.floating:
         return np.zeros(robot.nv)
     return np.concatenate([X_WB.R.T @ push[:3], X_WB.R.T @ push[3:], np.zeros(robot.nj)])
+
+
+def _pushed_at(robot: Robot, X: list[Transform], place: Sphere, push: Float[ndarray, "6"]) -> Float[ndarray, "nv"]:
+    """A wrench in world axes at a point of a body as generalised forces."""
+    R_WB = (X[0] @ poses_in_base(robot, X)[place.body]).R
+    return point_jacobian(robot, X, place.body, Transform(R_WB.T, place.center)).T @ push

@@ -100,6 +100,10 @@ class JointPD(ControllerBase):
         phase = clock_phase(self.gait, 0.0) if self.clock else self._oscillators.start()
         return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """With a ``pace`` it walks as fast as its longest stride allows [m/s]; without, as its gait does."""
+        return {"forward": abs(float(longest_stride(robot, self.gait) * self.gait.speed))} if self.pace else {}
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
@@ -220,6 +224,10 @@ class Hold(ControllerBase):
             raise InputError(f"the posture to hold is not finite: {joints.tolist()}")
         for key in ("kp", "kd"):
             check_gain(getattr(self, key), f"{key} of Hold", ((robot.nj,),))
+        return {}
+
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It stands."""
         return {}
 
     def __call__(

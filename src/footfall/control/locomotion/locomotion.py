@@ -105,6 +105,10 @@ class Locomotion(ControllerBase):
         """The joints it stands with, for the start of a run."""
         return standing_joints(robot, self.hip_height)
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """Beyond these a command is clipped."""
+        return dataclasses.asdict(LIMITS)
+
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
