@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         control,
         draw,
         dynamics,
+        export,
         gait,
         hardware,
         kinematics,
@@ -56,8 +57,8 @@ if TYPE_CHECKING:
     from footfall.view.show import show
 
 _MODULES = (
-    "analysis", "compare", "contact", "control", "draw", "dynamics", "gait", "hardware", "kinematics", "learn",
-    "numeric", "recording", "robot", "simulate", "spatial", "sweep", "trace",
+    "analysis", "compare", "contact", "control", "draw", "dynamics", "export", "gait", "hardware", "kinematics",
+    "learn", "numeric", "recording", "robot", "simulate", "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.loading",
@@ -76,9 +77,9 @@ _NAMES = {
 __all__ = [
     "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
-    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "gait",
-    "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric", "program",
-    "recording", "robot", "show", "simulate", "spatial", "sweep", "trace",
+    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "export",
+    "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric",
+    "program", "recording", "robot", "show", "simulate", "spatial", "sweep", "trace",
 ]  # fmt: skip
 
 
