@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         recording,
         robot,
         simulate,
+        solve,
         spatial,
         sweep,
         trace,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "analysis", "compare", "contact", "control", "draw", "dynamics", "export", "gait", "hardware", "kinematics",
-    "learn", "numeric", "recording", "robot", "simulate", "spatial", "sweep", "trace",
+    "learn", "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.loading",
@@ -79,7 +80,7 @@ __all__ = [
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
     "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "export",
     "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric",
-    "program", "recording", "robot", "show", "simulate", "spatial", "sweep", "trace",
+    "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep", "trace",
 ]  # fmt: skip
 
 

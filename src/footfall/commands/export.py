@@ -18,6 +18,7 @@ EXAMPLES = examples(
     "footfall export mini_cheetah urdf --out models",
     "footfall export go2.urdf mjcf --out models",
     "footfall export mini_cheetah forward_dynamics --out c",
+    "footfall export mini_cheetah locomotion --out c",
     "footfall export mini_cheetah pd --gait trot --format fmu --out units",
 )
 WRITTEN_AS = ("c", "fmu")
@@ -86,8 +87,12 @@ def _check_options(what: str, written_as: str, options: dict[str, Any]) -> None:
 
 
 def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Any]) -> list[Path]:
-    from footfall.export.subjects import exported_named, simulation_named
+    from footfall.export.subjects import LOCOMOTION, exported_named, simulation_named
 
+    if written_as == "c" and name == LOCOMOTION:
+        from footfall.commands.export_controller import write_locomotion
+
+        return write_locomotion(robot, folder, simulation_named(robot, name, **options).controller)
     if written_as == "c":
         return exported_named(robot, name, **options).write(folder)
     from footfall.export.fmu import write_fmu
