@@ -33,11 +33,12 @@ def run_by_fmpy(path, duration, interval=1e-3, **options):
 
 
 @needs_compiler
-def test_fmpy_runs_the_exported_trot_as_footfall_does(tmp_path, capsys):
-    assert cli.run(["export", "mini_cheetah", "pd", "--format", "fmu", "--out", str(tmp_path), "--json"]) == 0
+@pytest.mark.parametrize("controller", ["pd", pytest.param("locomotion", marks=pytest.mark.slow)])
+def test_fmpy_runs_the_exported_trot_as_footfall_does(controller, tmp_path, capsys):
+    assert cli.run(["export", "mini_cheetah", controller, "--format", "fmu", "--out", str(tmp_path), "--json"]) == 0
     (path,) = json.loads(capsys.readouterr().out)["files"]
     seen = run_by_fmpy(path, 2.0)
-    simulation = simulation_named(ff.load("mini_cheetah"), "pd")
+    simulation = simulation_named(ff.load("mini_cheetah"), controller)
     rec = simulation.run(2.0)
     assert rec.q[-1, 0] > 0.2  # it has trotted [m]
     assert np.abs(seen["base."][:, :7] - rec.q[:, :7]).max() < 1e-9

@@ -91,8 +91,11 @@ def _written(robot: Robot, name: str, folder: Path, written_as: str, options: di
 
     if written_as == "c" and name == LOCOMOTION:
         from footfall.commands.export_controller import write_locomotion
+        from footfall.control.locomotion.locomotion import Locomotion
 
-        return write_locomotion(robot, folder, simulation_named(robot, name, **options).controller)
+        controller = simulation_named(robot, name, **options).controller
+        assert isinstance(controller, Locomotion)
+        return write_locomotion(robot, folder, controller)
     if written_as == "c":
         return exported_named(robot, name, **options).write(folder)
     from footfall.export.fmu import write_fmu
