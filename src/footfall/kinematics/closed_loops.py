@@ -20,12 +20,14 @@ from footfall.errors import InputError
 from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
-from footfall.solve.small import solve_small
+from footfall.solve.elimination import least_squares
+from footfall.solve.factor import cholesky, cholesky_solve
 from footfall.spatial import Transform, cross
 
 CLOSED = 1e-12  # [m] or [rad]: loops that are open by less are closed
 _TURNS = 20  # of Newton's method, at most
 _STARTS = 40  # random postures from which loops are tried to be closed
+_ENOUGH = 6  # of them, to choose from
 LinkPose = Callable[[str], Transform]
 
 
@@ -115,7 +117,9 @@ class _Motion:
         """The same body at another of its points."""
         r = x - self.at
         turned = cross(self.omega, r)
-        return _Motion(x, self.omega, self.alpha, self.v + turned, self.a + cross(self.alpha, r) + cross(self.omega, turned))
+        return _Motion(
+            x, self.omega, self.alpha, self.v + turned, self.a + cross(self.alpha, r) + cross(self.omega, turned)
+        )
 
 
 def _tie(
@@ -174,7 +178,7 @@ def closed_joints(
 
     def closer(joints: ndarray) -> ndarray:
         rows = loop_rows(robot, _at(robot, joints))
-        step = solve_small(_columns(robot, rows.G, loose), rows.error)
+        step = least_squares(_columns(robot, rows.G, loose), rows.error)
         out = [joints[j] for j in range(robot.nj)]
         for j, change in zip(loose, step):
             out[j] = out[j] - change
@@ -189,6 +193,16 @@ def closed_joints(
     return numeric.solved(found, closer)
 
 
+def brought_back(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
+    """q with the least change of its joints that closes loops which a step has opened by a little: one Newton step."""
+    if not robot.loops:
+        return q
+    rows, base = loop_rows(robot, q), robot.nv - robot.nj
+    G = rows.G[:, base:]
+    change = G.T @ cholesky_solve(cholesky(G @ G.T), rows.error)
+    return np.concatenate([q[: robot.nq - robot.nj], joint_positions(robot, q) - change])
+
+
 def loop_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
     """T with v = T u for u = (the base's, the independent joints' rates): the velocities that keep the loops closed."""
     known, base = loop_joints(robot), robot.nv - robot.nj
@@ -198,7 +212,7 @@ def loop_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
         T[row, column] = 1.0
     if robot.loops:
         G = loop_rows(robot, q).G
-        follows = solve_small(_columns(robot, G, known.dependent), -np.stack([G[:, k] for k in kept], axis=1))
+        follows = least_squares(_columns(robot, G, known.dependent), -np.stack([G[:, k] for k in kept], axis=1))
         for j, row in zip(known.dependent, follows):
             T[base + j] = row
     return T
@@ -223,10 +237,11 @@ def loop_joints(robot: Robot) -> LoopJoints:
 def _partition(robot: Robot) -> LoopJoints:
     if not robot.loops:
         return LoopJoints(tuple(range(robot.nj)), (), ())
-    G = loop_rows(robot, _at(robot, _posture(robot))).G[:, robot.nv - robot.nj :]
+    G = loop_rows(robot, _at(robot, closed_posture(robot))).G[:, robot.nv - robot.nj :]
     involved = tuple(int(j) for j in np.flatnonzero(np.abs(G).max(axis=0) > 0.0))
     driven = {actuator.joint for actuator in robot.actuators}
-    left, dependent = np.array(G, dtype=float), []
+    dependent: list[int] = []
+    left = np.array(G, dtype=float)
     for passive in (True, False):  # joints without a motor are decided first, the best conditioned of them at each turn
         open_to = [j for j in involved if (robot.joint_names[j] not in driven) == passive]
         while open_to and len(dependent) < len(G):
@@ -244,20 +259,26 @@ def _partition(robot: Robot) -> LoopJoints:
     return LoopJoints(independent, tuple(sorted(dependent)), involved)
 
 
-def _posture(robot: Robot) -> Float[ndarray, "nj"]:
-    """Some posture with closed loops: by least squares from its stand, from zero, then from random ones."""
+def closed_posture(robot: Robot) -> Float[ndarray, "nj"]:
+    """A posture with closed loops: the stand, if it is one; else the one of several that is furthest from singular."""
     rng, base = np.random.default_rng(0), robot.nv - robot.nj
+    found: list[tuple[float, int, ndarray]] = []
     starts = [robot.poses["stand"].joints] if "stand" in robot.poses else []
     starts += [np.zeros(robot.nj), *(rng.uniform(-1.0, 1.0, robot.nj) for _ in range(_STARTS))]
-    for joints in starts:
-        joints = np.array(joints, dtype=float)
+    for start in starts:
+        joints = np.array(start, dtype=float)
         for _ in range(50):
             rows = loop_rows(robot, _at(robot, joints))
             if np.abs(rows.error).max() < 1e-9:
-                return joints
+                found.append((float(np.linalg.svd(rows.G, compute_uv=False)[-1]), len(found), joints))
+                break
             step = np.linalg.lstsq(rows.G[:, base:], -rows.error, rcond=1e-6)[0]
             joints = joints + step / max(1.0, float(np.abs(step).max()) / 0.5)
-    raise InputError(f"the loops of robot '{robot.name}' cannot be closed in any posture that was tried")
+        if len(found) == _ENOUGH or (found and "stand" in robot.poses):
+            break
+    if not found:
+        raise InputError(f"the loops of robot '{robot.name}' cannot be closed in any posture that was tried")
+    return max(found)[2]
 
 
 def check_closed(robot: Robot, q: Float[ndarray, "nq"]) -> None:

@@ -23,6 +23,7 @@ from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators import Kuramoto
 from footfall.gait.pattern import LEGS, Gait, clock_phase
 from footfall.gait.tuned import for_robot
+from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.fabrik_leg import bent, fabrik_leg
 from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, leg_geometry
@@ -145,8 +146,10 @@ class JointPD(ControllerBase):
 
 
 def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
-    """A gain a joint: one for all joints of legs, one for the others."""
-    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
+    """A gain a joint: one for all joints of legs, and those that loops tie to them, one for the others."""
+    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints} | set(
+        loop_joints(robot).involved
+    )
     return np.array([legs if j in of_legs else spine for j in range(robot.nj)])
 
 
@@ -170,7 +173,7 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
         joints, _ = planar_inverse(stance.leg, x[k], z[k] - depth, stance.knee, gait.foot_pitch)
         for j, angle in zip(stance.leg.joints, joints):
             targets[j] = angle
-    return np.array(targets)
+    return with_loops(robot, np.array(targets))
 
 
 def reached_targets(
@@ -191,7 +194,14 @@ def reached_targets(
         found = fabrik_leg(chain, place, [last[j] for j in leg.joints], pitch, REACHES, 1e-6)
         for j, angle in zip(leg.joints, found.joints):
             targets[j] = angle
-    return np.stack(targets)
+    return with_loops(robot, np.stack(targets))
+
+
+def with_loops(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """Joints with those of the legs as they are and the others of their loops as they must be."""
+    if not robot.loops:
+        return joints
+    return closed_joints(robot, joints, [j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints])
 
 
 def _elsewhere(robot: Robot) -> list[Any]:

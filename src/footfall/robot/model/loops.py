@@ -1,7 +1,7 @@
 """Closed loops: what ties links together besides the joints of the tree (five-bar legs, rods, belts, coupled joints).
 
-A loop is cut open somewhere, so that the joints are a tree, and closed again by a ``Loop``: two points of two links stay
-together, two frames do, or one joint's position is a polynomial of another's.
+A loop is cut open somewhere, so that the joints are a tree, and closed again by a ``Loop``: two points of two links
+stay together, two frames do, or one joint's position is a polynomial of another's.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Loop:
     def error(self, X_A: Transform, X_B: Transform) -> Float[ndarray, "rows"]:
         """How far the ends are apart in the axes of ``first``, from the poses of both links in any frame: three numbers
         [m], and of a frame three more, about [rad]."""
-        p = X_A.R.T @ (X_B.point(self.to) - X_A.point(self.at))
+        p: ndarray = X_A.R.T @ (X_B.point(self.to) - X_A.point(self.at))
         if self.kind == "point":
             return p
         R = X_A.R.T @ X_B.R @ self.rotation.T
@@ -85,7 +85,9 @@ def check_loops(robot: Robot, tree: Tree) -> None:
         for end in (loop.first, loop.second):
             if end not in known:
                 kind = "joint" if loop.kind == "joint" else "link"
-                raise ModelError(f"loop '{loop.name}' ties the unknown {kind} '{end}': this robot has {', '.join(known)}")
+                raise ModelError(
+                    f"loop '{loop.name}' ties the unknown {kind} '{end}': this robot has {', '.join(known)}"
+                )
         if loop.kind != "joint" and tree.frames[loop.first][0] == tree.frames[loop.second][0]:
             raise ModelError(f"loop '{loop.name}' ties '{loop.first}' to '{loop.second}', which do not move apart")
 
@@ -119,11 +121,13 @@ def loop_axes(tree: Tree, loops: tuple[Loop, ...]) -> tuple[ndarray, ...]:
 def _moving(errors: Float[ndarray, "n 3"], name: str) -> Float[ndarray, "3 k"]:
     """Directions in which errors vary; they must vanish in the others."""
     mean = errors.mean(axis=0)
-    sizes, directions = np.linalg.eigh((errors - mean).T @ (errors - mean) / len(errors))
-    moves = sizes > _STILL**2
+    _, sizes, rows = np.linalg.svd(errors - mean)
+    directions, moves = rows.T, sizes > _STILL
     apart = np.abs(directions[:, ~moves].T @ mean)
     if apart.max(initial=0.0) > 1e3 * _STILL:
-        raise ModelError(f"loop '{name}' cannot be closed: its ends stay {apart.max():.3g} apart however its joints move")
+        raise ModelError(
+            f"loop '{name}' cannot be closed: its ends stay {apart.max():.3g} apart however its joints move"
+        )
     still = directions[:, ~moves]
     for count in range(3):  # coordinate axes, if the rest is spanned by the others
         if still.shape[1] == count:
