@@ -42,9 +42,10 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
                 break
         else:
             raise InputError(f"leg {foot} of robot '{robot.name}' cannot stand {height:.3f} m below its hip")
-    return closed_joints(
-        robot, joints, [j for foot in robot.foot_names for j in leg_geometry(robot, foot, True).joints]
-    )
+    if not robot.loops:
+        return joints
+    given = [j for foot in robot.foot_names for j in leg_geometry(robot, foot, nearly=True).joints]
+    return closed_joints(robot, joints, given)
 
 
 def with_stand(robot: Robot) -> Robot:
@@ -54,7 +55,8 @@ def with_stand(robot: Robot) -> Robot:
         return robot
     given = stand_of(robot.poses)
     if given is not None and (given == "stand" or stands_in(robot, robot.poses[given].joints)):
-        joints = closed_joints(robot, robot.poses[given].joints)
+        joints = robot.poses[given].joints
+        joints = closed_joints(robot, joints) if robot.loops else joints
         pose = standing_pose(robot, joints)  # heights of keyframes are rounded, or for a drop
     else:
         try:

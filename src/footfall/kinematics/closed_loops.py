@@ -195,8 +195,6 @@ def closed_joints(
 
 def brought_back(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
     """q with the least change of its joints that closes loops which a step has opened by a little: one Newton step."""
-    if not robot.loops:
-        return q
     rows, base = loop_rows(robot, q), robot.nv - robot.nj
     G = rows.G[:, base:]
     change = G.T @ cholesky_solve(cholesky(G @ G.T), rows.error)

@@ -64,7 +64,8 @@ def step(
     spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
     a, acted = accelerate(world, state, command, push, dt)
     after = advance(world.robot, state, a, dt, spin)
-    after = replace(after, q=brought_back(world.robot, after.q))
+    if world.robot.loops:
+        after = replace(after, q=brought_back(world.robot, after.q))
     return replace(after, memory=acted.memory), acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
 
 

@@ -147,9 +147,9 @@ class JointPD(ControllerBase):
 
 def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
     """A gain a joint: one for all joints of legs, and those that loops tie to them, one for the others."""
-    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints} | set(
-        loop_joints(robot).involved
-    )
+    of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
+    if robot.loops:
+        of_legs |= set(loop_joints(robot).involved)
     return np.array([legs if j in of_legs else spine for j in range(robot.nj)])
 
 
