@@ -77,11 +77,12 @@ _NAMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
-    "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
-    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "debug", "draw", "dynamics",
-    "export", "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric",
-    "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep", "trace",
+    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint",
+    "JointCommand", "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed",
+    "Simulation", "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "debug",
+    "draw", "dynamics", "export", "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize",
+    "load", "margins", "numeric", "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep",
+    "trace",
 ]  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY
 from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
 from footfall.hardware.sensors import Sensors, SensorWrapper
+from footfall.kinematics.closed_loops import check_closed
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
@@ -148,6 +149,7 @@ class Simulation:
         """Back to the start."""
         q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
         check_clear(self.model.world, q)
+        check_closed(self.robot, q)
         self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
         self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
         self.state = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
