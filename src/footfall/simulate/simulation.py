@@ -21,6 +21,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
+from footfall.contact.bodies import body_spheres
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model, named
@@ -76,7 +77,8 @@ class Simulation:
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
-    that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides
+    that may touch, such as ``contact.trunk_corners(robot)``. collisions: True lets every link touch the ground, a text
+    such as "trunk,knees" parts of it (``contact.bodies``). compile_controller: False runs it in Python; None decides
     by tracing it. record_rate: rows per second, the controller's rate unless given. sensors: what the controller sees
     the robot through (``hardware.sensors``), the truth unless given. emergency_stop: a switch behind it
     (``hardware.emergency_stop``).
@@ -95,6 +97,7 @@ class Simulation:
     command: Command = field(default_factory=Command)
     pushes: Sequence[Push] = ()
     touching: Sequence[Foot] = ()
+    collisions: bool | str | Sequence[str] = False
     stop_on_fall: bool = True
     compile_controller: bool | None = None
     record_rate: float | None = None
@@ -125,7 +128,8 @@ class Simulation:
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact)
-        world = World(self.robot, ground, contact, self.joints, gravity, spheres_of(self.robot, self.touching))
+        touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
+        world = World(self.robot, ground, contact, self.joints, gravity, spheres_of(self.robot, touching))
         check_pushes(self.pushes, self.robot)
         check_command(self.command)
         self.watch = watcher(self.robot, self.self_collision)
