@@ -89,7 +89,7 @@ def test_parts_and_links_by_name_collide(boxer):
 
 
 @pytest.mark.parametrize(
-    "wrong, words", [("tail", "part that collides 'tail'"), (3, "must be True"), ([], "no shapes")]
+    ("wrong", "words"), [("tail", "part that collides 'tail'"), (3, "must be True"), ([], "no shapes")]
 )
 def test_what_cannot_collide_is_refused_in_a_sentence(wrong, words):
     with pytest.raises(FootfallError, match=words):

@@ -14,8 +14,8 @@ from footfall.contact.terrain import Heightfield, Patches, Steps
 
 __all__ = [
     "Complementarity", "Compliant", "ContactModel", "ContactModelBase", "ContactPoint", "ForceLaw", "Ground",
-    "Heightfield", "Patches", "Plane", "Sphere", "Stance", "Steps", "StickSlip", "body_spheres", "contact_points", "knees",
-    "named", "spheres_of", "terrain", "trunk_corners",
+    "Heightfield", "Patches", "Plane", "Sphere", "Stance", "Steps", "StickSlip", "body_spheres", "contact_points",
+    "knees", "named", "spheres_of", "terrain", "trunk_corners",
 ]  # fmt: skip
 
 
