@@ -72,8 +72,8 @@ class TickSource:
             raise InputError(f"block {block!r}: threads come in warps of 32")
         self.robot, self.dtype = robot, np.dtype(dtype)
         self.simulation = Simulation(robot, controller, **options)
-        self.first = reduced(self.simulation.state, uses_foot_forces)
         model, self.inputs = self.simulation.model, Inputs(self.simulation.command, np.zeros(6))
+        self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.uses_foot_forces)
         self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
         check_world(model, self.simulation.state, self.inputs)
         check_controller(model, self.simulation.state, self.inputs)
