@@ -21,11 +21,14 @@ from footfall.commands.run_options import (
     IntegratorOption,
     KdOption,
     KpOption,
+    OscillatorOption,
     OutOption,
     SeedOption,
     SidewaysOption,
     SpeedOption,
     SubjectArgument,
+    ThenOption,
+    TouchdownOption,
     TurnOption,
     planned,
 )
@@ -36,6 +39,7 @@ EXAMPLES = examples(
     "footfall simulate xiling --gait walk --duration 20 --out walk.mcap",
     "footfall simulate mini_cheetah --ground slope:5 --speed 0.3 --json",
     "footfall simulate mini_cheetah --controller whole_body --estimate --ground rough:0.03",
+    "footfall simulate xiling --gait walk --oscillator rulkov --then trot:4",
     "footfall simulate run.toml",
 )
 
@@ -50,6 +54,9 @@ def command(
     sideways: SidewaysOption = None,
     turn: TurnOption = None,
     controller: ControllerOption = None,
+    oscillator: OscillatorOption = None,
+    touchdown: TouchdownOption = None,
+    then: ThenOption = None,
     kp: KpOption = None,
     kd: KdOption = None,
     contact: ContactOption = None,
