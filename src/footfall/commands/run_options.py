@@ -34,6 +34,14 @@ ConstantsOption = Annotated[
 SpeedOption = Annotated[float | None, typer.Option("--speed", help="Forward speed asked for [m/s]; sets the stride.")]
 SidewaysOption = Annotated[float | None, typer.Option("--sideways", help="Speed to the left [m/s].")]
 TurnOption = Annotated[float | None, typer.Option("--turn", help="Turn rate to the left [rad/s].")]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option("--schedule", help="Commands in time: '0: forward=0.3; 4: forward=0.3, turn=0.5' [s, m/s, rad/s]."),
+]
+PushOption = Annotated[
+    str | None,
+    typer.Option("--push", help="'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;"),
+]
 ControllerOption = Annotated[
     str | None,
     typer.Option(
@@ -42,6 +50,20 @@ ControllerOption = Annotated[
         help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr, or a"
         " policy's file (.npz, .onnx).",
     ),
+]
+OscillatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--oscillator",
+        autocompletion=completing.oscillators,
+        help="What paces a gait of pd, gravity, computed_torque, impedance: kuramoto (default), hopf, rulkov.",
+    ),
+]
+TouchdownOption = Annotated[
+    bool | None, typer.Option("--touchdown", help="A foot that lands early begins its stance at once.")
+]
+ThenOption = Annotated[
+    str | None, typer.Option("--then", help="Another gait to change to while walking, and when: trot:4 (seconds).")
 ]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]

@@ -19,7 +19,7 @@ EXAMPLES = examples(
 
 def command(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
-    task: Annotated[str, typer.Option("--task", help="What is learned: walk.")] = "walk",
+    task: Annotated[str, typer.Option("--task", help="What is learned: walk, recover.")] = "walk",
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
     out: Annotated[
         Path | None,

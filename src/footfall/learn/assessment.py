@@ -20,11 +20,12 @@ from footfall.compare.mujoco_run import mujoco_model, run_mujoco
 from footfall.contact.ground import Plane
 from footfall.control.interface import Command
 from footfall.errors import unknown
-from footfall.learn.episode import COMMANDS, within
+from footfall.learn.episode import COMMANDS
 from footfall.learn.lanes import RANGES
 from footfall.learn.preflight import ENGINES, TRACKING
-from footfall.learn.randomise import Randomisation
-from footfall.learn.task import heading_velocity, lowest_foot
+from footfall.learn.randomise import Randomisation, within
+from footfall.learn.task import lowest_foot
+from footfall.learn.task_base import heading_velocity
 from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
 from footfall.simulate.simulation import Simulation

@@ -53,7 +53,7 @@ class Sb3Walk(VecEnv):
         """Nothing to close."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        value = getattr(self.env, attr_name, None) if attr_name != "render_mode" else None
+        value = vars(self.env).get(attr_name) if attr_name != "render_mode" else None
         return [value] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:

@@ -12,12 +12,13 @@ from footfall.control.learned.policy import SUFFIXES
 from footfall.errors import InputError, unknown
 from footfall.learn.figures import curve_figure
 from footfall.learn.ppo import Settings
-from footfall.learn.task import WalkTask
+from footfall.learn.recover import RecoverTask
+from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
 from footfall.robot.model.description import Robot
 
-TASKS = {"walk": WalkTask.of}
+TASKS: dict[str, Callable[[Robot], Task]] = {"walk": WalkTask.of, "recover": RecoverTask.of}
 DEVICES = ("auto", "cpu", "cuda")
 LOOK = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
 SAVE_EVERY = 30.0  # [s] between checkpoints

@@ -21,7 +21,7 @@ from numpy import ndarray
 from footfall.errors import InputError, MissingExtraError
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.rendering import MODES, Page, Pictures, checked_mode
-from footfall.learn.task import Judged, WalkTask
+from footfall.learn.task import Judged, Task, WalkTask
 from footfall.loading import load
 from footfall.robot.model.description import Robot
 
@@ -36,7 +36,7 @@ except ImportError:
 RATE = 50
 
 
-def _lanes(robot: Robot | str, task: WalkTask | None, n: int, options: dict[str, Any]) -> WalkLanes:
+def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Any]) -> WalkLanes:
     if int(n) != n or n < 1:
         raise InputError(f"a vector environment needs at least one robot, got num_envs = {n}")
     if task is None:
@@ -46,9 +46,9 @@ def _lanes(robot: Robot | str, task: WalkTask | None, n: int, options: dict[str,
     return WalkLanes(task, int(n), **options)
 
 
-def _spaces(task: WalkTask) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+def _spaces(task: Task) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
     """(of observations, of actions)."""
-    most = task.drive.bounds(task.robot).astype(np.float32)
+    most = task.bounds.astype(np.float32)
     one = np.ones(task.robot.nj, np.float32)
     return gymnasium.spaces.Box(-most, most, dtype=np.float32), gymnasium.spaces.Box(-one, one, dtype=np.float32)
 
@@ -56,7 +56,7 @@ def _spaces(task: WalkTask) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]
 def _info(judged: Judged) -> dict[str, ndarray]:
     """The info of a tick, with a lane axis."""
     terms = {f"reward_{key}": value for key, value in judged.terms.items()}
-    return {**terms, "velocity": judged.velocity, "contact": judged.contact}
+    return {**terms, "velocity": judged.velocity, "contact": judged.contact, "score": judged.score}
 
 
 class WalkEnv(gymnasium.Env):
@@ -71,7 +71,7 @@ class WalkEnv(gymnasium.Env):
     def __init__(
         self,
         robot: Robot | str = "mini_cheetah",
-        task: WalkTask | None = None,
+        task: Task | None = None,
         render_mode: Any = None,
         **options: Any,
     ) -> None:
@@ -143,7 +143,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
     }  # fmt: skip
 
     def __init__(
-        self, num_envs: int = 1, robot: Robot | str = "mini_cheetah", task: WalkTask | None = None,
+        self, num_envs: int = 1, robot: Robot | str = "mini_cheetah", task: Task | None = None,
         render_mode: Any = None, **options: Any,
     ) -> None:  # fmt: skip
         self.render_mode = checked_mode(render_mode, ("rgb_array",))

@@ -27,17 +27,22 @@ from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
 from footfall.control.estimation.estimated import Estimated
-from footfall.control.interface import Command, Controller
+from footfall.control.interface import Command, Controller, as_controller
+from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
 from footfall.gait import tuned
+from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
+from footfall.gait.transition import Transition
 from footfall.hardware.sensors import Sensors
 from footfall.robot import library
 from footfall.robot.model.description import Robot
+from footfall.simulate.commanding import Schedule, unfollowed
+from footfall.simulate.pushes import parse_pushes
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 from footfall.simulate.standing_lqr import lqr_stand
@@ -64,7 +69,12 @@ class RunOptions:
     speed: float | None = None  # forward [m/s]
     sideways: float = 0.0  # to the left [m/s]
     turn: float = 0.0  # to the left [rad/s]
+    schedule: str | None = None  # commands in time: "0: forward=0.3; 4: forward=0.3, turn=0.5"
+    push: str | None = None  # "start, duration, x, y, z" [s, N], and a link's name; several apart by ";"
     controller: str = "pd"
+    oscillator: str | None = None  # that paces a gait: kuramoto, hopf or rulkov
+    touchdown: bool = False  # feet that land early begin their stance at once
+    then: str | None = None  # another gait to change to, and when: "trot:4"
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
     contact: str = "compliant"
@@ -103,7 +113,7 @@ class Planned:
     options: RunOptions
     simulation: Simulation
     gait: Gait | None
-    commanded_speed: float  # [m/s]
+    commanded_speed: float  # [m/s], as the controller follows it; the fastest of a schedule
     ramp: float  # time of the start that means leave out [s]
 
 
@@ -122,6 +132,8 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
             keys[key] = str(file.parent / value)
     if isinstance(keys.get("controller"), str) and is_policy(keys["controller"]):
         keys["controller"] = str(file.parent / keys["controller"])
+    if isinstance(keys.get("schedule"), list):
+        keys["schedule"] = str(Schedule.of(keys["schedule"]))
     if isinstance(keys.get("ground"), str):
         keys["ground"] = resolved_ground(keys["ground"], file.parent)
     return keys
@@ -145,14 +157,28 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
-    command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
-    start = standing_start(robot, controller, ground, command, options.drop)
+    first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
+    command: Command | Schedule = first
+    if options.schedule is not None:
+        command = _schedule(options)
+        first, speed = command(0.0), max((each.forward for _, each in command.entries), key=abs)
+    followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
+    start = standing_start(robot, controller, ground, first, options.drop)
     sensors = Sensors.realistic(options.seed) if options.estimate else None
     simulation = Simulation(
         robot, Estimated(controller) if options.estimate else controller, contact_named(options.contact), ground,
         dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
+        pushes=parse_pushes(options.push),
     )  # fmt: skip
-    return Planned(options, simulation, gait, speed, gait.ramp if gait else 0.0)
+    return Planned(options, simulation, gait, followed.forward, gait.ramp if gait else 0.0)
+
+
+def _schedule(options: RunOptions) -> Schedule:
+    """The commands in time, of which nothing else may speak."""
+    for key in ("speed", "sideways", "turn"):
+        if getattr(options, key):
+            raise InputError(f"a schedule says every speed itself: leave out {key}")
+    return Schedule.parse(options.schedule or "")
 
 
 def is_policy(controller: str) -> bool:
@@ -186,6 +212,7 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
 
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
+    _refuse_rhythm(options)
     moving = control_named.on_command(options.controller, options.gait or "trot", rate=fitting_rate(options.dt))
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
@@ -194,6 +221,7 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse(options, "has its own gait", list(constants))
+    _refuse_rhythm(options)
     if not is_policy(options.controller):
         policy = control_named.learned(robot.name, options.gait or "trot")
         return policy, policy.gait
@@ -212,8 +240,27 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
             )
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
-    inner = JointPD(gait, kp, kd, fitting_rate(options.dt), pace=_PACE if gait.stride else 0.0)
-    return control_named.ON_A_GAIT[options.controller](inner), gait
+    rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
+    rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
+    if options.then is None:
+        return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
+    change, (kp_then, kd_then) = _change(robot, options, gait)
+    paced = _PACE if gait.stride and change.second.stride else 0.0
+    inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
+    return wrapped(inner), change.second.replace(ramp=change.begin + change.duration)
+
+
+def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
+    """The change of gait that ``then`` asks for, and the gains after it; knees go on bending the way they do."""
+    assert options.then is not None
+    name, _, when = options.then.partition(":")
+    try:
+        begin = float(when) if when else 4.0
+    except ValueError:
+        raise InputError(f"then is a gait and when to change to it, such as trot:4, got {options.then!r}") from None
+    later = dataclasses.replace(options, gait=name, constants=None)
+    second = _gait(robot, later, {}).replace(knees=first.knees)
+    return Transition(first, second, begin), _gains(robot, later)
 
 
 _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
@@ -234,8 +281,14 @@ def _refuse(options: RunOptions, why: str, keys: list[str]) -> None:
         raise InputError(f"controller '{options.controller}' {why}: it takes no {keys[0]}")
 
 
+def _refuse_rhythm(options: RunOptions) -> None:
+    keys = _given(options, "oscillator", "then") + (["touchdown"] if options.touchdown else [])
+    _refuse(options, "keeps its own time", keys)
+
+
 def _refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
     keys = _given(options, "gait", "constants", "speed", *others)
+    _refuse_rhythm(options)
     keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
     _refuse(options, "stands still", keys)
 

@@ -142,6 +142,10 @@ class Policy(ControllerBase):
         """Joints to start from [rad]."""
         return _stand(robot)
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """What it hears of a command; nothing is clipped."""
+        return dict.fromkeys(("forward", "sideways", "turn"), np.inf)
+
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the last action."""
         size, seen = len(self.weights[-1][1]), len(self.drive.bounds(robot))

@@ -64,7 +64,7 @@ class TravelledPolicy(ControllerBase):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         it = self.interface
-        now = self.observe(t, robot, sensed, command, memory["action"])
+        now = self.observation(t, robot, sensed, command, memory["action"])
         # before the first tick nothing was seen: the past is then as the present
         past = np.where(memory["seen"][0] > 0.5, memory["past"], np.zeros_like(memory["past"]) + now)
         past = np.concatenate([past[1:], now[None]])
@@ -80,7 +80,7 @@ class TravelledPolicy(ControllerBase):
         given, most = self.network(observation), self.interface.action_clip
         return given if most is None else np.clip(given, -most, most)
 
-    def observe(
+    def observation(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, action: Float[ndarray, "n"]
     ) -> Float[ndarray, "size"]:
         """What it sees at one time, in its own order, signs and units."""
