@@ -14,6 +14,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.errors import InputError
 
+_WIDEST = 1 << 16  # numbers between two operations
 _UNROLLED = 12_000  # most weights of a layer that a trace writes out, product by product
 
 
@@ -163,6 +164,8 @@ def _gather(node: Node, x: Any, places: Any) -> Any:
 def _concat(node: Node, *parts: Any) -> Any:
     if node.settings.get("axis", -1) not in (-1, 1):
         raise InputError("a Concat over another axis than the last is not read")
+    if sum(part.shape[-1] for part in parts) > _WIDEST:
+        raise InputError(f"a Concat of more than {_WIDEST} numbers is not read")
     return np.concatenate(parts, axis=-1)
 
 

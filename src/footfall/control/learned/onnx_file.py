@@ -6,6 +6,7 @@ What a file holds is read node by node into plain NumPy; nothing in it is run, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -116,11 +117,25 @@ def _graph(onnx: ModuleType, model: Any, file: Path) -> Graph:
         if loose:
             raise InputError(f"{file}: an operation {node.operation} reads '{loose[0]}', which nothing gives")
         known.update(node.writes)
+    _check_sizes(network, file)
     with np.errstate(all="ignore"):
         given = np.asarray(network(np.zeros(network.inputs)))  # a network whose parts do not fit fails here
     if given.ndim != 1 or not all(np.isfinite(x).all() for x in network.constants.values() if x.dtype.kind == "f"):
         raise InputError(f"the policy {file} holds numbers that are not finite, or gives no list of actions")
     return Graph(read, out, network.inputs, len(given), used, network.constants)
+
+
+def _check_sizes(network: Graph, file: Path) -> None:
+    """Refuse constants that would make numbers of numbers: matrices elsewhere than in products of what is observed."""
+    constants = network.constants
+    for node in network.nodes:
+        shapes = [constants[key].shape if key in constants else None for key in node.reads]
+        if node.operation in ("MatMul", "Gemm"):
+            fine = shapes[0] is None and shapes[1] is not None and len(shapes[1]) == 2
+        else:
+            fine = all(shape is None or math.prod(shape) == (shape[-1] if shape else 1) for shape in shapes)
+        if not fine:
+            raise InputError(f"{file}: an operation {node.operation} with constants of shape {shapes} is not read")
 
 
 def _node(onnx: ModuleType, node: Any, file: Path) -> Node:
