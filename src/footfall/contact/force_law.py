@@ -129,9 +129,10 @@ class ForceLaw(ContactModelBase):
         self, robot: Robot, M: ndarray, force: ndarray, points: Sequence[ContactPoint], spheres: Sequence[Linearised]
     ) -> Float[ndarray, "nv"]:
         """a of (M + Σ JᵀDJ) a = force."""
+        coupled = any(point.couples for point in points)
         # multiplied so that the simple columns of the base come last: fewer operations
         below = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in zip(points, spheres)), start=M)
         if self.symmetric:
-            return solve_factored(robot, *factor(robot, below), force)
+            return solve_factored(robot, *factor(robot, below, coupled), force, coupled)
         above = sum((point.J.T @ (sphere.D @ point.J) for point, sphere in zip(points, spheres)), start=M)
-        return solve_unsymmetric(robot, *factor_unsymmetric(robot, below, above), force)
+        return solve_unsymmetric(robot, *factor_unsymmetric(robot, below, above, coupled), force, coupled)

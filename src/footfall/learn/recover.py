@@ -40,10 +40,11 @@ from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.simulate.tick import RunState
 from footfall.spatial.quaternion import to_rotation
 
-# What a second of each is worth. The first four are at most 1 and are to be had, the last three of them in as far as
-# the trunk is upright; the others are to be avoided.
+# What a second of each is worth. The first five are to be had, the last three of them in as far as the trunk is
+# upright; the others are to be avoided.
 WEIGHTS: Mapping[str, float] = {
     "upright": 1.0,  # part of the way from lying on the back to upright
+    "righting": 1.0,  # how fast it goes that way, there and back [1/s]: pays at once, and nothing in all
     "height": 1.5,  # 1 / (1 + e²), e the error of the trunk's height in 0.3 of it
     "posture": 1.0,  # 1 / (1 + e²), e the root mean square of the joint offsets from standing in 0.5 rad
     "feet": 0.5,  # part of the feet that are down
@@ -75,13 +76,13 @@ class RecoverTask(Task):
     dt: float = 2e-3
     touching: str = "trunk,hips,knees"
     contact: ContactModel | None = None
-    standing: float = 0.25
+    standing: float = 0.15
     seconds: ClassVar[float] = 5.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.0, 0.0), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
     }  # fmt: skip
     start_draws: ClassVar[int] = 4
-    settings: ClassVar[Mapping[str, Any]] = {"noise": 0.25, "entropy": 0.001}  # of a wide reach: else no robot stands
+    settings: ClassVar[Mapping[str, Any]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
 
     def __post_init__(self) -> None:
         weights = check_weights(self.weights, WEIGHTS)
@@ -143,6 +144,7 @@ class RecoverTask(Task):
         fine = v @ v < WILD**2
         values = {
             "upright": 0.5 + 0.5 * R[2, 2],
+            "righting": 0.5 * (R[2, 0] * v[1] - R[2, 1] * v[0]),
             "height": upright / (1.0 + height * height),
             "posture": upright / (1.0 + np.sum(off * off) / (robot.nj * 0.5**2)),
             "feet": upright * np.sum(contact) / robot.nf,
