@@ -19,7 +19,7 @@ EXAMPLES = examples(
 
 def command(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
-    task: Annotated[str, typer.Option("--task", help="What is learned: walk, recover.")] = "walk",
+    task: Annotated[str, typer.Option("--task", help="What is learned: walk, recover, rough, rough_blind.")] = "walk",
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
     out: Annotated[
         Path | None, typer.Option("--out", help="The policy (.npz); curve, picture and checkpoint go beside it.")

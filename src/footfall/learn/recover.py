@@ -25,8 +25,10 @@ from footfall.kinematics.forward import body_poses
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task_base import (
+    NONE,
     WILD,
     Judged,
+    Parameters,
     Task,
     check_stands,
     check_weights,
@@ -114,8 +116,9 @@ class RecoverTask(Task):
         return np.maximum(low, stand - _WIDE), np.minimum(high, stand + _WIDE)
 
     def started(
-        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"]
-    ) -> Float[ndarray, "nq"]:
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"],
+        parameters: Parameters = NONE,
+    ) -> Float[ndarray, "nq"]:  # fmt: skip
         """Turned any way (Shoemake 1992), its lowest place just over the ground."""
         low, high = self.limits
         about, tilt, turn = chance[0], 2.0 * np.pi * chance[1], 2.0 * np.pi * chance[2]
@@ -129,7 +132,7 @@ class RecoverTask(Task):
             lowest = np.minimum(lowest, poses[sphere.body].point(sphere.center)[2] - sphere.radius)
         return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
 
-    def judged(self, state: RunState, command: Command) -> Judged:
+    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
         robot, drive, memory = self.robot, self.drive, state.memory
         R, v = to_rotation(state.q[3:7]), state.v
         stand, forces = robot.poses["stand"], state.forces[:, 2]

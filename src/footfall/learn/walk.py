@@ -87,13 +87,13 @@ class WalkEnv(gymnasium.Env):
         self.lanes.generators = [self.np_random]
         self.lanes.begin([0])
         drawn = {key: _only(value) for key, value in self.lanes.episode(slice(None)).items()}
-        return _only(self.lanes.look(slice(None)).observation.astype(np.float32)), drawn
+        return _only(self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32)), drawn
 
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
         """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
         done = self.lanes.tick(np.asarray(action)[None])
         info = {key: _only(value) for key, value in _info(done.judged).items()}
-        observation = _only(done.judged.observation.astype(np.float32))
+        observation = _only(self.lanes.noisy(done.judged.observation).astype(np.float32))
         late = bool(done.late[0] and not done.fallen[0])
         return observation, float(done.judged.reward[0]), bool(done.fallen[0]), late, info
 
@@ -130,7 +130,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         infos: dict[str, Any] = {}
         mask = np.isin(np.arange(self.num_envs), which)
         _add(infos, self.lanes.episode(which), mask)
-        return self.lanes.look(slice(None)).observation.astype(np.float32), infos
+        return self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32), infos
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: ndarray) -> None:
         if seed is None or isinstance(seed, (int, np.integer)):
@@ -168,6 +168,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
             self.lanes.begin(which)
             observation[which] = self.lanes.look(which).observation
             _add(infos, self.lanes.episode(which), over)
+        observation = self.lanes.noisy(observation)
         reward = np.asarray(done.judged.reward, dtype=float)
         return observation, reward, terminated, truncated, infos
 
