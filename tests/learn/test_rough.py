@@ -51,7 +51,7 @@ def test_levels_grow_to_what_is_to_be_mastered():
      (9.0, 2.0, 0.0, 9.0)],
 )  # fmt: skip
 def test_who_walks_far_goes_up_and_who_falls_goes_down(level, travelled, fallen, after):
-    assert RoughTask.of(CHEETAH).promoted(level, travelled, 2.0, fallen) == after
+    assert RoughTask.of(CHEETAH).promoted(level, travelled, 2.0, fallen, 0.0) == after
 
 
 def test_episodes_begin_on_their_course_with_no_foot_in_it(source):

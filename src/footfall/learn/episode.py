@@ -88,7 +88,7 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0)
     strength, payload, delay = (within(getattr(ranges, key), extra.get(key, 0.0)) for key in _EXTRAS)
     parameters[trunk] = parameters[trunk] + payload
     parameters |= task.terrain(level, more)
-    q = task.started(first.q, ranges, chance[9 : 9 + robot.nj], more, parameters)
+    q = task.started(first.q, ranges, chance[9 : 9 + robot.nj], more, parameters, level)
     gains = strength * np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
     tick = np.floor(chance[7] * round(drive.gait.period * drive.rate))
     memory = {**first.memory, "gains": gains, "delay": delay}
@@ -134,7 +134,7 @@ def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]
     memory = {**episode.state.memory, "last": episode.state.memory["action"]}
     goes_on = replace(episode, state=replace(episode.state, memory=memory), age=age)
     asked = command.forward * age / task.drive.rate
-    level = task.promoted(episode.level, episode.state.q[0], asked, np.where(fallen, 1.0, 0.0))
+    level = task.promoted(episode.level, episode.state.q[0], asked, np.where(fallen, 1.0, 0.0), judged.score)
     now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws], level), goes_on)
     push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws : episodes.draws + 2])
     now = replace(now, inputs=Inputs(now.inputs.command, push), next_push=next_push)

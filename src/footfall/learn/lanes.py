@@ -74,6 +74,7 @@ class WalkLanes:
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
         self.next_push = np.zeros(n, dtype=int)
         self.level = np.zeros(n)  # of difficulty
+        self.ended = np.zeros(n)  # scores after the last tick
         self.generators: list[np.random.Generator] = []
 
     # -- episodes ----------------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ class WalkLanes:
         done = lanes[self.age[lanes] > 0]
         asked = self.batch.command["forward"][done] * self.age[done] / self.task.drive.rate
         fallen = np.where(self.age[done] < self.limit, 1.0, 0.0)
-        self.level[done] = self.task.promoted(self.level[done], self.batch.q[done, 0], asked, fallen)
+        self.level[done] = self.task.promoted(self.level[done], self.batch.q[done, 0], asked, fallen, self.ended[done])
 
     def stagger(self, rng: np.random.Generator) -> None:
         """Let the present episodes be of any age: episodes that all began together would end together."""
@@ -142,6 +143,7 @@ class WalkLanes:
         seen = self._judge(rebuild([x[which] for x in leaves]), Command(**command), parameters)
         found, back = tree.flatten(seen)
         judged: Judged = back([np.nan_to_num(x, copy=False, nan=0.0, posinf=0.0, neginf=0.0) for x in found])
+        self.ended[which] = judged.score
         return replace(judged, score=scored(self.task, judged.score, self.level[which]))
 
     def noisy(self, observation: ndarray, which: Any = slice(None)) -> ndarray:

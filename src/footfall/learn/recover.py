@@ -68,8 +68,9 @@ _WIDE = 1.5  # [rad] from standing, of a joint without limits
 class RecoverTask(Task):
     """A robot, its drive, and what getting up is worth.
 
-    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. standing: the
-    part of the episodes that begin in the stand, so that what standing is worth is known from the start.
+    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. anyhow: episodes
+    begin in any pose at once; else the further from standing the higher a robot's level is, which rises when it ends an
+    episode up and falls when it does not, so that what standing is worth is known from the start.
     """
 
     robot: Robot
@@ -78,12 +79,13 @@ class RecoverTask(Task):
     dt: float = 2e-3
     touching: str = "trunk,hips,knees"
     contact: ContactModel | None = None
-    standing: float = 0.15
+    anyhow: bool = False
     seconds: ClassVar[float] = 5.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.0, 0.0), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
     }  # fmt: skip
     start_draws: ClassVar[int] = 4
+    levels: ClassVar[int] = 10
     settings: ClassVar[Mapping[str, Any]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
 
     def __post_init__(self) -> None:
@@ -117,20 +119,30 @@ class RecoverTask(Task):
 
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"],
-        parameters: Parameters = NONE,
+        parameters: Parameters = NONE, level: Any = 0.0,
     ) -> Float[ndarray, "nq"]:  # fmt: skip
-        """Turned any way (Shoemake 1992), its lowest place just over the ground."""
+        """Turned some way or any, its lowest place just over the ground."""
         low, high = self.limits
+        joints = low + (high - low) * joints
         about, tilt, turn = chance[0], 2.0 * np.pi * chance[1], 2.0 * np.pi * chance[2]
-        a, b = np.sqrt(1.0 - about), np.sqrt(about)
-        quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
-        anyhow = np.concatenate([q[:3], quat, low + (high - low) * joints])
-        turned = np.where(chance[3] < self.standing, q, anyhow)
+        if self.anyhow:  # Shoemake 1992
+            a, b = np.sqrt(1.0 - about), np.sqrt(about)
+            quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
+        else:
+            far = (level + 1.0) / self.levels
+            lean = 0.5 * np.pi * far * chance[3]
+            axis = np.stack([np.sin(lean) * np.cos(tilt), np.sin(lean) * np.sin(tilt)])
+            quat = np.concatenate([np.stack([np.cos(lean)]), axis, np.zeros(1)])
+            joints = self.robot.poses["stand"].joints * (1.0 - far) + far * joints
+        turned = np.concatenate([q[:3], quat, joints])
         poses = body_poses(self.robot, turned)
         lowest = poses[self.spheres[0].body].point(self.spheres[0].center)[2] - self.spheres[0].radius
         for sphere in self.spheres[1:]:
             lowest = np.minimum(lowest, poses[sphere.body].point(sphere.center)[2] - sphere.radius)
         return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
+
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        return np.clip(level + np.where(score > 0.5, 1.0, -1.0), 0.0, self.levels - 1.0)
 
     def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
         robot, drive, memory = self.robot, self.drive, state.memory
@@ -147,7 +159,7 @@ class RecoverTask(Task):
         fine = v @ v < WILD**2
         values = {
             "upright": 0.5 + 0.5 * R[2, 2],
-            "righting": 0.5 * (R[2, 0] * v[1] - R[2, 1] * v[0]),
+            "righting": 0.5 * drive.rate * (R[2, 2] - memory["upright"]),
             "height": upright / (1.0 + height * height),
             "posture": upright / (1.0 + np.sum(off * off) / (robot.nj * 0.5**2)),
             "feet": upright * np.sum(contact) / robot.nf,
@@ -189,7 +201,7 @@ def evaluate_recovery(
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")
-    task = RecoverTask(robot, policy.drive, contact=contact, standing=0.0)
+    task = RecoverTask(robot, policy.drive, contact=contact, anyhow=True)
     lanes = WalkLanes(task, robots, randomise=randomise, seconds=seconds + 1.0, **options)
     lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
     lanes.begin(range(robots))
@@ -199,7 +211,7 @@ def evaluate_recovery(
     for _ in range(round(seconds * policy.rate)):
         judged = lanes.tick(policy.action(observation)).judged
         observation = judged.observation
-        rows.append(judged.score > 0.5)
+        rows.append(lanes.ended > 0.5)
     was_up = np.array(rows)
     since = np.cumprod(was_up[::-1], axis=0).sum(axis=0)  # ticks at the end for which it was up throughout
     times = np.where(was_up[-1], (len(was_up) - since + 1) / policy.rate, np.inf)

@@ -85,7 +85,7 @@ class RoughTask(WalkTask):
     def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
         return course_of(np.floor(chance[0] * len(KINDS)), level, np.floor(64.0 * chance[1]))
 
-    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any) -> Any:
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
         up = (travelled > UP * asked) & (fallen < 0.5)
         down = (travelled < DOWN * asked) | (fallen > 0.5)
         return np.clip(level + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)

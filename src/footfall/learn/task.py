@@ -86,7 +86,7 @@ class WalkTask(Task):
 
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
-        parameters: Parameters = NONE,
+        parameters: Parameters = NONE, level: Any = 0.0,
     ) -> Float[ndarray, "nq"]:  # fmt: skip
         """Standing with its lowest foot on the ground, its joints off by a little."""
         robot = self.robot

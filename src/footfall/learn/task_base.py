@@ -38,7 +38,7 @@ class ActionController(ControllerBase):
     """PD around the action in its memory, which the environment writes between ticks.
 
     ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the part of a tick for which
-    the action before it still acts, which the mean over the tick stands for.
+    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
     """
 
     drive: Drive
@@ -49,14 +49,16 @@ class ActionController(ControllerBase):
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         zero = np.zeros(robot.nj)
-        return {"action": zero, "last": zero.copy(), "gains": np.ones(2), "delay": np.zeros(())}
+        return {
+            "action": zero, "last": zero.copy(), "gains": np.ones(2), "delay": np.zeros(()), "upright": np.ones(()),
+        }  # fmt: skip
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         late = memory["delay"]
         action = memory["action"] * (1.0 - late) + memory["last"] * late
-        return self.drive.command(robot, action, memory["gains"]), memory
+        return self.drive.command(robot, action, memory["gains"]), {**memory, "upright": upright(sensed.q)}
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Task(ABC):
     @abstractmethod
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
-        parameters: Parameters = NONE,
+        parameters: Parameters = NONE, level: Any = 0.0,
     ) -> Float[ndarray, "nq"]:  # fmt: skip
         """Where an episode begins, from where a simulation does and from uniform draws; parameters as in ``judged``."""
 
@@ -113,8 +115,9 @@ class Task(ABC):
         """The parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
 
-    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any) -> Any:
-        """The level of the next episode, after one in which a robot came so far of the way that was asked [m]."""
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        """The level of the next episode, after one in which a robot came so far of the way that was asked [m], and
+        ended with a score."""
         return level
 
     def observed(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
@@ -131,6 +134,11 @@ class Task(ABC):
     @cached_property
     def digest(self) -> str | None:
         return digest_of(self)
+
+
+def upright(q: Float[ndarray, "nq"]) -> Any:
+    """Cosine of the trunk's lean."""
+    return 1.0 - 2.0 * (q[4] * q[4] + q[5] * q[5])
 
 
 def check_weights(given: Mapping[str, float], known: Mapping[str, float]) -> dict[str, float]:
