@@ -132,20 +132,23 @@ class ForceLaw(ContactModelBase):
         loops: LoopConstraint | None = None,
     ) -> Float[ndarray, "nv"]:  # fmt: skip
         """a of (M + Σ JᵀDJ) a = force."""
+        coupled = any(point.couples for point in points)
         # multiplied so that the simple columns of the base come last: fewer operations
         below = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in zip(points, spheres)), start=M)
         if self.symmetric:
-            return _without_slopes(robot, below, force, loops)
+            return _without_slopes(robot, below, force, loops, coupled)
         above = sum((point.J.T @ (sphere.D @ point.J) for point, sphere in zip(points, spheres)), start=M)
-        factors = factor_unsymmetric(robot, below, above)
+        factors = factor_unsymmetric(robot, below, above, coupled)
         if loops is None:
-            return solve_unsymmetric(robot, *factors, force)
-        return solve_closed(lambda b: solve_unsymmetric(robot, *factors, b), force, loops)[0]
+            return solve_unsymmetric(robot, *factors, force, coupled)
+        return solve_closed(lambda b: solve_unsymmetric(robot, *factors, b, coupled), force, loops)[0]
 
 
-def _without_slopes(robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint | None) -> Float[ndarray, "nv"]:
+def _without_slopes(
+    robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint | None, coupled: bool = False
+) -> Float[ndarray, "nv"]:
     """a of M a = force, with loops kept closed."""
-    L, d = factor(robot, M)
+    L, d = factor(robot, M, coupled)
     if loops is None:
-        return solve_factored(robot, L, d, force)
-    return solve_closed(lambda b: solve_factored(robot, L, d, b), force, loops)[0]
+        return solve_factored(robot, L, d, force, coupled)
+    return solve_closed(lambda b: solve_factored(robot, L, d, b, coupled), force, loops)[0]

@@ -39,6 +39,7 @@ class ContactPoint:
     R_BC: Float[ndarray, "3 3"]  # contact axes in base axes, the normal last
     friction: float
     dofs: tuple[int, ...]  # the columns of J that are not zero
+    couples: bool = False  # two branches of the tree, as links that meet do
 
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
@@ -71,6 +72,17 @@ def knees(robot: Robot, radius: float = 0.02) -> list[Foot]:
     return [Foot(f"{foot.name}_knee", link, np.zeros(3), radius) for foot, link in zip(robot.feet, links)]
 
 
+def point_jacobian(robot: Robot, poses: list[Transform], body: int, p_B: Float[ndarray, "3"]) -> Float[ndarray, "3 nv"]:
+    """Velocity of a point of a body by v, both in base axes; ``poses`` are the bodies in base axes."""
+    tree, J = robot.tree, np.zeros((3, robot.nv))
+    if robot.floating:
+        J[:, :3], J[:, 3:6] = -skew(p_B), np.eye(3)
+    for j in tree.support[body]:
+        axis = poses[j].R @ tree.bodies[j].axis
+        J[:, tree.dof(j)] = cross(axis, p_B - poses[j].p) if tree.bodies[j].kind == "revolute" else axis
+    return J
+
+
 def contact_points(
     robot: Robot, X: list[Transform], poses: list[Transform], spheres: Sequence[Sphere], ground: Ground
 ) -> list[ContactPoint]:
@@ -81,12 +93,7 @@ def contact_points(
         p_W = X_WB.point(p_B)
         R_BC = X_WB.R.T @ ground.frame(p_W)
         p_BC = p_B - sphere.radius * R_BC[:, 2]
-        J = np.zeros((3, robot.nv))
-        if robot.floating:
-            J[:, :3], J[:, 3:6] = -skew(p_BC), np.eye(3)
-        for j in tree.support[sphere.body]:
-            axis = poses[j].R @ tree.bodies[j].axis
-            J[:, tree.dof(j)] = cross(axis, p_BC - poses[j].p) if tree.bodies[j].kind == "revolute" else axis
+        J = point_jacobian(robot, poses, sphere.body, p_BC)
         dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
         distance = ground.distance(p_W) - sphere.radius
         points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs))

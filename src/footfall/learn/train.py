@@ -13,12 +13,15 @@ from footfall.errors import InputError, unknown
 from footfall.learn.figures import curve_figure
 from footfall.learn.ppo import Settings
 from footfall.learn.recover import RecoverTask
+from footfall.learn.rough import RoughTask
 from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
 from footfall.robot.model.description import Robot
 
-TASKS: dict[str, Callable[[Robot], Task]] = {"walk": WalkTask.of, "recover": RecoverTask.of}
+TASKS: dict[str, Callable[[Robot], Task]] = {
+    "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": RoughTask.blind,
+}  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda")
 LOOK = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
 SAVE_EVERY = 30.0  # [s] between checkpoints

@@ -61,7 +61,7 @@ class LinearStep:
         if len(set(self.by)) != len(self.by):
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
         self.widths = [6 if name == "push" else self.robot.nj for name in self.by]
-        self.memory = self.model.world.contact.start(self.model.world.spheres)
+        self.memory = self.model.world.contact.start(self.model.world.contacts)
         robot = self.robot
         q, v = np.array(robot.state()[0], dtype=float), np.zeros(robot.nv)
         command, push = JointCommand().spread(robot.nj), np.zeros(6)

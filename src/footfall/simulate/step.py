@@ -15,6 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.contact.pairs import pair_points
 from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.closed_loops import step_constraint
@@ -49,7 +50,7 @@ class Acted:
 
     motor: Float[ndarray, "nj"]  # joint torques of the motors [N m]
     passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
-    forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
+    forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
     generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
 
@@ -78,7 +79,7 @@ def accelerate(
     Implicit laws are linear within a mode: a foot sticks, slides or is let go, a motor is free or at its limit, a joint
     moves or is held by dry friction. The step is solved until what it finds agrees with the modes it was solved in.
     """
-    before = state.memory or world.contact.start(world.spheres)
+    before = state.memory or world.contact.start(world.contacts)
     modes = _modes(world)
     if not any(modes.values()):
         a, acted, *_ = _solve(world, state, command, push, dt, before, modes, 0.0)
@@ -93,7 +94,7 @@ def accelerate(
         return _Turn(*solved, turn, carry.before, carry.state, carry.command, carry.push)
 
     nothing = Acted(
-        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
+        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.contacts), 3)),
         np.zeros((4, world.robot.nv)), before,
     )  # fmt: skip
     start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push)
@@ -120,7 +121,7 @@ def _modes(world: World) -> dict[str, Any]:
     """What an implicit step chooses, of the joints and of the contact law, before its first turn."""
     if not world.contact.implicit:
         return {"joints": {}, "contact": {}}
-    contact = world.contact.modes(len(world.spheres)) if world.spheres else {}
+    contact = world.contact.modes(len(world.contacts)) if world.contacts else {}
     return {"joints": joint_modes(world.robot, world.joints), "contact": contact}
 
 
@@ -140,6 +141,8 @@ def _solve(
     spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_points(robot, X, poses, spheres, world.ground)
+    if world.pairs:
+        points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
     composite = composite_bodies(robot, X)
     M = composite_mass_matrix(robot, X, composite)
     at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
