@@ -42,13 +42,13 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-def load_robot(name: str) -> Robot:
-    """A robot by library name or by path; what an import assumed goes to standard error."""
+def load_robot(name: str, **options: Any) -> Robot:
+    """A robot by library name or by path; what an import assumed goes to standard error. Options are ``load``'s."""
     from footfall.loading import load
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        robot = load(name)
+        robot = load(name, **options)
     for warning in said:
         note(str(warning.message))
     return robot

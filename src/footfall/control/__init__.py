@@ -18,6 +18,7 @@ from footfall.control.joint.joint_level import ComputedTorque, GravityCompensati
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.control.joint.plan_follower import PlanFollower
 from footfall.control.joint.spine import Spine
+from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import Drive, Policy
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflexes import Reflexes
@@ -29,6 +30,7 @@ __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
     "Estimated", "Estimator", "FootImpedance", "FunctionController", "GravityCompensation", "Hold", "JointCommand",
     "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reflexes", "Sensed", "Spine", "StandWeights",
+    "Wheels",
     "controller", "on_command", "regulate", "standing_joints", "standing_state",
 ]  # fmt: skip
 

@@ -41,8 +41,15 @@ class World:
         robot = self.robot.in_limb_frames()
         if robot is self.robot:
             return self
-        place = self.robot.limb_frames.place
-        spheres = tuple(replace(s, center=place(s.body, s.center, (s.name, "centre"))) for s in self.spheres)
+        frames = self.robot.limb_frames
+        spheres = tuple(
+            replace(
+                s,
+                center=frames.place(s.body, s.center, (s.name, "centre")),
+                axis=None if s.axis is None else frames.into(s.body, s.axis),
+            )
+            for s in self.spheres
+        )
         return replaced(replaced(self, "robot", robot), "spheres", spheres)
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
