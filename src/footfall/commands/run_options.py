@@ -98,11 +98,11 @@ OutOption = Annotated[Path | None, typer.Option("--out", help="Recording to writ
 def planned(subject: str, given: dict[str, Any]) -> Planned:
     """The simulation of a robot or a run file; options on the command line win over those in the file."""
     from footfall.commands.common import load_robot
-    from footfall.simulate.runfile import options_of, plan, read_run_file
+    from footfall.simulate.runfile import load_options, options_of, plan, read_run_file
 
     asked = {key: value for key, value in given.items() if value is not None}
     if "out" in asked:
         asked["out"] = str(asked["out"])
     inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
     options = options_of({**inside, **asked})
-    return plan(load_robot(options.robot), options)
+    return plan(load_robot(options.robot, **load_options(options)), options)

@@ -22,7 +22,8 @@ ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD], Any]] = {  # follow a gait
 }
 ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
-FOLLOWING = (*ON_COMMAND, LEARNED)  # follow a velocity command
+WHEELS = "wheels"  # rolls, on a robot whose wheels turn
+FOLLOWING = (*ON_COMMAND, LEARNED, WHEELS)  # follow a velocity command
 NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr")
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},

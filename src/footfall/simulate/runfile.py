@@ -30,6 +30,7 @@ from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
@@ -149,6 +150,12 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
+def load_options(options: RunOptions) -> dict[str, Any]:
+    """How the robot of a run is to be loaded: wheels turn for the controller that rolls."""
+    rolls = options.controller == control_named.WHEELS and options.robot not in library.names()
+    return {"lock_wheels": False} if rolls else {}
+
+
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
     robot = with_stand(robot)
@@ -231,6 +238,13 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
     return read, read.gait if isinstance(read, Policy) else None
 
 
+def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse(options, "rolls", [*_given(options, "gait", "constants"), *constants])
+    if options.sideways:
+        raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
+    return Wheels(options.kp, options.kd, rate=fitting_rate(options.dt)), None
+
+
 def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     for key in ("sideways", "turn"):
         if getattr(options, key):
@@ -267,6 +281,7 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
     "hold": _hold,
     "lqr": _lqr,
     control_named.LEARNED: _learned,
+    control_named.WHEELS: _wheels,
     **dict.fromkeys(control_named.ON_COMMAND, _on_command),
     **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
 }
@@ -351,6 +366,7 @@ __all__ = [
     "Planned",
     "RunOptions",
     "ground_named",
+    "load_options",
     "options_of",
     "plan",
     "read_run_file",

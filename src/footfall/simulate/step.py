@@ -138,7 +138,7 @@ def _solve(
     robot, X = at_q.robot, at_q.X
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
-    spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
+    spheres = [_placed(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_points(robot, X, poses, spheres, world.ground)
     if world.pairs:
@@ -200,6 +200,14 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),
         np.concatenate([omega, to_rotation(quat).T @ v_W, rates]),
     )
+
+
+def _placed(at_q: Posture, sphere: Sphere) -> Sphere:
+    """A sphere or wheel in the axes in which its body stands."""
+    center = at_q.point(sphere.body, sphere.center)
+    if sphere.axis is None:
+        return replace(sphere, center=center)
+    return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
 
 
 def _loops(

@@ -51,10 +51,17 @@ class World:
         robot = self.robot.in_limb_frames()
         if robot is self.robot:
             return self
-        place = self.robot.limb_frames.place
-        spheres = tuple(replace(s, center=place(s.body, s.center, (s.name, "centre"))) for s in self.spheres)
-        pushed = tuple(replace(s, center=self.robot.limb_frames.point(s.body, s.center)) for s in self.pushed)
-        pairs = tuple(pair.moved(self.robot.limb_frames.point) for pair in self.pairs)
+        frames = self.robot.limb_frames
+        spheres = tuple(
+            replace(
+                s,
+                center=frames.place(s.body, s.center, (s.name, "centre")),
+                axis=None if s.axis is None else frames.into(s.body, s.axis),
+            )
+            for s in self.spheres
+        )
+        pushed = tuple(replace(s, center=frames.point(s.body, s.center)) for s in self.pushed)
+        pairs = tuple(pair.moved(frames.point) for pair in self.pairs)
         moved = replaced(replaced(self, "robot", robot), "spheres", spheres)
         return replaced(replaced(moved, "pushed", pushed), "pairs", pairs)
 

@@ -89,7 +89,10 @@ def _joint(data: Any) -> Joint:
 
 
 def _foot(data: Any) -> Foot:
-    return _made(Foot, _known(Foot, data))
+    fields = _known(Foot, data)
+    if isinstance(fields.get("axis"), list):
+        fields["axis"] = tuple(fields["axis"])
+    return _made(Foot, fields)
 
 
 def _actuator(data: Any) -> Actuator:
