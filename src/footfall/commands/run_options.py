@@ -39,7 +39,7 @@ ControllerOption = Annotated[
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr.",
+        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr.",
     ),
 ]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
