@@ -47,7 +47,7 @@ ControllerOption = Annotated[
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr, or a"
+        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr, wheels, or a"
         " policy's file (.npz, .onnx).",
     ),
 ]

@@ -17,6 +17,7 @@ from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.control.joint.plan_follower import PlanFollower
+from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.joint.spine import Spine
 from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import Drive, Policy
@@ -30,7 +31,7 @@ from footfall.control.posture import standing_joints, standing_state
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
     "Estimated", "Estimator", "FootImpedance", "FunctionController", "GravityCompensation", "Hold", "JointCommand",
-    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "Reflexes", "Sensed", "Spine",
+    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "Reflexes", "ScrewTorque", "Sensed", "Spine",
     "StandWeights", "Wheels", "controller", "on_command", "regulate", "standing_joints", "standing_state",
 ]  # fmt: skip
 

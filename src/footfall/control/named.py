@@ -9,6 +9,7 @@ from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint.joint_pd import JointPD
+from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.learned.policy import Policy, shipped
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.errors import InputError, unknown
@@ -19,6 +20,7 @@ ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD], Any]] = {  # follow a gait
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,
     "impedance": FootImpedance,
+    "screw": ScrewTorque,
 }
 ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall

@@ -18,7 +18,7 @@ from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.mass_matrix import mass_matrix
-from footfall.gravity import strength, weight_of
+from footfall.gravity import weight_of
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 
@@ -28,8 +28,7 @@ def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
 
     Equal, not as felt: torques that follow the load would give way to a leaning trunk.
     """
-    load, least = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
-    down = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
+    down = sensed.standing(robot)
     share = down / np.maximum(np.sum(down), 2.0)
     J = feet_jacobian(robot, sensed.q)[:, 5, robot.nv - robot.nj :]
     return -(share * weight_of(robot.mass, sensed.gravity)) @ J
