@@ -56,6 +56,7 @@ LAYERS = [
     {"hardware", "recording/formats"},  # connections to robots elsewhere, and logs that others open
     {"batch"},
     {"compare"},
+    {"export"},
     {"bench"},
     {"experiments/claims", "experiments/recorded", "experiments/registered"},
     {"experiments/adak2021", "experiments/contact_comparison", "experiments/depaula2024", "experiments/dynakat"},

@@ -47,8 +47,23 @@ ControllerOption = Annotated[
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr.",
+        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr, or a"
+        " policy's file (.npz, .onnx).",
     ),
+]
+OscillatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--oscillator",
+        autocompletion=completing.oscillators,
+        help="What paces a gait of pd, gravity, computed_torque, impedance: kuramoto (default), hopf, rulkov.",
+    ),
+]
+TouchdownOption = Annotated[
+    bool | None, typer.Option("--touchdown", help="A foot that lands early begins its stance at once.")
+]
+ThenOption = Annotated[
+    str | None, typer.Option("--then", help="Another gait to change to while walking, and when: trot:4 (seconds).")
 ]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]

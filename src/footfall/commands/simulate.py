@@ -21,6 +21,7 @@ from footfall.commands.run_options import (
     IntegratorOption,
     KdOption,
     KpOption,
+    OscillatorOption,
     OutOption,
     PushOption,
     ScheduleOption,
@@ -28,6 +29,8 @@ from footfall.commands.run_options import (
     SidewaysOption,
     SpeedOption,
     SubjectArgument,
+    ThenOption,
+    TouchdownOption,
     TurnOption,
     planned,
 )
@@ -38,6 +41,7 @@ EXAMPLES = examples(
     "footfall simulate xiling --gait walk --duration 20 --out walk.mcap",
     "footfall simulate mini_cheetah --ground slope:5 --speed 0.3 --json",
     "footfall simulate mini_cheetah --controller whole_body --estimate --ground rough:0.03",
+    "footfall simulate xiling --gait walk --oscillator rulkov --then trot:4",
     "footfall simulate run.toml",
 )
 
@@ -54,6 +58,9 @@ def command(
     schedule: ScheduleOption = None,
     push: PushOption = None,
     controller: ControllerOption = None,
+    oscillator: OscillatorOption = None,
+    touchdown: TouchdownOption = None,
+    then: ThenOption = None,
     kp: KpOption = None,
     kd: KdOption = None,
     contact: ContactOption = None,

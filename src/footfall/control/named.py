@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint.joint_pd import JointPD
@@ -13,7 +14,7 @@ from footfall.control.locomotion.locomotion import Locomotion
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
 
-ON_A_GAIT: dict[str, Callable[[JointPD], Any]] = {  # follow a gait's own paths, open loop
+ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD], Any]] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,
@@ -49,6 +50,7 @@ def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     if robot not in shipped():  # a robot's name, which a file may have given, is not taken for a path
         raise unknown("policy", robot, shipped(), "footfall comes with")
     policy = Policy.load(robot)
+    assert isinstance(policy, Policy)  # those that come with footfall are its own
     if gait != policy.gait.name:
         raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")
     return policy

@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.gait import stance, swing
+from footfall.gait.networks import Beat
 from footfall.gait.oscillators import Kuramoto
 from footfall.gait.pattern import Gait
 from footfall.numeric import select, smoothstep
@@ -57,6 +58,10 @@ class Transition:
         part = self.part(t)
         ways = [b - a - round(b - a) for a, b in zip(self.first.delays, self.second.delays)]
         return [a + way * part for a, way in zip(self.first.delays, ways)]
+
+    def beat(self, t: Any) -> Beat:
+        """What it asks of oscillators at time t."""
+        return Beat(self.delays(t), self.blend("duty", t), self.blend("period", t))
 
     def advance(self, phase: Float[ndarray, "4"], t: Any, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
         """Phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""

@@ -6,6 +6,7 @@ from footfall.rooms import room
 
 if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
+    from footfall.simulate.block import Block
     from footfall.simulate.commanding import Schedule
     from footfall.simulate.integrators import INTEGRATORS
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
@@ -23,6 +24,7 @@ __all__, __getattr__, __dir__ = room(
     "footfall.simulate",
     {
         "actuators": "JointModel",
+        "block": "Block",
         "commanding": "Schedule",
         "integrators": "INTEGRATORS",
         "linear_step": "LinearStep Linearised linearize",

@@ -50,8 +50,8 @@ class Schedule:
             if match is None:
                 raise InputError(f"an entry of a schedule reads 'time: forward=0.3, turn=0.5', got {part.strip()!r}")
             pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()]
-            values = {key.strip(): _number(value, part) for key, _, value in pairs}
-            entries.append((_number(match[1], part), command_of(values)))
+            values = {key.strip(): _scheduled_number(value, part) for key, _, value in pairs}
+            entries.append((_scheduled_number(match[1], part), command_of(values)))
         return Schedule(tuple(entries))
 
     @staticmethod
@@ -87,7 +87,7 @@ def _pairs(command: Command) -> list[str]:
     return [f"{key}={getattr(command, key):g}" for key in KEYS if getattr(command, key)]
 
 
-def _number(text: str, whole: str) -> float:
+def _scheduled_number(text: str, whole: str) -> float:
     try:
         return float(text)
     except ValueError:

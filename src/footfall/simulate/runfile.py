@@ -28,12 +28,16 @@ from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
 from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller, as_controller
+from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
 from footfall.gait import tuned
+from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
+from footfall.gait.transition import Transition
 from footfall.hardware.sensors import Sensors
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -68,6 +72,9 @@ class RunOptions:
     schedule: str | None = None  # commands in time: "0: forward=0.3; 4: forward=0.3, turn=0.5"
     push: str | None = None  # "start, duration, x, y, z" [s, N], and a link's name; several apart by ";"
     controller: str = "pd"
+    oscillator: str | None = None  # that paces a gait: kuramoto, hopf or rulkov
+    touchdown: bool = False  # feet that land early begin their stance at once
+    then: str | None = None  # another gait to change to, and when: "trot:4"
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
     contact: str = "compliant"
@@ -123,6 +130,8 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
         value = keys.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
             keys[key] = str(file.parent / value)
+    if isinstance(keys.get("controller"), str) and is_policy(keys["controller"]):
+        keys["controller"] = str(file.parent / keys["controller"])
     if isinstance(keys.get("schedule"), list):
         keys["schedule"] = str(Schedule.of(keys["schedule"]))
     if isinstance(keys.get("ground"), str):
@@ -146,7 +155,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
-    if options.speed is None and options.controller in control_named.FOLLOWING:
+    if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
     first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
     command: Command | Schedule = first
@@ -172,16 +181,22 @@ def _schedule(options: RunOptions) -> Schedule:
     return Schedule.parse(options.schedule or "")
 
 
+def is_policy(controller: str) -> bool:
+    """Whether a controller is named by the file of a policy."""
+    return Path(controller).suffix in SUFFIXES
+
+
 # -- controllers -------------------------------------------------------------------------------------------------------
 Made = tuple[Controller, Gait | None]
 
 
 def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    if options.controller not in CONTROLLERS:
-        raise unknown("controller", options.controller, CONTROLLERS)
+    policy = is_policy(options.controller)
+    if not policy and options.controller not in CONTROLLERS:
+        raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
         raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
-    return _MAKERS[options.controller](robot, options, constants)
+    return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
 def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
@@ -197,6 +212,7 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
 
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
+    _refuse_rhythm(options)
     moving = control_named.on_command(options.controller, options.gait or "trot", rate=fitting_rate(options.dt))
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
@@ -205,8 +221,14 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse(options, "has its own gait", list(constants))
-    policy = control_named.learned(robot.name, options.gait or "trot")
-    return policy, policy.gait
+    _refuse_rhythm(options)
+    if not is_policy(options.controller):
+        policy = control_named.learned(robot.name, options.gait or "trot")
+        return policy, policy.gait
+    _refuse(options, "has its own gait", _given(options, "gait"))
+    read = Policy.load(options.controller)
+    read.start(robot)  # refuses a robot that it cannot drive before any long work
+    return read, read.gait if isinstance(read, Policy) else None
 
 
 def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
@@ -218,8 +240,27 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
             )
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
-    inner = JointPD(gait, kp, kd, fitting_rate(options.dt), pace=_PACE if gait.stride else 0.0)
-    return control_named.ON_A_GAIT[options.controller](inner), gait
+    rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
+    rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
+    if options.then is None:
+        return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
+    change, (kp_then, kd_then) = _change(robot, options, gait)
+    paced = _PACE if gait.stride and change.second.stride else 0.0
+    inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
+    return wrapped(inner), change.second.replace(ramp=change.begin + change.duration)
+
+
+def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
+    """The change of gait that ``then`` asks for, and the gains after it; knees go on bending the way they do."""
+    assert options.then is not None
+    name, _, when = options.then.partition(":")
+    try:
+        begin = float(when) if when else 4.0
+    except ValueError:
+        raise InputError(f"then is a gait and when to change to it, such as trot:4, got {options.then!r}") from None
+    later = dataclasses.replace(options, gait=name, constants=None)
+    second = _gait(robot, later, {}).replace(knees=first.knees)
+    return Transition(first, second, begin), _gains(robot, later)
 
 
 _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
@@ -240,8 +281,14 @@ def _refuse(options: RunOptions, why: str, keys: list[str]) -> None:
         raise InputError(f"controller '{options.controller}' {why}: it takes no {keys[0]}")
 
 
+def _refuse_rhythm(options: RunOptions) -> None:
+    keys = _given(options, "oscillator", "then") + (["touchdown"] if options.touchdown else [])
+    _refuse(options, "keeps its own time", keys)
+
+
 def _refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
     keys = _given(options, "gait", "constants", "speed", *others)
+    _refuse_rhythm(options)
     keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
     _refuse(options, "stands still", keys)
 

@@ -21,6 +21,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
+from footfall.contact.bodies import body_spheres
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model, named
@@ -32,6 +33,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY
 from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
 from footfall.hardware.sensors import Sensors, SensorWrapper
+from footfall.kinematics.closed_loops import check_closed
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
@@ -76,7 +78,8 @@ class Simulation:
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
-    that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides
+    that may touch, such as ``contact.trunk_corners(robot)``. collisions: True lets every link touch the ground, a text
+    such as "trunk,knees" parts of it (``contact.bodies``). compile_controller: False runs it in Python; None decides
     by tracing it. record_rate: rows per second, the controller's rate unless given. sensors: what the controller sees
     the robot through (``hardware.sensors``), the truth unless given. emergency_stop: a switch behind it
     (``hardware.emergency_stop``).
@@ -96,6 +99,7 @@ class Simulation:
     command: Commands = field(default_factory=Command)
     pushes: Sequence[Push] = ()
     touching: Sequence[Foot] = ()
+    collisions: bool | str | Sequence[str] = False
     stop_on_fall: bool = True
     compile_controller: bool | None = None
     record_rate: float | None = None
@@ -128,7 +132,8 @@ class Simulation:
         check_integrator(self.integrator, contact)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
-        spheres, pushed = spheres_of(self.robot, self.touching), pushed_points(self.robot, self._places)
+        touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
+        spheres, pushed = spheres_of(self.robot, touching), pushed_points(self.robot, self._places)
         world = World(self.robot, ground, contact, self.joints, gravity, spheres, pushed)
         command_at(self.command, 0.0)
         self.watch = watcher(self.robot, self.self_collision)
@@ -148,6 +153,7 @@ class Simulation:
         """Back to the start."""
         q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
         check_clear(self.model.world, q)
+        check_closed(self.robot, q)
         self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
         self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
         self.state = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))

@@ -17,9 +17,11 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
+from footfall.dynamics.closed_loops import step_constraint
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
-from footfall.dynamics.parallel_joints import posture
+from footfall.dynamics.parallel_joints import Posture, posture
+from footfall.kinematics.closed_loops import brought_back, rows_of
 from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
@@ -63,6 +65,8 @@ def step(
     spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
     a, acted = accelerate(world, state, command, push, dt)
     after = advance(world.robot, state, a, dt, spin)
+    if world.robot.loops:
+        after = replace(after, q=brought_back(world.robot, after.q))
     return replace(after, memory=acted.memory), acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
 
 
@@ -134,7 +138,8 @@ def _solve(
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
     spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
-    points = contact_points(robot, X, poses_in_base(robot, X), spheres, world.ground)
+    poses = poses_in_base(robot, X)
+    points = contact_points(robot, X, poses, spheres, world.ground)
     composite = composite_bodies(robot, X)
     M = composite_mass_matrix(robot, X, composite)
     at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
@@ -152,7 +157,8 @@ def _solve(
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
     known = {**modes["contact"], "turn": turn} if modes["contact"] else before
-    a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known)
+    loops = _loops(at_q, poses, q_J, v, dt)
+    a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known, **loops)
 
     a_J, unsettled = joint_rates(robot, a), 0.0
     motor, passive, spring = torques.motor, torques.passive, torques.spring
@@ -191,6 +197,22 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),
         np.concatenate([omega, to_rotation(quat).T @ v_W, rates]),
     )
+
+
+def _loops(
+    at_q: Posture, poses: list[Transform], q_J: Float[ndarray, "nj"], v: Float[ndarray, "nv"], dt: float
+) -> dict[str, Any]:
+    """What keeps closed loops closed, as an argument of a contact model; nothing for a robot without."""
+    robot = at_q.robot
+    if not robot.loops:
+        return {}
+
+    def link_pose(link: str) -> Transform:
+        body, X_BL = robot.tree.frames[link]
+        return poses[body] @ Transform(at_q.turns[body] @ X_BL.R, at_q.point(body, X_BL.p))
+
+    rows = rows_of(robot, poses, link_pose, q_J, joint_rates(robot, v))
+    return {"loops": step_constraint(rows, v, dt)}
 
 
 def _behind_base(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nv"]:

@@ -114,6 +114,8 @@ class Locomotion(ControllerBase):
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
         if missing or not robot.floating:
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
+        if robot.loops:
+            raise InputError(f"locomotion knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         self.log.clear()
         self._wrong.clear()
