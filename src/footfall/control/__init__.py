@@ -31,8 +31,8 @@ from footfall.control.posture import standing_joints, standing_state
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
     "Estimated", "Estimator", "FootImpedance", "FunctionController", "GravityCompensation", "Hold", "JointCommand",
-    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "Reflexes", "ScrewTorque", "Sensed", "Spine",
-    "StandWeights", "Wheels", "controller", "on_command", "regulate", "standing_joints", "standing_state",
+    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "Reflexes", "ScrewTorque", "Sensed",
+    "Spine", "StandWeights", "Wheels", "controller", "on_command", "regulate", "standing_joints", "standing_state",
 ]  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.control.interface import Command
 from footfall.identity import digest_of
 from footfall.learn.randomise import Randomisation, Range, within
 from footfall.learn.task_base import Task
@@ -94,7 +93,8 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0)
     memory = {**first.memory, "gains": gains, "delay": delay}
     state = replace(first, tick=tick, q=q, memory=memory)
     push = np.floor(chance[8] * ranges.push_every * drive.rate)
-    return Episode(state, Inputs(Command(**drawn), np.zeros(6)), parameters, 0.0, push, level)
+    command = task.commanded(drawn, chance[: len(COMMANDS)])
+    return Episode(state, Inputs(command, np.zeros(6)), parameters, 0.0, push, level)
 
 
 def pushed(

@@ -126,6 +126,10 @@ class Task(ABC):
         sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
         return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"])
 
+    def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
+        """The command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
+        return Command(**drawn)
+
     @property
     def bounds(self) -> Float[ndarray, "no"]:
         """The most of each number of an observation."""

@@ -20,6 +20,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError
 from footfall.learn.lanes import WalkLanes
+from footfall.learn.own import own_parts
 from footfall.learn.rendering import MODES, Page, Pictures, checked_mode
 from footfall.learn.task import Judged, Task, WalkTask
 from footfall.loading import load
@@ -43,7 +44,7 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Any
         task = WalkTask.of(load(robot) if isinstance(robot, str) else robot, weights=options.pop("weights", {}))
     elif options.pop("weights", None):
         raise InputError("give the weights to the task")
-    return WalkLanes(task, int(n), **options)
+    return WalkLanes(own_parts(task, options), int(n), **options)
 
 
 def _spaces(task: Task) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
@@ -63,7 +64,8 @@ class WalkEnv(gymnasium.Env):
     """One robot: a batch of one, so that it moves as it would among thousands.
 
     robot: a library robot's name or a Robot. task: gains, weights, steps (``WalkTask``). Options: command, randomise,
-    seconds, dtype, threads (``WalkLanes``), weights of the reward.
+    seconds, dtype, threads (``WalkLanes``), weights of the reward; and parts of one's own: ground, rewards,
+    observations, command as a function (``OwnTask``).
     """
 
     metadata = {"render_modes": list(MODES), "render_fps": RATE}  # noqa: RUF012
