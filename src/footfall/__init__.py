@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         compare,
         contact,
         control,
+        debug,
         draw,
         dynamics,
+        export,
         gait,
         hardware,
         kinematics,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         recording,
         robot,
         simulate,
+        solve,
         spatial,
         sweep,
         trace,
@@ -50,13 +53,14 @@ if TYPE_CHECKING:
     from footfall.loading import load
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot, Rotor
+    from footfall.simulate.block import Block
     from footfall.simulate.linear_step import linearize
     from footfall.simulate.simulation import Push, Simulation
     from footfall.view.show import show
 
 _MODULES = (
-    "analysis", "compare", "contact", "control", "draw", "dynamics", "gait", "hardware", "kinematics", "learn",
-    "numeric", "recording", "robot", "simulate", "spatial", "sweep", "trace",
+    "analysis", "compare", "contact", "control", "debug", "draw", "dynamics", "export", "gait", "hardware",
+    "kinematics", "learn", "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.loading",
@@ -66,17 +70,19 @@ _NAMES = {
     "controller": "footfall.control.interface", "JointCommand": "footfall.control.interface",
     "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
     "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.pushes",
+    "Block": "footfall.simulate.block",
     "Recording": "footfall.recording.recording", "linearize": "footfall.simulate.linear_step",
     "margins": "footfall.analysis.margin_search",
     "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu", "show": "footfall.view.show",
 }  # fmt: skip
 
 __all__ = [
-    "Actuator", "Batch", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
-    "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
-    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "gait",
-    "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric", "program",
-    "recording", "robot", "show", "simulate", "spatial", "sweep", "trace",
+    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint",
+    "JointCommand", "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed",
+    "Simulation", "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "debug",
+    "draw", "dynamics", "export", "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize",
+    "load", "margins", "numeric", "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep",
+    "trace",
 ]  # fmt: skip
 
 

@@ -60,6 +60,7 @@ def _plain(x: Any) -> Any:
     kind = type(x)
     if dataclasses.is_dataclass(x) and kind.__module__.split(".")[0] == "footfall":
         skipped = getattr(kind, "NOT_IN_DIGEST", ())
+        skipped += tuple(name for name in vars(kind).get("NOT_IN_DIGEST_IF_EMPTY", ()) if not vars(x)[name])
         fields = {f.name: _plain(getattr(x, f.name)) for f in dataclasses.fields(x) if f.name not in skipped}
         return [*first_name(kind), fields]
     raise _Foreign

@@ -1,13 +1,14 @@
-"""``footfall export``: a robot as a model file, or one of its functions as dependency-free C99."""
+"""``footfall export``: a robot as a model file, and its functions, step and controllers as C99 or as an FMI unit."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, print_json, tell
+from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
+from footfall.commands.run_options import DtOption, GaitOption, GroundOption, SpeedOption
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
@@ -17,34 +18,54 @@ EXAMPLES = examples(
     "footfall export mini_cheetah urdf --out models",
     "footfall export go2.urdf mjcf --out models",
     "footfall export mini_cheetah forward_dynamics --out c",
+    "footfall export mini_cheetah locomotion --out c",
+    "footfall export mini_cheetah trot.onnx --out c",
+    "footfall export mini_cheetah pd --gait trot --format fmu --out units",
 )
-FUNCTIONS = {
-    "kinematics": (
-        "body_velocities", "center_of_mass", "feet_bias_acceleration", "feet_jacobian", "foot_positions",
-        "foot_velocities",
-    ),
-    "dynamics": (
-        "articulated_body", "bias_terms", "coriolis_matrix", "forward_dynamics", "gravity_terms", "inverse_dynamics",
-        "kinetic_energy", "mass_matrix", "momentum", "momentum_matrix", "potential_energy", "velocity_terms",
-    ),
-}  # fmt: skip
+WRITTEN_AS = ("c", "fmu")
 
 
 def command(
     robot: RobotArgument,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="urdf, mjcf, or a function such as forward_dynamics.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="urdf, mjcf; step, inverse_kinematics, contact, state_rate, output; locomotion or another controller;"
+            " a policy's file; a function such as forward_dynamics.",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
+    written_as: Annotated[
+        str, typer.Option("--format", help="c: C99 with a header and a test; fmu: an FMI 3.0 unit for co-simulation.")
+    ] = "c",
+    gait: GaitOption = None,
+    speed: SpeedOption = None,
+    ground: GroundOption = None,
+    dt: DtOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a robot as a URDF or MJCF file, or one of its functions as C99 with a header and a test."""
-    from footfall.errors import unknown
-    from footfall.robot.files.export import FORMATS, write
+    """Write a robot as a URDF or MJCF file, or its functions, step and controllers as C99 or an FMI unit.
 
-    functions = {name: part for part, names in FUNCTIONS.items() for name in names}
-    if what not in FORMATS and what not in functions:
-        raise unknown("thing to export", what, (*FORMATS, *functions))
+    A controller is set up as for ``footfall simulate``; as a unit, the robot and the ground are in it.
+    """
+    from footfall.errors import unknown
+    from footfall.export.subjects import NAMES
+    from footfall.robot.files.export import FORMATS, write
+    from footfall.simulate.runfile import is_policy
+
+    if what not in FORMATS and what not in NAMES and not is_policy(what):
+        raise unknown("thing to export", what, (*FORMATS, *NAMES))
+    if written_as not in WRITTEN_AS:
+        raise unknown("format of an export", written_as, WRITTEN_AS)
+    options = {
+        key: value
+        for key, value in {"gait": gait, "speed": speed, "ground": ground, "dt": dt}.items()
+        if value is not None
+    }
+    _check_options(what, written_as, options)
     model = load_robot(robot)
-    files = [write(model, what, out)] if what in FORMATS else _write_c(model, functions[what], what, out)
+    files = [write(model, what, out)] if what in FORMATS else _written(model, what, out, written_as, options)
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
@@ -52,25 +73,43 @@ def command(
             tell(str(file))
 
 
-def _write_c(robot: Robot, part: str, name: str, folder: Path) -> list[Path]:
-    """The traced function as C, and a test that holds it to plain NumPy at a few random states."""
-    from importlib import import_module
+def _check_options(what: str, written_as: str, options: dict[str, Any]) -> None:
+    """Refuse what would have no effect: only steps and controllers run, and only they are units."""
+    from footfall.control.named import NAMES as CONTROLLERS
+    from footfall.errors import InputError
+    from footfall.export.subjects import LOCOMOTION
+    from footfall.simulate.runfile import is_policy
 
-    import numpy as np
+    runs = (LOCOMOTION, *CONTROLLERS)
+    if what in runs or is_policy(what) or (what == "step" and not {"gait", "speed"} & set(options)):
+        return
+    if options:
+        raise InputError(f"--{next(iter(options))} is for exported controllers; '{what}' takes none")
+    if written_as == "fmu" and what != "step":
+        raise InputError(f"'{what}' does not run in time: what can be a unit is step, {', '.join(runs)}")
 
-    from footfall.compare.states import random_states
-    from footfall.compiling import compile
-    from footfall.trace.targets.c_source import write_c
 
-    function = getattr(import_module(f"footfall.{part}"), name)
-    traced = compile(function, robot, target="interpret", cache=False)
-    signature = traced.signature
-    arguments = [(argument, shapes[0]) for argument, shapes in zip(signature.names, signature.shapes)]
-    outputs = [("result", signature.output_shapes[0])]
-    states = random_states(robot, 4)
-    rows = [[getattr(states, argument)[k][-shape[0] :] for argument, shape in arguments] for k in range(len(states))]
-    return write_c(
-        traced.program, folder, name, arguments=arguments, outputs=outputs,
-        samples=np.array([np.concatenate(row) for row in rows]),
-        expected=np.array([np.ravel(function(robot, *row)) for row in rows]),
-    )  # fmt: skip
+def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Any]) -> list[Path]:
+    from footfall.commands.policy_c import write_policy_c
+    from footfall.export.subjects import LOCOMOTION, exported_named, simulation_named
+    from footfall.simulate.runfile import is_policy
+
+    if written_as == "c" and name == LOCOMOTION:
+        from footfall.commands.export_controller import write_locomotion
+        from footfall.control.locomotion.locomotion import Locomotion
+
+        controller = simulation_named(robot, name, **options).controller
+        assert isinstance(controller, Locomotion)
+        return write_locomotion(robot, folder, controller)
+    if written_as == "c" and is_policy(name):
+        return write_policy_c(robot, name, folder)
+    if written_as == "c":
+        return exported_named(robot, name, **options).write(folder)
+    from footfall.export.fmu import write_fmu
+
+    path, binary = write_fmu(
+        simulation_named(robot, name, **options), folder, Path(name).stem, controlled=name != "step"
+    )
+    if not binary:
+        note("no C compiler was found: the unit holds its sources and how to build them, and no binary")
+    return [path]

@@ -34,12 +34,21 @@ ConstantsOption = Annotated[
 SpeedOption = Annotated[float | None, typer.Option("--speed", help="Forward speed asked for [m/s]; sets the stride.")]
 SidewaysOption = Annotated[float | None, typer.Option("--sideways", help="Speed to the left [m/s].")]
 TurnOption = Annotated[float | None, typer.Option("--turn", help="Turn rate to the left [rad/s].")]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option("--schedule", help="Commands in time: '0: forward=0.3; 4: forward=0.3, turn=0.5' [s, m/s, rad/s]."),
+]
+PushOption = Annotated[
+    str | None,
+    typer.Option("--push", help="'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;"),
+]
 ControllerOption = Annotated[
     str | None,
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr.",
+        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr, or a"
+        " policy's file (.npz, .onnx).",
     ),
 ]
 OscillatorOption = Annotated[

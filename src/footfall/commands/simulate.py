@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
+from footfall.commands.common import JsonOption, console, examples, note, noted_warnings, print_json, progress
 from footfall.commands.run_options import (
     ConstantsOption,
     ContactOption,
@@ -23,7 +23,9 @@ from footfall.commands.run_options import (
     KpOption,
     OscillatorOption,
     OutOption,
+    PushOption,
     ReflexesOption,
+    ScheduleOption,
     SeedOption,
     SidewaysOption,
     SpeedOption,
@@ -54,6 +56,8 @@ def command(
     speed: SpeedOption = None,
     sideways: SidewaysOption = None,
     turn: TurnOption = None,
+    schedule: ScheduleOption = None,
+    push: PushOption = None,
     controller: ControllerOption = None,
     oscillator: OscillatorOption = None,
     touchdown: TouchdownOption = None,
@@ -79,7 +83,7 @@ def command(
     """
     given = {key: value for key, value in locals().items() if key not in ("robot", "as_json")}
     run = planned(robot, given)
-    with progress(f"simulating {run.simulation.robot.name}") as report_progress:
+    with noted_warnings(), progress(f"simulating {run.simulation.robot.name}") as report_progress:
         rec = run.simulation.run(run.options.duration, run.options.out, report_progress)
     from footfall.analysis.run_summary import summary
 
@@ -105,6 +109,8 @@ def _print(result: dict[str, Any]) -> None:
     for key, value in result.items():
         if key == "mean_velocity":
             shown = "" if value is None else "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
+        elif key == "averaged_over":
+            shown = "" if value is None else "{:g} to {:g} s: speeds and cost of transport".format(*value)
         elif isinstance(value, float):
             shown = f"{value:.4g} {UNITS.get(key, '')}".rstrip()
         elif isinstance(value, bool):

@@ -12,17 +12,18 @@ from footfall.commands.common import JsonOption, examples, load_robot, print_jso
 NAME = "train"
 EXAMPLES = examples(
     "footfall train mini_cheetah --out trot.npz",
-    "footfall train go2 --device cuda --seed 3 --json",
+    "footfall train go2 --device cuda --seed 3 --out go2.onnx --json",
     "footfall train mini_cheetah --out trot.npz --iterations 800 --resume",
 )
 
 
 def command(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
-    task: Annotated[str, typer.Option("--task", help="What is learned: walk.")] = "walk",
+    task: Annotated[str, typer.Option("--task", help="What is learned: walk, recover.")] = "walk",
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
     out: Annotated[
-        Path | None, typer.Option("--out", help="The policy (.npz); curve, picture and checkpoint go beside it.")
+        Path | None,
+        typer.Option("--out", help="The policy (.npz or .onnx); curve, picture and checkpoint go beside it."),
     ] = None,
     robots: Annotated[int | None, typer.Option("--robots", help="How many learn at once.")] = None,
     iterations: Annotated[int, typer.Option("--iterations", help="Of 24 ticks of every robot each.")] = 400,

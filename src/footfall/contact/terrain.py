@@ -20,6 +20,7 @@ from footfall.numeric import lookup
 
 GROUNDS = ("plane", "slope:D", "steps:H", "stairs:H", "rough:H", "FILE.png:H:L", "FILE.npy:L")
 _TINY = 1e-9  # [m]
+_ROUGHEST = 1.0  # [m]: more is cliffs, on which no foot finds a hold
 _TREADS, _STAIRS = 20, 6  # of a flight of steps, and of each flight of stairs
 
 
@@ -187,6 +188,8 @@ def named(name: str, seed: int = 0, friction: float = 0.8) -> Ground:
     (size,) = _numbers(sizes, 1, f"{kind} needs {makers[kind]}, got {name!r}")
     if kind == "slope":
         return Plane.slope(size, friction)
+    if kind == "rough" and not abs(size) <= _ROUGHEST:
+        raise InputError(f"rough ground has at most {_ROUGHEST:g} m between its lowest and highest point, got {size:g}")
     if kind == "rough":
         return Heightfield.rough(size, seed, friction)
     if not 0 < abs(size) <= 0.5:

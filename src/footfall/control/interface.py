@@ -2,14 +2,15 @@
 
 A controller is called at its own ``rate`` with the time, the robot, what is sensed, the user's command and its own
 memory, and returns a ``JointCommand`` and the memory for next time. Plain NumPy without hidden state is traced and
-compiled with the physics; anything else (a QP solver, a network) runs in Python between compiled steps.
+compiled with the physics; anything else (a solver from elsewhere) runs in Python between compiled steps.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
@@ -17,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.control.command import Command, check_command
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
@@ -98,28 +100,6 @@ class Sensed:
         return self.q.shape[0] == self.v.shape[0] + 1
 
 
-@dataclass(frozen=True)
-class Command:
-    """What a user asks of a controller: velocities of the trunk in its heading's axes, its height and its posture."""
-
-    forward: float = 0.0  # [m/s]
-    sideways: float = 0.0  # [m/s], to the left
-    turn: float = 0.0  # [rad/s], to the left
-    height: float = 0.0  # [m] above the nominal height
-    roll: float = 0.0  # [rad] of the trunk beyond what the ground asks for, right side down
-    pitch: float = 0.0  # [rad], nose down
-
-
-def check_command(command: Command) -> None:
-    """Refuse a command with a value that is no finite number."""
-    if not isinstance(command, Command):
-        raise InputError(f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__}")
-    for f in fields(Command):
-        value = getattr(command, f.name)
-        if not isinstance(value, Real) or not np.isfinite(float(value)):
-            raise InputError(f"{f.name} of a command must be a finite number, got {value!r}")
-
-
 Log = list[tuple[float, str]]  # (time [s], what happened): a recording has it as events
 
 
@@ -154,6 +134,11 @@ class Controller(Protocol):
         ...
 
     @property
+    def uses_foot_forces(self) -> bool:
+        """Looks at the forces at the feet: a batch keeps them for it."""
+        ...
+
+    @property
     def logs(self) -> list[Log]:
         """Lists in which it, and what it wraps, writes down what happens."""
         ...
@@ -170,6 +155,18 @@ class Controller(Protocol):
         """The joints [rad] it stands with, where a run may begin; None if it does not say."""
         ...
 
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        """How far it follows each part of a command, either way; one that is not named is ignored. None: not known."""
+        ...
+
+    def renewed(self, memory: Any) -> Any:
+        """The memory with what a user has changed of the controller since, which machine code does not see."""
+        ...
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        """Log what happened in ticks that were run as machine code: ``rows`` has the memories after each of them."""
+        ...
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]: ...
@@ -181,6 +178,7 @@ class ControllerBase:
     traceable: ClassVar[bool] = True
     needs_sensors: ClassVar[bool] = False
     follows_command: ClassVar[bool] = False
+    uses_foot_forces: ClassVar[bool] = False
     log: Log | None = None  # a list of its own makes events
 
     @property
@@ -197,10 +195,19 @@ class ControllerBase:
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return None
 
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        return None
+
+    def renewed(self, memory: Any) -> Any:
+        return memory
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        """Nothing to log."""
+
 
 class ControllerWrapper(ControllerBase):
     """A controller around ``inner``: whatever it does not change is the inner one's. Its memory is the inner one's too,
-    unless it has some of its own."""
+    unless it has some of its own: then that is a dictionary with the inner one's under "inner"."""
 
     inner: Controller
 
@@ -229,6 +236,10 @@ class ControllerWrapper(ControllerBase):
         return self.wrapped.follows_command
 
     @property
+    def uses_foot_forces(self) -> bool:  # type: ignore[override]
+        return self.wrapped.uses_foot_forces
+
+    @property
     def logs(self) -> list[Log]:
         return [*super().logs, *self.wrapped.logs]
 
@@ -240,6 +251,24 @@ class ControllerWrapper(ControllerBase):
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.wrapped.posture(robot)
+
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        return self.wrapped.command_limits(robot)
+
+    def renewed(self, memory: Any) -> Any:
+        if _keeps_inner(memory):
+            return {**memory, "inner": self.wrapped.renewed(memory["inner"])}
+        return self.wrapped.renewed(memory)
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        if _keeps_inner(before):
+            before, rows = before["inner"], rows["inner"]
+        self.wrapped.observe(times, command, before, rows)
+
+
+def _keeps_inner(memory: Any) -> bool:
+    """Whether a wrapper has a memory of its own beside that of the controller in it."""
+    return isinstance(memory, dict) and "inner" in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +298,10 @@ class AdaptedController(Adapter, ControllerBase):
         return bool(self.own("follows_command", not self.traceable))
 
     @property
+    def uses_foot_forces(self) -> bool:  # type: ignore[override]
+        return bool(self.own("uses_foot_forces", False))
+
+    @property
     def logs(self) -> list[Log]:
         log = self.own("log", None)
         return [log] if isinstance(log, list) else []
@@ -281,6 +314,15 @@ class AdaptedController(Adapter, ControllerBase):
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.own("posture", super().posture)(robot)
+
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        return self.own("command_limits", super().command_limits)(robot)
+
+    def renewed(self, memory: Any) -> Any:
+        return self.own("renewed", super().renewed)(memory)
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        self.own("observe", super().observe)(times, command, before, rows)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
@@ -310,6 +352,12 @@ class FunctionController(ControllerBase):
     function: Callable[..., tuple[JointCommand, Any]]
     rate: float
     memory: Any = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        try:
+            inspect.signature(self.function).bind(*range(5))
+        except TypeError as error:
+            raise InputError(f"{self.name}(t, robot, sensed, command, memory) is how it is called: {error}") from None
 
     @property
     def name(self) -> str:
@@ -343,3 +391,9 @@ def controller(rate: Any = 1000.0, memory: Any = None) -> Any:
         return FunctionController(rate, 1000.0)
     check_rate(rate)
     return lambda function: FunctionController(function, rate, {} if memory is None else memory)
+
+
+__all__ = [
+    "AdaptedController", "Command", "Controller", "ControllerBase", "ControllerWrapper", "FunctionController",
+    "Inertial", "JointCommand", "Log", "Sensed", "as_controller", "check_command", "check_rate", "controller",
+]  # fmt: skip

@@ -51,6 +51,7 @@ def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     if robot not in shipped():  # a robot's name, which a file may have given, is not taken for a path
         raise unknown("policy", robot, shipped(), "footfall comes with")
     policy = Policy.load(robot)
+    assert isinstance(policy, Policy)  # those that come with footfall are its own
     if gait != policy.gait.name:
         raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")
     return policy

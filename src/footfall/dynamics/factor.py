@@ -60,9 +60,9 @@ def solve_inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv
 
 
 def solve_factored(
-    robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv"]
-) -> Float[ndarray, "nv"]:
-    """x with Lᵀ diag(d) L x = b."""
+    robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv *columns"]
+) -> Float[ndarray, "nv *columns"]:
+    """x with Lᵀ diag(d) L x = b, a vector or columns."""
     parent, n = next_above(robot), robot.nv
     x = [b[k] for k in range(n)]
     for k in reversed(range(n)):
@@ -102,9 +102,9 @@ def solve_unsymmetric(
     U: Float[ndarray, "nv nv"],
     L: Float[ndarray, "nv nv"],
     d: Float[ndarray, "nv"],
-    b: Float[ndarray, "nv"],
-) -> Float[ndarray, "nv"]:
-    """x with A x = b for the factors of ``factor_unsymmetric``."""
+    b: Float[ndarray, "nv *columns"],
+) -> Float[ndarray, "nv *columns"]:
+    """x with A x = b, a vector or columns, for the factors of ``factor_unsymmetric``."""
     parent, x = next_above(robot), [b[k] for k in range(robot.nv)]
     for k in reversed(range(robot.nv)):
         x[k] = x[k] * (1.0 / d[k])

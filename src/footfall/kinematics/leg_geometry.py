@@ -27,7 +27,7 @@ KINDS = {
     "PRPP": "pitch, roll, pitch, pitch",
 }
 _PARALLEL = 1e-9  # deviation of an axis [rad]
-_NEARLY = 0.12  # of the axes of legs that are built askew (4.4 degrees in Barkour), which a gait bears
+_NEARLY = 0.8  # of the axes of legs that are built askew (4.4 degrees in Barkour): set straight, they are a guess
 _SNAP = 1e-10  # residues of rounded angles in model files: a component below this is zero
 
 
@@ -78,11 +78,21 @@ class Leg:
 def leg_geometry(robot: Robot, leg: str, nearly: bool = False) -> Leg:
     """The geometry of the leg with the given foot, or an InputError that says why it has no closed form.
 
-    ``nearly`` takes axes that are parallel or at right angles to 7 degrees for ones that are: feet are then some
-    centimetres from where they are asked to be.
+    ``nearly`` takes axes that are parallel or at right angles to 45 degrees for ones that are: feet are then
+    centimetres from where they should be, and ``numerical_leg`` goes on from there.
     """
     robot.foot(leg)
     return _leg_geometry(robot, leg, _NEARLY if nearly else _PARALLEL)
+
+
+@lru_cache(maxsize=128)
+def has_closed_form(robot: Robot, leg: str) -> bool:
+    """Whether closed-form inverse kinematics puts the leg's foot where it should be."""
+    try:
+        leg_geometry(robot, leg)
+    except InputError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=128)

@@ -16,9 +16,9 @@ import numpy as np
 from footfall import compiling
 from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
 from footfall.errors import InputError
-from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, observed
+from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import ActionController, WalkTask
+from footfall.learn.task_base import ActionController, Task
 from footfall.trace.targets import cuda, emit
 
 BLOCK = 128  # threads of the kernel that judges
@@ -41,17 +41,17 @@ def judged_tick(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tra
 def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
     """A robot at the beginning of an episode."""
     episode, blank = begun(episodes, chance), tracked.outcome
-    seen = observed(episodes.task, episode.state, episode.inputs.command)
+    seen = episodes.task.observed(episode.state, episode.inputs.command)
     return Tracked(episode, Outcome(**{**vars(blank), "seen": seen, "final": seen}))
 
 
 class JudgeSource:
     """The CUDA source of what follows a tick, and where its numbers lie; needs no GPU."""
 
-    def __init__(self, task: WalkTask, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
+    def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
         paths = randomisation.paths(task.robot)
         self.ticks = TickSource(
-            task.robot, ActionController(task.drive), free=paths, uses_foot_forces=True, dt=task.dt, threads=4
+            task.robot, ActionController(task.drive), free=paths, uses_foot_forces=True, threads=4, **task.world
         )
         limit = round(seconds * task.drive.rate)
         self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)
@@ -90,7 +90,7 @@ class CudaLanes:
     """n robots of a task on one GPU. ``columns`` is a CuPy array (number, robot); PyTorch takes it over by DLPack."""
 
     def __init__(
-        self, task: WalkTask, n: int, *, command: Mapping[str, Any], randomise: Any = True, seconds: float = 20.0
+        self, task: Task, n: int, *, command: Mapping[str, Any], randomise: Any = True, seconds: float = 20.0
     ) -> None:
         if int(n) != n or n < 1:
             raise InputError(f"a training needs at least one robot, got {n}")
@@ -129,6 +129,6 @@ class CudaLanes:
         self._kernels[name]((-(-threads // block),), (block,), arguments)
 
 
-def _blank(task: WalkTask) -> Outcome:
-    seen = np.zeros(len(task.drive.bounds(task.robot)))
+def _blank(task: Task) -> Outcome:
+    seen = np.zeros(len(task.bounds))
     return Outcome(seen, seen, 0.0, 0.0, 0.0, np.zeros(3), 0.0)

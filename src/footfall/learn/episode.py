@@ -16,15 +16,14 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.control.interface import Command, Sensed
+from footfall.control.interface import Command
 from footfall.identity import digest_of
-from footfall.learn.randomise import Randomisation
-from footfall.learn.task import Judged, WalkTask, judge, lowest_foot
+from footfall.learn.randomise import Randomisation, Range, within
+from footfall.learn.task_base import Task
 from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
 
 COMMANDS = ("forward", "sideways", "turn")
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +33,7 @@ class Episodes:
     first: a robot as its simulation begins. nominal: the parameters that differ between robots. limit: ticks.
     """
 
-    task: WalkTask
+    task: Task
     randomisation: Randomisation
     ranges: Mapping[str, Range]  # of the command
     first: RunState
@@ -44,7 +43,7 @@ class Episodes:
     @property
     def draws(self) -> int:
         """How many uniform draws an episode begins with."""
-        return 9 + self.task.robot.nj + len(self.randomisation.factors)
+        return 9 + self.task.robot.nj + len(self.randomisation.factors) + self.task.start_draws
 
     @cached_property
     def digest(self) -> str | None:
@@ -64,7 +63,7 @@ class Episode:
 
 
 def begun(episodes: Episodes, chance: Float[ndarray, "draws"]) -> Episode:
-    """A new episode from uniform draws in [0, 1): command, parameters, offsets of the joints, phase of the clock."""
+    """A new episode from uniform draws in [0, 1): command, parameters, where it begins, phase of the clock."""
     task, ranges, first = episodes.task, episodes.randomisation, episodes.first
     robot, drive = task.robot, task.drive
     drawn = {key: within(episodes.ranges[key], chance[k]) for k, key in enumerate(COMMANDS)}
@@ -75,13 +74,12 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"]) -> Episode:
     }
     for k, (path, limits) in enumerate(ranges.factors.items()):
         parameters[path] = episodes.nominal[path] * within(limits, chance[9 + robot.nj + k])
-    offsets = np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, chance[9 : 9 + robot.nj])])
-    q = first.q + offsets
-    down = np.concatenate([np.zeros(2), np.stack([lowest_foot(robot, q)]), np.zeros(robot.nq - 3)])
+    more = chance[episodes.draws - task.start_draws : episodes.draws]
+    q = task.started(first.q, ranges, chance[9 : 9 + robot.nj], more)
     gains = np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
     tick = np.floor(chance[7] * round(drive.gait.period * drive.rate))
     memory = {**first.memory, "gains": gains}
-    state = replace(first, tick=tick, q=q - down, memory=memory)
+    state = replace(first, tick=tick, q=q, memory=memory)
     push = np.floor(chance[8] * ranges.push_every * drive.rate)
     return Episode(state, Inputs(Command(**drawn), np.zeros(6)), parameters, 0.0, push)
 
@@ -109,13 +107,13 @@ class Outcome:
     fallen: Any  # 1 or 0
     late: Any  # 1 where the time limit was reached without a fall
     velocity: Float[ndarray, "3"]
-    gait: Any  # part of the feet that are down and up as the clock says
+    score: Any  # how well the task is done, from 0 to 1
 
 
 def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, Outcome]:
     """Judge a tick, begin anew if the episode is over, and say what comes next: push and observation."""
     task = episodes.task
-    judged: Judged = judge(task, episode.state, episode.inputs.command)
+    judged = task.judged(episode.state, episode.inputs.command)
     age = episode.age + 1.0
     fallen = judged.fallen > 0.5
     late = ~fallen & (age > episodes.limit - 0.5)
@@ -124,20 +122,11 @@ def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]
     now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws]), goes_on)
     push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws :])
     now = Episode(now.state, Inputs(now.inputs.command, push), now.parameters, now.age, next_push)
-    weight = task.weights["gait"] / task.drive.rate
     outcome = Outcome(
-        observed(task, now.state, now.inputs.command), judged.observation, judged.reward,
-        np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity,
-        judged.terms["gait"] / weight if weight else 0.0,
+        task.observed(now.state, now.inputs.command), judged.observation, judged.reward,
+        np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity, judged.score,
     )  # fmt: skip
     return now, outcome
-
-
-def observed(task: WalkTask, state: RunState, command: Command) -> Float[ndarray, "no"]:
-    """What a policy sees of a robot."""
-    robot = task.robot
-    sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
-    return task.drive.observe(robot, state.tick / task.drive.rate, sensed, command, state.memory["action"])
 
 
 def chosen(condition: Any, one: Any, other: Any) -> Any:
@@ -145,8 +134,3 @@ def chosen(condition: Any, one: Any, other: Any) -> Any:
     ones, rebuild = tree.flatten(one)
     others, _ = tree.flatten(other)
     return rebuild([numeric.select(condition, a, b) for a, b in zip(ones, others)])
-
-
-def within(limits: Range, chance: Any) -> Any:
-    """A uniform draw in [0, 1) as one within limits."""
-    return limits[0] + (limits[1] - limits[0]) * chance

@@ -19,10 +19,8 @@ from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
 from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, pushed
 from footfall.learn.randomise import Randomisation, checked_range
-from footfall.learn.task import ActionController, Judged, WalkTask, judge
+from footfall.learn.task import RANGES, ActionController, Judged, Task, judge
 from footfall.trace.face import tree
-
-RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways": (-0.25, 0.25), "turn": (-0.6, 0.6)}
 
 
 @dataclass(frozen=True)
@@ -35,32 +33,36 @@ class Ticked:
 
 
 class WalkLanes:
-    """n robots of a task. command: ranges of forward, sideways [m/s] and turn [rad/s], drawn once an episode."""
+    """n robots of a task. command: ranges of forward, sideways [m/s] and turn [rad/s], drawn once an episode.
+
+    seconds: of an episode, the task's own unless given.
+    """
 
     def __init__(
         self,
-        task: WalkTask,
+        task: Task,
         n: int,
         *,
         command: Mapping[str, Any] | None = None,
         randomise: Any = True,
-        seconds: float = 20.0,
+        seconds: float | None = None,
         dtype: DTypeLike = np.float32,
         threads: int | None = None,
     ) -> None:
         self.task, self.robot, self.n = task, task.robot, n
         self.randomisation = Randomisation.from_option(randomise)
-        self.ranges = dict(RANGES)
+        self.ranges = dict(task.commands)
         for key, value in (command or {}).items():
             if key not in COMMANDS:
                 raise unknown("command", key, COMMANDS)
             self.ranges[key] = checked_range(value, f"the command {key}")
+        seconds = task.seconds if seconds is None else seconds
         if not np.isfinite(seconds) or seconds * task.drive.rate < 1:
             raise InputError(f"an episode must last at least one tick, got {seconds} s")
         self.limit = round(seconds * task.drive.rate)
         self.batch = Batch(
             self.robot, n, ActionController(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype,
-            uses_foot_forces=True, threads=threads, dt=task.dt,
+            uses_foot_forces=True, threads=threads, **task.world,
         )  # fmt: skip
         self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
         model = self.batch.simulation.model
@@ -134,3 +136,6 @@ class WalkLanes:
         gains = self.batch.state.memory["gains"][which].astype(float)
         drawn = {path: np.array(parameters[path][which]) for path in parameters}
         return {"command": command, **drawn, "gains": gains}
+
+
+__all__ = ["RANGES", "Ticked", "WalkLanes"]

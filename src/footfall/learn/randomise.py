@@ -82,3 +82,8 @@ def checked_range(value: Any, what: str) -> Range:
     if not (np.isfinite([low, high]).all() and low <= high):
         raise InputError(f"{what} must be a range (least, most), got {value!r}")
     return low, high
+
+
+def within(limits: Range, chance: Any) -> Any:
+    """A uniform draw in [0, 1) as one within limits."""
+    return limits[0] + (limits[1] - limits[0]) * chance

@@ -6,6 +6,7 @@ from footfall.rooms import room
 
 if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
+    from footfall.simulate.block import Block
     from footfall.simulate.integrators import INTEGRATORS
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
@@ -21,6 +22,7 @@ __all__, __getattr__, __dir__ = room(
     "footfall.simulate",
     {
         "actuators": "JointModel",
+        "block": "Block",
         "integrators": "INTEGRATORS",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",

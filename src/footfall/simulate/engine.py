@@ -152,8 +152,14 @@ def _traced(model: SimulationModel, *arguments: Any) -> Any:
 def _answer(answer: Any, model: SimulationModel, where: str = "") -> tuple[JointCommand, Any]:
     """What a controller returned, if it is what it must be."""
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
-        where = where or f"controller {model.acting.name}"
-        raise InputError(f"{where} must return (JointCommand, memory), got {type(answer).__name__}")
+        where, got = where or f"controller {model.acting.name}", type(answer).__name__
+        if isinstance(answer, tuple):
+            got = f"({', '.join(type(part).__name__ for part in answer)})"
+        if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], JointCommand):
+            got += ": the other way round"
+        if isinstance(answer, JointCommand):
+            got += " alone: return command, memory"
+        raise InputError(f"{where} must return (JointCommand, memory), got {got}")
     return answer
 
 
@@ -203,7 +209,10 @@ class CompiledEngine(_ParametricEngine):
         self.function = compiling.compile(tick, model, state, inputs, free=free, verify=False)
 
     def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
+        state = replace(state, memory=self.model.acting.renewed(state.memory))
         after, (seen, commands) = self.function.roll(count, state, inputs, *self.values, every=every)
+        times = (seen.tick - 1.0) * self.model.period  # when the controller was called
+        self.model.acting.observe(times, inputs.command, state.memory, seen.memory)
         return after, Rows(replace(seen, memory=()), commands, self.model.period), None
 
 

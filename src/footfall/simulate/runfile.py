@@ -27,9 +27,10 @@ from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
 from footfall.control.estimation.estimated import Estimated
-from footfall.control.interface import Command, Controller
+from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.posture import with_stand
@@ -42,6 +43,8 @@ from footfall.gait.transition import Transition
 from footfall.hardware.sensors import Sensors
 from footfall.robot import library
 from footfall.robot.model.description import Robot
+from footfall.simulate.commanding import Schedule, unfollowed
+from footfall.simulate.pushes import parse_pushes
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 from footfall.simulate.standing_lqr import lqr_stand
@@ -68,6 +71,8 @@ class RunOptions:
     speed: float | None = None  # forward [m/s]
     sideways: float = 0.0  # to the left [m/s]
     turn: float = 0.0  # to the left [rad/s]
+    schedule: str | None = None  # commands in time: "0: forward=0.3; 4: forward=0.3, turn=0.5"
+    push: str | None = None  # "start, duration, x, y, z" [s, N], and a link's name; several apart by ";"
     controller: str = "pd"
     oscillator: str | None = None  # that paces a gait: kuramoto, hopf or rulkov
     touchdown: bool = False  # feet that land early begin their stance at once
@@ -111,7 +116,7 @@ class Planned:
     options: RunOptions
     simulation: Simulation
     gait: Gait | None
-    commanded_speed: float  # [m/s]
+    commanded_speed: float  # [m/s], as the controller follows it; the fastest of a schedule
     ramp: float  # time of the start that means leave out [s]
 
 
@@ -128,6 +133,10 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
         value = keys.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
             keys[key] = str(file.parent / value)
+    if isinstance(keys.get("controller"), str) and is_policy(keys["controller"]):
+        keys["controller"] = str(file.parent / keys["controller"])
+    if isinstance(keys.get("schedule"), list):
+        keys["schedule"] = str(Schedule.of(keys["schedule"]))
     if isinstance(keys.get("ground"), str):
         keys["ground"] = resolved_ground(keys["ground"], file.parent)
     return keys
@@ -149,16 +158,35 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
-    if options.speed is None and options.controller in control_named.FOLLOWING:
+    if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
-    command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
-    start = standing_start(robot, controller, ground, command, options.drop)
+    first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
+    command: Command | Schedule = first
+    if options.schedule is not None:
+        command = _schedule(options)
+        first, speed = command(0.0), max((each.forward for _, each in command.entries), key=abs)
+    followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
+    start = standing_start(robot, controller, ground, first, options.drop)
     sensors = Sensors.realistic(options.seed) if options.estimate else None
     simulation = Simulation(
         robot, Estimated(controller) if options.estimate else controller, contact_named(options.contact), ground,
         dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
+        pushes=parse_pushes(options.push),
     )  # fmt: skip
-    return Planned(options, simulation, gait, speed, gait.ramp if gait else 0.0)
+    return Planned(options, simulation, gait, followed.forward, gait.ramp if gait else 0.0)
+
+
+def _schedule(options: RunOptions) -> Schedule:
+    """The commands in time, of which nothing else may speak."""
+    for key in ("speed", "sideways", "turn"):
+        if getattr(options, key):
+            raise InputError(f"a schedule says every speed itself: leave out {key}")
+    return Schedule.parse(options.schedule or "")
+
+
+def is_policy(controller: str) -> bool:
+    """Whether a controller is named by the file of a policy."""
+    return Path(controller).suffix in SUFFIXES
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------
@@ -166,11 +194,12 @@ Made = tuple[Controller, Gait | None]
 
 
 def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    if options.controller not in CONTROLLERS:
-        raise unknown("controller", options.controller, CONTROLLERS)
+    policy = is_policy(options.controller)
+    if not policy and options.controller not in CONTROLLERS:
+        raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
         raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
-    return _MAKERS[options.controller](robot, options, constants)
+    return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
 def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
@@ -198,8 +227,13 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse(options, "has its own gait", [*constants, *_given(options, "reflexes")])
     _refuse_rhythm(options)
-    policy = control_named.learned(robot.name, options.gait or "trot")
-    return policy, policy.gait
+    if not is_policy(options.controller):
+        policy = control_named.learned(robot.name, options.gait or "trot")
+        return policy, policy.gait
+    _refuse(options, "has its own gait", _given(options, "gait"))
+    read = Policy.load(options.controller)
+    read.start(robot)  # refuses a robot that it cannot drive before any long work
+    return read, read.gait if isinstance(read, Policy) else None
 
 
 def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:

@@ -30,6 +30,7 @@ class World:
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
     spheres: tuple[Sphere, ...] = ()
+    pushed: tuple[Sphere, ...] = ()  # points that are pushed besides the base's origin; their radius counts for nothing
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contact", as_contact_model(self.contact))
@@ -43,7 +44,8 @@ class World:
             return self
         place = self.robot.limb_frames.place
         spheres = tuple(replace(s, center=place(s.body, s.center, (s.name, "centre"))) for s in self.spheres)
-        return replaced(replaced(self, "robot", robot), "spheres", spheres)
+        pushed = tuple(replace(s, center=self.robot.limb_frames.point(s.body, s.center)) for s in self.pushed)
+        return replaced(replaced(replaced(self, "robot", robot), "spheres", spheres), "pushed", pushed)
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
     def parameter(self, path: str) -> Any:

@@ -32,6 +32,15 @@ def from_rotation(R: Float[ndarray, "3 3"]) -> Float[ndarray, "4"]:
     return -quat if quat[0] < 0 else quat
 
 
+def from_zyx(angles: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
+    """The quaternion of (yaw, pitch, roll), of either sign: symbols too."""
+    c, s = np.cos(0.5 * angles), np.sin(0.5 * angles)
+    return np.stack([
+        c[0] * c[1] * c[2] + s[0] * s[1] * s[2], c[0] * c[1] * s[2] - s[0] * s[1] * c[2],
+        c[0] * s[1] * c[2] + s[0] * c[1] * s[2], s[0] * c[1] * c[2] - c[0] * s[1] * s[2],
+    ])  # fmt: skip
+
+
 def multiply(a: Float[ndarray, "4"], b: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
     """a ⊗ b: quat_AC = multiply(quat_AB, quat_BC)."""
     real = a[0] * b[0] - a[1:] @ b[1:]

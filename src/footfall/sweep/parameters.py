@@ -75,7 +75,7 @@ def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Any]]) ->
         old, controller=controller, contact=_changed(world.contact, parts["contact"], "contact"), ground=ground,
         joints=_changed(world.joints, parts["joints"], "joints"),
         gravity=_vector("gravity", parts["gravity"], world.gravity), pushes=_pushes(parts["push"]),
-        start=standing_start(old.robot, walks, ground, old.command, run.options.drop),
+        start=standing_start(old.robot, walks, ground, old.command_now, run.options.drop),
     )  # fmt: skip
 
 

@@ -64,6 +64,10 @@ class ChangingPD(ControllerBase):
         ramp = start_ramp(first, 0.0)
         return planar_targets(robot, first, ramp * x, ramp * z)
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It follows its gaits."""
+        return {}
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:

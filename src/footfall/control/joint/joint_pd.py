@@ -25,10 +25,12 @@ from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.networks import Beat, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
 from footfall.gait.tuned import for_robot
+from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.fabrik_leg import bent, fabrik_leg
 from footfall.kinematics.leg_chain import leg_chain
-from footfall.kinematics.leg_geometry import Leg, leg_geometry
-from footfall.kinematics.leg_inverse import hip_height, knee_direction, planar_inverse
+from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
+from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
+from footfall.kinematics.numerical_leg import numerical_leg
 from footfall.robot.model.description import Robot
 
 Gain = float | Float[ndarray, "nj"]
@@ -108,6 +110,10 @@ class JointPD(ControllerBase):
         phase = clock_phase(self.gait, 0.0) if self.clock else Beat.of(self.gait).first_phase
         return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """With a ``pace`` it walks as fast as its longest stride allows [m/s]; without, as its gait does."""
+        return {"forward": abs(float(longest_stride(robot, self.gait) * self.gait.speed))} if self.pace else {}
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
@@ -142,8 +148,10 @@ class JointPD(ControllerBase):
 
 
 def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
-    """A gain a joint: one for all joints of legs, one for the others."""
+    """A gain a joint: one for all joints of legs, and those that loops tie to them, one for the others."""
     of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
+    if robot.loops:
+        of_legs |= set(loop_joints(robot).involved)
     return np.array([legs if j in of_legs else spine for j in range(robot.nj)])
 
 
@@ -164,10 +172,23 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
     targets = _elsewhere(robot)
     for k, stance in enumerate(stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
-        joints, _ = planar_inverse(stance.leg, x[k], z[k] - depth, stance.knee, gait.foot_pitch)
+        joints, _ = _put(robot, stance, x[k], z[k] - depth, gait.foot_pitch)
         for j, angle in zip(stance.leg.joints, joints):
             targets[j] = angle
-    return np.array(targets)
+    return with_loops(robot, np.array(targets))
+
+
+def _put(robot: Robot, stance: _Stance, x: Any, z: Any, foot_pitch: Any) -> LegPose:
+    """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
+
+    In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
+    """
+    leg = stance.leg
+    found = planar_inverse(leg, x, z, stance.knee, foot_pitch)
+    if has_closed_form(robot, leg.name):
+        return found
+    place = place_of(leg, leg.hip[0] + x, leg.hip[1] + leg.side, leg.hip[2] + z)
+    return LegPose(*numerical_leg(leg_chain(robot, leg.name), place, found.joints))
 
 
 def reached_targets(
@@ -182,13 +203,19 @@ def reached_targets(
         leg = stance.leg
         chain = bent(leg_chain(robot, leg.name), stance.knee)
         depth = stance.hip_height - leg.radius
-        away = [leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k]]
-        place = np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, away)) for i in range(3)])
+        place = place_of(leg, leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k])
         pitch = gait.foot_pitch if leg.foot is not None else None
         found = fabrik_leg(chain, place, [last[j] for j in leg.joints], pitch, REACHES, 1e-6)
         for j, angle in zip(leg.joints, found.joints):
             targets[j] = angle
-    return np.stack(targets)
+    return with_loops(robot, np.stack(targets))
+
+
+def with_loops(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """Joints with those of the legs as they are and the others of their loops as they must be."""
+    if not robot.loops:
+        return joints
+    return closed_joints(robot, joints, [j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints])
 
 
 def _elsewhere(robot: Robot) -> list[Any]:
@@ -217,6 +244,10 @@ class Hold(ControllerBase):
             raise InputError(f"the posture to hold is not finite: {joints.tolist()}")
         for key in ("kp", "kd"):
             check_gain(getattr(self, key), f"{key} of Hold", ((robot.nj,),))
+        return {}
+
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It stands."""
         return {}
 
     def __call__(
@@ -271,7 +302,7 @@ def check_gait(robot: Robot, gait: Gait) -> None:
     """Refuse a gait whose stand a leg cannot reach, or only past its joints' limits."""
     for name, stance in zip(LEGS, stances(robot, gait)):
         leg, knee, height = stance.leg, stance.knee, stance.hip_height
-        joints, reachable = planar_inverse(leg, 0.0, leg.radius - height, knee, gait.foot_pitch)
+        joints, reachable = _put(robot, stance, 0.0, leg.radius - height, gait.foot_pitch)
         if not reachable:
             raise InputError(
                 f"hip_height {height:g} m of gait '{gait.name}' is out of reach of {name} of '{robot.name}'"

@@ -96,7 +96,7 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
         draft.name, draft.links, joints, feet, draft.actuators, draft.floating,
         poses={key: _pose(joints, *pose) for key, pose in draft.poses.items()},
         provenance={"*": Provenance("imported", where), **_assumed(feet, finder)}, notes=notes,
-        model_file=file,
+        model_file=file, loops=draft.loops,
     )  # fmt: skip
     _check_bodies(robot, odd)
     feet_of: dict[str, list[str]] = {}
@@ -125,6 +125,7 @@ def _lock(draft: Draft, names: list[str]) -> None:
         for joint in draft.joints
     ]  # fmt: skip
     draft.actuators = [actuator for actuator in draft.actuators if actuator.joint not in names]
+    draft.loops = [loop for loop in draft.loops if loop.kind != "joint" or not {loop.first, loop.second} & set(names)]
 
 
 def _pose(joints: list[Joint], positions: dict[str, float], height: float) -> Pose:

@@ -1,8 +1,8 @@
-"""The robots of the papers, each in its own file: the only home of their numbers.
+"""The robots of the papers, and one with closed loops, each in its own file: the only home of their numbers.
 
 Names, for every robot: legs and feet ``LF RF LH RH`` in this order; joints ``LF_abad``, ``LF_hip``, ``LF_knee``; the
 link that joint ``X`` carries is ``X_link``; the root link is ``trunk``. Beyond these: ``spine_pitch`` and
-``spine_roll`` of ``spined``, ``LF_ankle`` of ``dynakat``.
+``spine_roll`` of ``spined``, ``LF_ankle`` of ``dynakat``, ``LF_crank`` and ``LF_rod`` of ``fivebar``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from footfall.errors import unknown
 from footfall.robot.library.dynakat import dynakat
+from footfall.robot.library.fivebar import fivebar
 from footfall.robot.library.mini_cheetah import mini_cheetah
 from footfall.robot.library.spined import spined
 from footfall.robot.library.xiling import xiling
@@ -23,6 +24,7 @@ _ROBOTS: dict[str, Callable[..., Robot]] = {
     "spined": spined,
     "xiling": xiling,
     "dynakat": dynakat,
+    "fivebar": fivebar,
 }
 
 
@@ -42,4 +44,4 @@ def load(name: str, **variant: Any) -> Robot:
     return _ROBOTS[name](**variant)
 
 
-__all__ = ["dynakat", "load", "mini_cheetah", "names", "spined", "xiling"]
+__all__ = ["dynakat", "fivebar", "load", "mini_cheetah", "names", "spined", "xiling"]

@@ -45,6 +45,23 @@ def flatten(nest: Any, truths: bool = False) -> tuple[list[Any], Rebuild]:
     return [x for leaves, _ in flat for x in leaves], rebuild
 
 
+def labels(nest: Any, name: str = "") -> list[str]:
+    """A name for every leaf, in the order of ``flatten``: ``state.q``, ``state.memory.phase``, ``pair.0``."""
+    if is_leaf(nest):
+        return [name]
+    parts = _parts(nest)
+    if parts is None:
+        return []
+    if isinstance(nest, dict):
+        keys = [str(k) for k in _sorted_keys(nest)]
+    elif _is_record(nest):
+        keys = [f.name for f in dataclasses.fields(nest)]
+    else:
+        keys = [str(k) for k in range(len(parts[0]))]
+    dotted = [f"{name}.{key}" if name else key for key in keys]
+    return [label for key, child in zip(dotted, parts[0]) for label in labels(child, key)]
+
+
 def is_leaf(x: Any, truths: bool = False) -> bool:
     """Whether x is data: an array or a number."""
     kind = type(x)

@@ -1,0 +1,14 @@
+"""Functions, steps and controllers as C99, and whole robots as FMI 3.0 units, for other people's programs."""
+
+from typing import TYPE_CHECKING
+
+from footfall.rooms import room
+
+if TYPE_CHECKING:
+    from footfall.export.fmu import write_fmu
+    from footfall.export.subjects import NAMES, Exported, exported_named, of_controller, of_step
+
+__all__, __getattr__, __dir__ = room(
+    "footfall.export",
+    {"fmu": "write_fmu", "subjects": "NAMES Exported exported_named of_controller of_step"},
+)

@@ -1,0 +1,305 @@
+"""A robot, with its controller or without, as an FMI 3.0 unit for co-simulation: a ``.fmu`` that other tools run.
+
+The file holds the model's C sources and how to build them, always; the binary for this machine where a C compiler is
+found. The FMI functions are ours (``fmi3.c``). A unit's internal step is the controller's period. It starts where the
+simulation starts; a fall does not stop it: the importing tool sees the state and decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy import ndarray
+
+from footfall import __version__, compiling
+from footfall.control.interface import Command, JointCommand
+from footfall.errors import FootfallError
+from footfall.export.subjects import check_traceable, stepped
+from footfall.robot.model.description import Robot
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.tick import Inputs, RunState, SimulationModel, tick
+from footfall.trace.face import tree
+from footfall.trace.passes.program import Program
+from footfall.trace.passes.reductions import reassociated
+from footfall.trace.targets.c_emitter import identifier
+from footfall.trace.targets.c_source import header, source
+from footfall.trace.targets.emit import tape_size
+from footfall.whole_file import whole_file
+
+_COMPILERS = ("cc", "gcc", "clang")
+_FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: the same unit has the same bytes
+_UNITS = {"m": {"m": 1}, "rad": {"rad": 1}, "m/s": {"m": 1, "s": -1}, "rad/s": {"rad": 1, "s": -1},
+          "N": {"kg": 1, "m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
+          "N.m/rad": {"kg": 1, "m": 2, "s": -2, "rad": -1},
+          "N.m.s/rad": {"kg": 1, "m": 2, "s": -1, "rad": -1}}  # fmt: skip
+_AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A number that the importing tool sees."""
+
+    name: str
+    unit: str
+    start: float
+    place: int  # among the flat inputs, or in the flat state
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What goes into a ``.fmu``."""
+
+    name: str  # also that of its binary
+    program: Program  # (state, inputs) to the next state
+    state: ndarray
+    inputs: list[Variable]
+    outputs: list[Variable]
+    period: float  # [s]
+    description: str
+
+
+def write_fmu(simulation: Simulation, folder: str | Path, name: str = "", controlled: bool = True) -> tuple[Path, bool]:
+    """(the ``.fmu`` of a simulation, whether it holds a binary).
+
+    controlled: the simulation's controller is inside, and the inputs are the user's command and a push on the base;
+    otherwise they are the joints' commands and the push.
+    """
+    unit = _with_controller(simulation, name) if controlled else _without(simulation, name)
+    sources = _sources(unit)
+    texts = {f"sources/{file}": text for file, text in sources.items()}
+    token = "{" + hashlib.sha256("".join(sources.values()).encode()).hexdigest()[:32] + "}"
+    texts["sources/model.h"] = texts["sources/model.h"].replace("@token@", token)
+    texts["modelDescription.xml"] = _model_description(unit, token)
+    texts["sources/buildDescription.xml"] = _build_description(unit, sources)
+    data = {path: text.encode() for path, text in texts.items()}
+    binary = _binary(unit, {path: text for path, text in texts.items() if path.endswith((".c", ".h"))})
+    data.update(binary)
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    path = target / f"{unit.name}.fmu"
+    with whole_file(path) as passing, zipfile.ZipFile(passing, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, content in sorted(data.items()):
+            entry = zipfile.ZipInfo(file, _EPOCH)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, content)
+    return path, bool(binary)
+
+
+# -- what is in it -----------------------------------------------------------------------------------------------------
+def _with_controller(simulation: Simulation, name: str) -> Unit:
+    check_traceable(simulation)
+    inputs = Inputs(simulation.command, np.zeros(6))
+    program = compiling.program(_ticked, simulation.model, simulation.state, inputs)
+    units = dict(zip((f.name for f in dataclasses.fields(Command)), ("m/s", "m/s", "rad/s", "m", "rad", "rad")))
+    asked = [(f"command.{key}", unit, float(getattr(simulation.command, key))) for key, unit in units.items()]
+    name = name or simulation.model.acting.name
+    words = f"{simulation.robot.name} under {simulation.model.acting.name}"
+    return _unit(simulation, name, program, simulation.state, [*asked, *_push()], words)
+
+
+def _ticked(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
+    return tick(model, state, inputs)[0]
+
+
+def _without(simulation: Simulation, name: str) -> Unit:
+    model, state = simulation.model.physics, dataclasses.replace(simulation.state, memory=())
+    standing = simulation.q[simulation.robot.nq - simulation.robot.nj :]
+    command = JointCommand(standing).spread(simulation.robot.nj)
+    program = compiling.program(stepped, model, state, command, np.zeros(6))
+    units = dict(zip(("position", "velocity", "kp", "kd", "torque"), ("rad", "rad/s", "N.m/rad", "N.m.s/rad", "N.m")))
+    asked = [
+        (f"command.{key}.{joint}", unit, float(start))
+        for key, unit in units.items()
+        for joint, start in zip(simulation.robot.joint_names, getattr(command, key))
+    ]
+    return _unit(simulation, name or "step", program, state, [*asked, *_push()], f"{simulation.robot.name} alone")
+
+
+def _push() -> list[tuple[str, str, float]]:
+    """A wrench on the base at its origin, world axes."""
+    return [(f"push.{what}.{axis}", unit, 0.0) for what, unit in (("moment", "N.m"), ("force", "N")) for axis in _AXES]
+
+
+def _unit(
+    simulation: Simulation, name: str, program: Program, state: RunState, inputs: list[tuple[str, str, float]],
+    description: str,
+) -> Unit:  # fmt: skip
+    """The program as native code has it, sums in the same order, so that both agree but for the last digit."""
+    leaves = tree.flatten(state)[0]
+    flat = np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
+    ends = np.cumsum([np.size(leaf) for leaf in leaves])
+    begins = {label: int(end) - np.size(leaf) for label, leaf, end in zip(tree.labels(state), leaves, ends)}
+    seen = [(n, unit, begins[label] + k) for label, k, n, unit in _outputs(simulation.robot)]
+    return Unit(
+        identifier(f"{simulation.robot.name}_{name}"), reassociated(program), flat,
+        [Variable(n, unit, start, k) for k, (n, unit, start) in enumerate(inputs)],
+        [Variable(n, unit, float(flat[place]), place) for n, unit, place in seen],
+        simulation.model.period, description,
+    )  # fmt: skip
+
+
+def _outputs(robot: Robot) -> list[tuple[str, int, str, str]]:
+    """(array of the state, place in it, name, unit) of what can be seen from outside."""
+    out, joints = [], robot.joint_names
+    if robot.floating:
+        out += [("q", k, f"base.position.{axis}", "m") for k, axis in enumerate(_AXES)]
+        out += [("q", 3 + k, f"base.quaternion.{part}", "") for k, part in enumerate("wxyz")]
+        out += [("v", k, f"base.angular_velocity.{axis}", "rad/s") for k, axis in enumerate(_AXES)]
+        out += [("v", 3 + k, f"base.velocity.{axis}", "m/s") for k, axis in enumerate(_AXES)]
+    first_q, first_v = robot.nq - robot.nj, robot.nv - robot.nj
+    out += [("q", first_q + k, f"joint.position.{joint}", "rad") for k, joint in enumerate(joints)]
+    out += [("v", first_v + k, f"joint.velocity.{joint}", "rad/s") for k, joint in enumerate(joints)]
+    out += [("motor", k, f"motor.torque.{joint}", "N.m") for k, joint in enumerate(joints)]
+    out += [
+        ("forces", 3 * k + j, f"foot.force.{foot.name}.{axis}", "N")
+        for k, foot in enumerate(robot.feet) for j, axis in enumerate(_AXES)
+    ]  # fmt: skip
+    return out
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+def _sources(unit: Unit) -> dict[str, str]:
+    """C files by name; the token of ``model.h`` is left open, since it is made of them."""
+    ins = [("state", (len(unit.state),)), ("inputs", (len(unit.inputs),))]
+    outs = [("after", (len(unit.state),))]
+    work, name = tape_size(unit.program.body), f"{unit.name}_tick"
+    passed = "state, inputs, after, work" if work else "state, inputs, after"
+    numbers = ",\n    ".join(repr(float(x)) for x in unit.state)
+    starts, places = (
+        ", ".join(x) for x in ([repr(v.start) for v in unit.inputs], [str(v.place) for v in unit.outputs])
+    )
+    model = f"""#ifndef MODEL_H
+#define MODEL_H
+
+#include "{name}.h"
+
+#define MODEL_TOKEN "@token@"
+#define MODEL_PERIOD {unit.period!r}
+#define MODEL_STATES {len(unit.state)}
+#define MODEL_INPUTS {len(unit.inputs)}
+#define MODEL_OUTPUTS {len(unit.outputs)}
+#define MODEL_WORK {max(1, work)}
+#define MODEL_TICK(state, inputs, after, work) {name}({passed})
+
+extern const double model_start_state[MODEL_STATES];
+extern const double model_start_inputs[MODEL_INPUTS];
+extern const unsigned model_outputs[MODEL_OUTPUTS]; /* where each lies in the state */
+
+#endif
+"""
+    values = f"""#include "model.h"
+
+const double model_start_state[MODEL_STATES] = {{
+    {numbers}
+}};
+const double model_start_inputs[MODEL_INPUTS] = {{{starts}}};
+const unsigned model_outputs[MODEL_OUTPUTS] = {{{places}}};
+"""
+    double = np.dtype(np.float64)
+    return {
+        f"{name}.c": source(unit.program, name, ins, outs, double),
+        f"{name}.h": header(unit.program, name, ins, outs, double),
+        "fmi3.c": files("footfall.export").joinpath("fmi3.c").read_text(),
+        "model.c": values,
+        "model.h": model,
+    }
+
+
+def _model_description(unit: Unit, token: str) -> str:
+    used = [u for u in _UNITS if any(v.unit == u for v in (*unit.inputs, *unit.outputs))]
+    units = []
+    for name in used:
+        powers = " ".join(f'{base}="{power}"' for base, power in _UNITS[name].items())
+        units.append(f"    <Unit name={quoteattr(name)}><BaseUnit {powers}/></Unit>")
+    lines = ['    <Float64 name="time" valueReference="0" causality="independent" variability="continuous"/>']
+    for reference, variable in enumerate(unit.inputs, 1):
+        lines.append(_variable(variable, reference, f'causality="input" start="{variable.start!r}"'))
+    first = 1 + len(unit.inputs)
+    for reference, variable in enumerate(unit.outputs, first):
+        lines.append(_variable(variable, reference, 'causality="output" initial="calculated"'))
+    references = range(first, first + len(unit.outputs))
+    structure = [f'    <{kind} valueReference="{r}"/>' for kind in ("Output", "InitialUnknown") for r in references]
+    text = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(unit.name)} instantiationToken="{token}"',
+        f'    description={quoteattr(unit.description)} generationTool="footfall {__version__}">',
+        f'  <CoSimulation modelIdentifier="{unit.name}" canHandleVariableCommunicationStepSize="true"',
+        '      canGetAndSetFMUState="true" canSerializeFMUState="true"',
+        f'      fixedInternalStepSize="{unit.period!r}"/>',
+        "  <UnitDefinitions>", *units, "  </UnitDefinitions>",
+        '  <LogCategories><Category name="logStatusError" description="what went wrong"/></LogCategories>',
+        f'  <DefaultExperiment startTime="0" stopTime="10" stepSize="{unit.period!r}"/>',
+        "  <ModelVariables>", *lines, "  </ModelVariables>",
+        "  <ModelStructure>", *structure, "  </ModelStructure>",
+        "</fmiModelDescription>", "",
+    ]  # fmt: skip
+    return "\n".join(text)
+
+
+def _variable(variable: Variable, reference: int, words: str) -> str:
+    unit = f" unit={quoteattr(variable.unit)}" if variable.unit else ""
+    return f'    <Float64 name={quoteattr(variable.name)} valueReference="{reference}" {words}{unit}/>'
+
+
+def _build_description(unit: Unit, sources: dict[str, str]) -> str:
+    names = [f'      <SourceFile name="{name}"/>' for name in sources if name.endswith(".c")]
+    text = [
+        '<?xml version="1.0" encoding="UTF-8"?>', '<fmiBuildDescription fmiVersion="3.0">',
+        f'  <BuildConfiguration modelIdentifier="{unit.name}">', '    <SourceFileSet language="C99">', *names,
+        "    </SourceFileSet>", '    <Library name="m" external="true" description="the C library\'s mathematics"/>',
+        "  </BuildConfiguration>", "</fmiBuildDescription>", "",
+    ]  # fmt: skip
+    return "\n".join(text)
+
+
+# -- the binary --------------------------------------------------------------------------------------------------------
+def compiler() -> str | None:
+    """The C compiler of this machine: that of CC, or one with a usual name."""
+    for name in filter(None, (os.environ.get("CC"), *_COMPILERS)):
+        if (found := shutil.which(name)) is not None:
+            return found
+    return None
+
+
+def _binary(unit: Unit, texts: dict[str, str]) -> dict[str, bytes]:
+    """The shared library by its path in the archive; nothing where there is no compiler."""
+    command, (folder, suffix) = compiler(), _platform()
+    if command is None or not folder:
+        return {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for path, text in texts.items():
+            Path(temporary, Path(path).name).write_text(text)
+        built = Path(temporary, unit.name + suffix)
+        position = () if suffix == ".dll" else ("-fPIC", "-fvisibility=hidden")
+        names = sorted(Path(path).name for path in texts if path.endswith(".c"))
+        flags = (*_FLAGS, *os.environ.get("CFLAGS", "").split())
+        call: list[Any] = [command, *flags, *position, "-shared", *names, "-lm", "-o", built.name]
+        done = subprocess.run(call, cwd=temporary, capture_output=True, text=True)
+        if done.returncode:
+            raise FootfallError(f"{command} cannot build {unit.name}: {(done.stderr.splitlines() or ['no word'])[0]}")
+        return {f"binaries/{folder}/{built.name}": built.read_bytes()}
+
+
+def _platform() -> tuple[str, str]:
+    """(platform tuple of FMI 3.0, suffix of a shared library) of this machine; empty where it has none."""
+    machine = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}.get(
+        platform.machine().lower(), ""
+    )
+    system = {"Linux": ("linux", ".so"), "Darwin": ("darwin", ".dylib"), "Windows": ("windows", ".dll")}.get(
+        platform.system()
+    )
+    return (f"{machine}-{system[0]}", system[1]) if machine and system else ("", "")

@@ -1,0 +1,233 @@
+"""What can be written as C: functions of a robot, its step, inverse kinematics, contact law, and its controllers.
+
+Everything is traced as it runs here; the test that goes with each C file holds it to plain NumPy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.compare.states import random_states
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.named import NAMES as CONTROLLERS
+from footfall.errors import InputError, TraceError, unknown
+from footfall.kinematics.leg_chain import foot_position, leg_chain
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
+from footfall.robot.model.description import Robot
+from footfall.simulate.block import Block
+from footfall.simulate.engine import check_controller, check_world
+from footfall.simulate.runfile import options_of, plan
+from footfall.simulate.simulation import Simulation
+from footfall.simulate.tick import Inputs, RunState, SimulationModel, physics
+from footfall.trace.face import tree
+from footfall.trace.passes.program import Program
+from footfall.trace.targets.c_source import write_c
+
+FUNCTIONS = {
+    "kinematics": (
+        "body_velocities", "center_of_mass", "feet_bias_acceleration", "feet_jacobian", "foot_positions",
+        "foot_velocities",
+    ),
+    "dynamics": (
+        "articulated_body", "bias_terms", "coriolis_matrix", "forward_dynamics", "gravity_terms", "inverse_dynamics",
+        "kinetic_energy", "mass_matrix", "momentum", "momentum_matrix", "potential_energy", "velocity_terms",
+    ),
+}  # fmt: skip
+LOCOMOTION = "locomotion"  # the whole-body stage of it
+PARTS = ("step", "inverse_kinematics", "contact", "state_rate", "output")
+NAMES = (*(name for names in FUNCTIONS.values() for name in names), *PARTS, LOCOMOTION, *CONTROLLERS)
+_MOMENTS = (0, 37, 150)  # ticks of a run at which a C file is tested
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A traced function with names for its arrays, and samples of what it takes and gives."""
+
+    name: str
+    program: Program
+    arguments: list[tuple[str, tuple[int, ...]]]
+    outputs: list[tuple[str, tuple[int, ...]]]
+    samples: ndarray
+    expected: ndarray
+    tolerance: float
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write ``name.h``, ``name.c`` and ``name_test.c``."""
+        return write_c(
+            self.program, folder, self.name, arguments=self.arguments, outputs=self.outputs, samples=self.samples,
+            expected=self.expected, tolerance=self.tolerance,
+        )  # fmt: skip
+
+
+def exported(
+    name: str, function: Callable[..., Any], constant: Any, rows: Sequence[Sequence[Any]], names: Sequence[str],
+    result: str = "result", tolerance: float = 1e-12,
+) -> Exported:  # fmt: skip
+    """Trace a function of a constant and nests; ``rows`` are arguments for its samples, ``names`` what they are."""
+    program = compiling.program(function, constant, *rows[0])
+    answers = [function(constant, *row) for row in rows]
+    return Exported(
+        name, program,
+        [field for argument, key in zip(rows[0], names) for field in _fields(argument, key)],
+        _fields(answers[0], result),
+        np.array([_flat(row) for row in rows]), np.array([_flat(answer) for answer in answers]), tolerance,
+    )  # fmt: skip
+
+
+def _fields(nest: Any, name: str) -> list[tuple[str, tuple[int, ...]]]:
+    return list(zip(tree.labels(nest, name), (np.shape(leaf) for leaf in tree.flatten(nest)[0])))
+
+
+def _flat(nest: Any) -> ndarray:
+    leaves = tree.flatten(list(nest) if isinstance(nest, Sequence) else nest)[0]
+    return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves)])
+
+
+# -- by name -----------------------------------------------------------------------------------------------------------
+def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
+    """What ``footfall export ROBOT NAME`` writes; ``options`` are those of a run, such as a gait or a speed."""
+    for room, names in FUNCTIONS.items():
+        if name in names:
+            return _of_function(robot, room, name)
+    if name == "inverse_kinematics":
+        return _of_inverse(robot)
+    if name in ("contact", "state_rate", "output"):
+        return _of_block(robot, name)
+    if name not in NAMES:
+        raise unknown("thing to export", name, NAMES)
+    simulation = simulation_named(robot, name, **options)
+    return of_step(simulation) if name == "step" else of_controller(simulation, name)
+
+
+def simulation_named(robot: Robot, name: str, **options: Any) -> Simulation:
+    """The run of ``footfall simulate`` with a controller; of the step alone, that of standing still."""
+    controller = {"step": "hold", LOCOMOTION: "whole_body"}.get(name, name)
+    return plan(robot, options_of({"robot": robot.name, "controller": controller, **options})).simulation
+
+
+def _of_function(robot: Robot, room: str, name: str) -> Exported:
+    function = getattr(import_module(f"footfall.{room}"), name)
+    signature = compiling.compile(function, robot, target="interpret", cache=False).signature
+    states = random_states(robot, 4)
+    rows = [
+        [getattr(states, key)[k][-shapes[0][0] :] for key, shapes in zip(signature.names, signature.shapes)]
+        for k in range(len(states))
+    ]
+    return exported(name, function, robot, rows, signature.names)
+
+
+def _of_inverse(robot: Robot) -> Exported:
+    """Feet, each in the frame of the body that carries its leg, to joints; knees bend as they do when it stands.
+
+    Joints of no leg, such as a spine's, stay at zero.
+    """
+    standing = robot.state("stand" if "stand" in robot.poses else None)[0][robot.nq - robot.nj :]
+    legs = [leg_geometry(robot, foot.name) for foot in robot.feet]
+    knees = [knee_direction(leg, standing[list(leg.joints)]) for leg in legs]
+
+    def inverse(robot: Robot, feet: ndarray) -> dict[str, ndarray]:
+        joints, poses = np.zeros(robot.nj), []
+        for leg, knee, p in zip(legs, knees, feet):
+            poses.append(leg_inverse(robot, leg.name, p, knee))
+            joints[list(leg.joints)] = poses[-1].joints
+        return {"joints": joints, "reachable": np.stack([1.0 * pose.reachable for pose in poses])}
+
+    at_rest = np.stack([foot_position(leg_chain(robot, leg.name), standing[list(leg.joints)]) for leg in legs])
+    rows = [(at_rest + 0.01 * np.random.default_rng(k).normal(size=at_rest.shape),) for k in range(4)]
+    return exported("inverse_kinematics", inverse, robot, rows, ["feet"], "")
+
+
+def _of_block(robot: Robot, name: str) -> Exported:
+    """The contact law, x' = f(x, u) and y = g(x, u), feet pressed into the ground by as much as a millimetre."""
+    block, rng = Block(robot, coordinates="quaternion"), np.random.default_rng(0)
+    q, v = robot.state("stand" if "stand" in robot.poses else None)
+    states = []
+    for depth in (-0.1, 5e-4, 1e-3):
+        q_k = q.copy()
+        if robot.floating:
+            q_k[2] -= depth
+        states.append((q_k, v + 0.01 * rng.normal(size=robot.nv)))
+    if name == "contact":
+        return exported("contact", Block.contact_forces, block, states, ["q", "v"], "forces", 1e-9)
+    function = {"state_rate": Block.f, "output": Block.g}[name]
+    rows = [(block.state(*state), rng.normal(size=robot.nj)) for state in states]
+    return exported(name, function, block, rows, ["x", "u"], "rate" if name == "state_rate" else "y", 1e-9)
+
+
+# -- steps and controllers ---------------------------------------------------------------------------------------------
+def of_step(simulation: Simulation) -> Exported:
+    """One tick of physics under a joint command and a push on the base: (state, command, push) to the state after."""
+    check_world(simulation.model, simulation.state, Inputs(simulation.command, np.zeros(6)))
+    commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).spread(simulation.robot.nj)
+    rows = [(dataclasses.replace(state, memory=()), commands, np.zeros(6)) for state in _moments(simulation)]
+    # "step" is an old symbol of the C library, which a program may not define again
+    return exported("robot_step", stepped, simulation.model.physics, rows, ["state", "command", "push"], "after", 1e-9)
+
+
+def stepped(model: SimulationModel, state: RunState, command: JointCommand, push: ndarray) -> RunState:
+    """The physics of a tick, and its number."""
+    return dataclasses.replace(physics(model, state, command, push), tick=state.tick + 1.0)
+
+
+def of_controller(simulation: Simulation, name: str) -> Exported:
+    """One tick of a controller: time, what is sensed, the user's command and its memory to joint commands and memory.
+
+    The user's command is (forward, sideways, turn, height, roll, pitch).
+    """
+    check_traceable(simulation)
+    robot, period = simulation.robot, simulation.model.period
+    asked = np.array(dataclasses.astuple(simulation.command))
+    rows = [
+        (float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], asked, s.memory) for s in _moments(simulation)
+    ]  # fmt: skip
+    return exported(
+        f"{name}_controller", controlled, simulation.model, rows, ["time", "q", "v", "forces", "command", "memory"],
+        "", 1e-9,
+    )  # fmt: skip
+
+
+def controlled(
+    model: SimulationModel, time: float, q: ndarray, v: ndarray, forces: ndarray, command: ndarray, memory: Any
+) -> dict[str, Any]:
+    """One tick of the controller."""
+    robot = model.world.robot
+    sensed = Sensed(q, v, forces, gravity=model.world.gravity)
+    answer, after = model.acting(time, robot, sensed, Command(*command), memory)
+    return {"joint": answer.spread(robot.nj), "memory_after": after}
+
+
+def check_traceable(simulation: Simulation) -> None:
+    """Refuse a controller that cannot be traced: only what is compiled here can be compiled elsewhere."""
+    acting = simulation.model.acting
+    if not acting.traceable:
+        raise InputError(
+            f"controller {acting.name} runs in Python between compiled steps and cannot be exported: one in plain NumPy"
+            " without hidden state can, such as pd, gravity, computed_torque or impedance"
+        )
+    inputs = Inputs(simulation.command, np.zeros(6))
+    try:
+        check_world(simulation.model, simulation.state, inputs)
+        check_controller(simulation.model, simulation.state, inputs)
+    except TraceError as error:
+        raise InputError(f"controller {acting.name} cannot be exported: {error}") from error
+
+
+def _moments(simulation: Simulation) -> list[RunState]:
+    """States of a run, its start among them; it is back there afterwards."""
+    states, passed = [], 0
+    for tick in _MOMENTS:
+        simulation.advance(tick - passed)
+        passed = tick
+        states.append(simulation.state)
+    simulation.reset()
+    return states
