@@ -62,6 +62,10 @@ OscillatorOption = Annotated[
 TouchdownOption = Annotated[
     bool | None, typer.Option("--touchdown", help="A foot that lands early begins its stance at once.")
 ]
+ReflexesOption = Annotated[
+    str | None,
+    typer.Option("--reflexes", help="all, none or names (slip,stumble): pd has none unless given, mpc all."),
+]
 ThenOption = Annotated[
     str | None, typer.Option("--then", help="Another gait to change to while walking, and when: trot:4 (seconds).")
 ]

@@ -12,10 +12,11 @@ from footfall.control.joint.joint_pd import JointPD
 from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.learned.policy import Policy, shipped
 from footfall.control.locomotion.locomotion import Locomotion
+from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
 
-ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD], Any]] = {  # follow a gait's own paths, open loop
+ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Any]] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,

@@ -32,6 +32,8 @@ from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
+from footfall.control.locomotion.reflex_pd import ReflexPD
+from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
@@ -75,6 +77,7 @@ class RunOptions:
     controller: str = "pd"
     oscillator: str | None = None  # that paces a gait: kuramoto, hopf or rulkov
     touchdown: bool = False  # feet that land early begin their stance at once
+    reflexes: str | None = None  # all, none, or names with commas: of pd (which has none) and of those on command
     then: str | None = None  # another gait to change to, and when: "trot:4"
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
@@ -220,14 +223,16 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse_rhythm(options)
-    moving = control_named.on_command(options.controller, options.gait or "trot", rate=fitting_rate(options.dt))
+    moving = control_named.on_command(
+        options.controller, options.gait or "trot", rate=fitting_rate(options.dt), reflexes=_reflexes(options, True)
+    )
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
 
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
-    _refuse(options, "has its own gait", list(constants))
+    _refuse(options, "has its own gait", [*constants, *_given(options, "reflexes")])
     _refuse_rhythm(options)
     if not is_policy(options.controller):
         policy = control_named.learned(robot.name, options.gait or "trot")
@@ -256,12 +261,31 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
     kp, kd = _gains(robot, options)
     rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
     rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
+    if options.reflexes is not None:
+        _refuse(options, "with reflexes feels its touchdowns and chooses its gait", _given(options, "then"))
+        return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
     if options.then is None:
         return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
     change, (kp_then, kd_then) = _change(robot, options, gait)
     paced = _PACE if gait.stride and change.second.stride else 0.0
     inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
     return wrapped(inner), change.second.replace(ramp=change.begin + change.duration)
+
+
+def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[float, float], rate: float) -> ReflexPD:
+    """Joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
+    reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Any]()
+    if reflexes.speed_gait:
+        trot = tuned.for_robot(robot, "trot")
+        faster = {"faster": trot.gait.replace(knees=gait.knees), "faster_gains": (trot.kp, trot.kd)}
+    paced = _PACE if gait.stride else 0.0
+    oscillator = options.oscillator or NETWORKS[0]
+    return ReflexPD(gait, *gains, rate, oscillator=oscillator, pace=paced, reflexes=reflexes, **faster)
+
+
+def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
+    given = options.reflexes
+    return usual if given is None else given == "all" if given in ("all", "none") else given.split(",")
 
 
 def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
@@ -302,7 +326,7 @@ def _refuse_rhythm(options: RunOptions) -> None:
 
 
 def _refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
-    keys = _given(options, "gait", "constants", "speed", *others)
+    keys = _given(options, "gait", "constants", "speed", "reflexes", *others)
     _refuse_rhythm(options)
     keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
     _refuse(options, "stands still", keys)
