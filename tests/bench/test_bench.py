@@ -41,8 +41,13 @@ RATIOS = {
     "simulated_second": {"mujoco_over_ours"},
     "formalisms": {f"adak2021_over_native_{quantity}" for quantity in "MCGJ"},
     "control": set(),  # no peer: its rows are what counts
+    "derivatives": {"pinocchio_aba_derivatives_over_ours"},
 }
-COUNTED = {"formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"}, "control": set()}
+COUNTED = {
+    "formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"},
+    "control": set(),
+    "derivatives": {"jacobian_of_forward_dynamics", "jacobian_of_step"},
+}
 # the implicit step misses its must of 5 800: friction that is on its cone makes the system unsymmetric
 MOST_OPERATIONS = {"forward_dynamics": 3190, "explicit": 3760, "implicit": 6250}
 
@@ -89,6 +94,7 @@ def test_every_target_is_measured_by_some_bench() -> None:
     for function in ("forward_dynamics", "explicit step", "implicit step"):
         found |= {targets.start_row(kind, function): 1.0 for kind in (targets.FRESH, targets.CACHED)}
     found |= {f"lagrange {quantity} native": 1.0 for quantity in "MCGJ"}
+    found |= {"forward_dynamics_derivative": 1.0, "step_derivative": 1.0}
     found |= {"whole_body_tick": 1.0, "mpc_solve": 1.0, "steps_per_second": 1.0}
     assert len(targets.judged(found, 512)) == len(targets.TARGETS)
 

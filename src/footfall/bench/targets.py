@@ -64,6 +64,9 @@ TARGETS = (
     ),
     Target("one GPU, 65 536 robots, implicit", "steps_per_second", 2.5e9, 4.5e9, RATE),
     Target("forward dynamics against Pinocchio aba", "pinocchio_aba_over_native_forward_dynamics", 5, 6, TIMES),
+    Target("derivative of forward dynamics by q, v, torque", "forward_dynamics_derivative", 8e-6, 4e-6, SECONDS),
+    Target("derivative of an implicit step", "step_derivative", 12e-6, 6e-6, SECONDS),
+    Target("the first against Pinocchio's ABA derivatives", "pinocchio_aba_derivatives_over_ours", 1.5, 3, TIMES),
     Target("whole-body tick, terms and program", "whole_body_tick", 0.5e-3, 0.25e-3, SECONDS),
     Target("MPC, 10 steps ahead", "mpc_solve", 5e-3, 2e-3, SECONDS),
     *(

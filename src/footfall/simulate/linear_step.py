@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling
+from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, unknown
@@ -69,8 +69,9 @@ class LinearStep:
             moved, self.model, q, v, self.memory, command, push, target="batch", verify=False,
         )  # fmt: skip
         deviation = np.zeros(2 * robot.nv + sum(self.widths))
-        self._slopes = compiling.jacobian(
+        self.slopes = compiling.jacobian(
             deviated, self.model, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
+            at_zero=True,
         )  # fmt: skip
 
     @property
@@ -86,12 +87,18 @@ class LinearStep:
 
     def __call__(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> Linearised:
         """A, B and the state after the step. With a robots' axis on any argument, all at once."""
-        arguments, many = self._arguments(q, v, command, push)
-        q_next, v_next = self._step(*arguments)
-        zero, size = np.zeros(2 * self.robot.nv + self.nu), 2 * self.robot.nv
-        matrices = self._slopes.matrices(zero, *arguments, q_next, v_next)
+        arguments, many = self.arguments(q, v, command, push)
+        q_next, v_next = arguments[-2:]
+        matrices, size = self.slopes.matrices(*arguments), 2 * self.robot.nv
         A, B = matrices[:, :, :size], matrices[:, :, size:]
         return Linearised(A, B, q_next, v_next) if many else Linearised(A[0], B[0], q_next[0], v_next[0])
+
+    def arguments(
+        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None
+    ) -> tuple[list[Any], bool]:
+        """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
+        given, many = self._arguments(q, v, command, push)
+        return [np.zeros(2 * self.robot.nv + self.nu), *given, *self._step(*given)], many
 
     def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
         """Everything with a robots' axis, and whether the caller gave one."""
@@ -165,6 +172,8 @@ def deviated(
         else:
             command = replace(command, **{name: getattr(command, name) + change})
     moved_q, moved_v = integrate(robot, q, deviation[: robot.nv], 1.0), v + deviation[robot.nv : 2 * robot.nv]
+    if robot.floating:  # most grounds know of a place no more than its height
+        moved_q = np.concatenate([numeric.narrow(moved_q[:3]), moved_q[3:]])
     q_after, v_after = moved(model, moved_q, moved_v, memory, command, push)
     return np.concatenate([difference(robot, q_next, q_after), v_after - v_next])
 

@@ -13,18 +13,18 @@ _FLAT = frozenset({"held", "lt", "le", "and", "or", "not", "floor", "lookup", "l
 
 
 class Steep:
-    """``carried``: (region, k) of the carried values that reach an output by their slopes."""
+    """``nodes`` that reach an output by their slopes; ``carried``: (region, k) of the carried values that do."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
         self.graph = graph
         self.carried: set[tuple[int, int]] = set()
         loops = {graph.nodes[i][1]: graph.nodes[i] for i in graph.live(outputs) if graph.op(i) == "repeat"}
-        seen, stack = set[Node](), list(outputs)
+        self.nodes, stack = set[Node](), list(outputs)
         while stack:
             i = stack.pop()
-            if i in seen:
+            if i in self.nodes:
                 continue
-            seen.add(i)
+            self.nodes.add(i)
             n = graph.nodes[i]
             if n[0] in ("item", "param"):
                 region, k = (graph.nodes[n[1]][1], n[2]) if n[0] == "item" else n[1:]
