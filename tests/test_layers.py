@@ -33,7 +33,7 @@ LAYERS = [
     {"trace/runtime"},
     {"trace/verification"},
     {"trace"},
-    {"spatial"},
+    {"spatial", "solve"},
     {"robot/model"},
     {"robot/library"},
     {"robot/files"},
@@ -72,7 +72,7 @@ DOORS = {
     "robot/model/description.py": {"draw/drawing"},
     "recording/recording.py": {"analysis/plots", "draw/video"},
 }
-ALGORITHMS = {"spatial", "robot", "kinematics", "dynamics", "contact", "gait", "control"}
+ALGORITHMS = {"spatial", "solve", "robot", "kinematics", "dynamics", "contact", "gait", "control"}
 MAY_DIFFERENTIATE = {"dynamics/lagrange.py"}  # Euler-Lagrange is defined by differentiation
 
 

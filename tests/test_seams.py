@@ -27,6 +27,7 @@ MAY_LOOK = {
     "seams.py": (3, "adapts users' own classes: the one place"),
     "cli.py": (2, "errors of click, of which typer has its own copy"),
     "compiling.py": (5, "a user's function may be any callable, and its constant of any class"),
+    "numeric.py": (1, "a nest of users' classes"),
     "identity.py": (1, "a dataclass may leave fields out of its digest"),
     "control/interface.py": (2, "a user's command may be a tensor of any learning framework"),
     "hardware/dds/domain.py": (1, "messages of strangers, of any type"),
@@ -170,7 +171,7 @@ def test_an_estimate_inside_another_wrapper_still_needs_sensors():
 
 
 def test_a_wrapped_controller_that_runs_in_python_is_prepared_and_does_not_warn(recwarn):
-    walking = ff.control.GravityCompensation(ff.control.Locomotion())
+    walking = ff.control.GravityCompensation(ff.control.Locomotion(solver="daqp"))
     sim = ff.Simulation(ROBOT, walking)
     assert not sim.controller_is_compiled
     assert walking.inner._compile is not None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         recording,
         robot,
         simulate,
+        solve,
         spatial,
         sweep,
         trace,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "analysis", "compare", "contact", "control", "draw", "dynamics", "gait", "hardware", "kinematics", "learn",
-    "numeric", "recording", "robot", "simulate", "spatial", "sweep", "trace",
+    "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.loading",
@@ -76,7 +77,7 @@ __all__ = [
     "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
     "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "gait",
     "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric", "program",
-    "recording", "robot", "show", "simulate", "spatial", "sweep", "trace",
+    "recording", "robot", "show", "simulate", "solve", "spatial", "sweep", "trace",
 ]  # fmt: skip
 
 

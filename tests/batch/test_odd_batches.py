@@ -40,4 +40,4 @@ def test_what_no_robot_can_be_is_one_sentence(batch, call, words):
 
 def test_a_controller_with_a_solver_is_told_that_it_cannot_be_in_a_batch():
     with pytest.raises(ff.InputError, match="a batch compiles its controller, and Locomotion runs in Python"):
-        ff.Batch(ROBOT, 3, ff.control.Locomotion())
+        ff.Batch(ROBOT, 3, ff.control.Locomotion(solver="daqp"))

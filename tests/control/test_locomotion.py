@@ -106,7 +106,7 @@ def test_a_program_without_a_solution_falls_back_to_a_safe_torque(monkeypatch):
     nothing = lambda *_, **__: Solution(None, "infeasible", 0.0)  # noqa: E731
     monkeypatch.setattr(locomotion, "solve_bounded", nothing)
     monkeypatch.setattr(single_body, "solve_qp", nothing)
-    controller = ff.control.Locomotion()
+    controller = ff.control.Locomotion(solver="daqp")
     _, recording = walked(walker("mini_cheetah"), ff.Command(), 0.2, controller=controller)
     assert np.isfinite(recording.torque).all()
     assert any("whole-body program: infeasible" in message for _, message in controller.log)
@@ -115,7 +115,7 @@ def test_a_program_without_a_solution_falls_back_to_a_safe_torque(monkeypatch):
 
 def test_the_plan_is_the_same_traced_and_in_numpy():
     robot = walker("mini_cheetah")
-    controller = ff.control.Locomotion()
+    controller = ff.control.Locomotion(solver="daqp")
     memory = controller.start(robot)
     q, _ = ff.control.standing_state(robot)
     sensed = ff.Sensed(q, 0.1 * np.ones(robot.nv), np.tile([0.0, 0.0, 20.0], (4, 1)))

@@ -69,7 +69,7 @@ class Batch:
         if not model.acting.traceable:
             name = type(self.simulation.controller).__name__
             raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
-        self.first = reduced(self.simulation.state, uses_foot_forces)
+        self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.uses_foot_forces)
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(model.parameter(path), float) for path in self.free}
         self._check_memory(inputs)

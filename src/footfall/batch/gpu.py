@@ -30,6 +30,7 @@ from footfall.trace.targets import cuda, emit
 
 KERNEL = "footfall_tick"
 FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
+LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
 # Implicit contact keeps more alive than one thread has registers for, so that four are faster for any number of robots.
 BLOCKS = {1: 256, 4: 128}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
@@ -59,12 +60,14 @@ class TickSource:
 
     threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
     what the legs do to the base in different orders: they agree to rounding, not to the bit.
+    longest: number of operations of a tick from which on a robot gets 1 thread, whatever ``threads`` says.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
     def __init__(
         self, robot: Robot, controller: Any = None, *, dtype: DTypeLike = np.float32, block: int | None = None,
-        uses_foot_forces: bool = False, threads: int = 1, free: Sequence[str] = (), **options: Any,
+        uses_foot_forces: bool = False, threads: int = 1, longest: float = np.inf, free: Sequence[str] = (),
+        **options: Any,
     ) -> None:  # fmt: skip
         if threads not in (1, 4):
             raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
@@ -72,15 +75,16 @@ class TickSource:
             raise InputError(f"block {block!r}: threads come in warps of 32")
         self.robot, self.dtype = robot, np.dtype(dtype)
         self.simulation = Simulation(robot, controller, **options)
-        self.first = reduced(self.simulation.state, uses_foot_forces)
         model, self.inputs = self.simulation.model, Inputs(self.simulation.command, np.zeros(6))
+        self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.uses_foot_forces)
         self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
         check_world(model, self.simulation.state, self.inputs)
         check_controller(model, self.simulation.state, self.inputs)
         self.program = compiling.program(batch_tick, model, self.first, self.inputs, free=tuple(free))
         nests = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(nest) for nest in nests])
-        lanes = vectorised(reassociated(self.program), lanes=(4,)) if threads == 4 else None
+        legs = threads == 4 and self.program.live_operations <= longest
+        lanes = vectorised(reassociated(self.program), lanes=(4,)) if legs else None
         self.threads = 1 if lanes is None else 4
         self.block = block or BLOCKS[self.threads]
         self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, self.block)
@@ -123,7 +127,8 @@ class GpuBatch:
         self.cupy, self.n = cupy(), int(n)
         explicit = options.get("integrator", "linearly_implicit") != "linearly_implicit"
         chosen = threads if threads is not None else 1 if explicit and n >= FEW else 4
-        self.source = TickSource(robot, controller, threads=chosen, **options)
+        longest = LONG if threads is None else np.inf
+        self.source = TickSource(robot, controller, threads=chosen, longest=longest, **options)
         module = self.cupy.RawModule(code=self.source.text, options=OPTIONS, backend="nvrtc")
         self.kernel = module.get_function(f"{KERNEL}_advance")
         try:

@@ -69,6 +69,9 @@ TARGETS = (
     Target("the first against Pinocchio's ABA derivatives", "pinocchio_aba_derivatives_over_ours", 1.5, 3, TIMES),
     Target("whole-body tick, terms and program", "whole_body_tick", 0.5e-3, 0.25e-3, SECONDS),
     Target("MPC, 10 steps ahead", "mpc_solve", 5e-3, 2e-3, SECONDS),
+    Target("closed loop, a simulated second", "closed_loop", 0.12, 0.06, SECONDS),
+    Target("the same for a robot of a batch, f64", "closed_loop_batch_f64", 0.04, 0.02, SECONDS),
+    Target("the same for a robot of a batch, f32", "closed_loop_batch_f32", 0.024, 0.012, SECONDS),
     *(
         Target(f"{quantity} of the spined robot by Euler-Lagrange", f"lagrange {quantity} native", must, goal, SECONDS)
         for quantity, must, goal in (("M", 5e-6, 2e-6), ("C", 15e-6, 6e-6), ("G", 5e-6, 2e-6), ("J", 5e-6, 2e-6))

@@ -17,6 +17,7 @@ EXAMPLES = examples(
     "footfall export mini_cheetah urdf --out models",
     "footfall export go2.urdf mjcf --out models",
     "footfall export mini_cheetah forward_dynamics --out c",
+    "footfall export mini_cheetah locomotion --out c",
 )
 FUNCTIONS = {
     "kinematics": (
@@ -32,19 +33,26 @@ FUNCTIONS = {
 
 def command(
     robot: RobotArgument,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="urdf, mjcf, or a function such as forward_dynamics.")],
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help="urdf, mjcf, a function such as forward_dynamics, or locomotion.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a robot as a URDF or MJCF file, or one of its functions as C99 with a header and a test."""
+    """Write a robot as a URDF or MJCF file, or a function of it or its locomotion as C99 with a header and a test."""
     from footfall.errors import unknown
     from footfall.robot.files.export import FORMATS, write
 
     functions = {name: part for part, names in FUNCTIONS.items() for name in names}
-    if what not in FORMATS and what not in functions:
-        raise unknown("thing to export", what, (*FORMATS, *functions))
+    if what not in FORMATS and what not in functions and what != "locomotion":
+        raise unknown("thing to export", what, (*FORMATS, *functions, "locomotion"))
     model = load_robot(robot)
-    files = [write(model, what, out)] if what in FORMATS else _write_c(model, functions[what], what, out)
+    if what == "locomotion":
+        from footfall.commands.export_controller import write_locomotion
+
+        files = write_locomotion(model, out)
+    else:
+        files = [write(model, what, out)] if what in FORMATS else _write_c(model, functions[what], what, out)
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:

@@ -108,11 +108,15 @@ class StickSlip(ForceLaw):
         return Linearised(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
 
     def settled(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
-        """The slip is that of the start of the step, and moves with it, unless a turn has found another."""
+        """The slip is that of the start of the step, and moves with it, unless a turn has found another.
+
+        Held, that one is only about right: what turns a sliding foot's force with its slip is k, which is in D anyway.
+        """
         start = v_B if self._is_round else self._tangential(point, v_B)
         found = modes["slip"]
-        numeric.doubted(np.abs(found - start) > _SAME * (_SAME + np.abs(start)))
-        return {**modes, "slip": start}
+        other = np.abs(found - start) > _SAME * (_SAME + np.abs(start))
+        numeric.doubted(other)
+        return {**modes, "slip": np.where(other, found, start)}
 
     def judged(
         self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float

@@ -2,7 +2,7 @@
 
 A controller is called at its own ``rate`` with the time, the robot, what is sensed, the user's command and its own
 memory, and returns a ``JointCommand`` and the memory for next time. Plain NumPy without hidden state is traced and
-compiled with the physics; anything else (a QP solver, a network) runs in Python between compiled steps.
+compiled with the physics; anything else (a solver from elsewhere) runs in Python between compiled steps.
 """
 
 from __future__ import annotations
@@ -154,6 +154,11 @@ class Controller(Protocol):
         ...
 
     @property
+    def uses_foot_forces(self) -> bool:
+        """Looks at the forces at the feet: a batch keeps them for it."""
+        ...
+
+    @property
     def logs(self) -> list[Log]:
         """Lists in which it, and what it wraps, writes down what happens."""
         ...
@@ -170,6 +175,14 @@ class Controller(Protocol):
         """The joints [rad] it stands with, where a run may begin; None if it does not say."""
         ...
 
+    def renewed(self, memory: Any) -> Any:
+        """The memory with what a user has changed of the controller since, which machine code does not see."""
+        ...
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        """Log what happened in ticks that were run as machine code: ``rows`` has the memories after each of them."""
+        ...
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]: ...
@@ -181,6 +194,7 @@ class ControllerBase:
     traceable: ClassVar[bool] = True
     needs_sensors: ClassVar[bool] = False
     follows_command: ClassVar[bool] = False
+    uses_foot_forces: ClassVar[bool] = False
     log: Log | None = None  # a list of its own makes events
 
     @property
@@ -197,10 +211,16 @@ class ControllerBase:
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return None
 
+    def renewed(self, memory: Any) -> Any:
+        return memory
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        """Nothing to log."""
+
 
 class ControllerWrapper(ControllerBase):
     """A controller around ``inner``: whatever it does not change is the inner one's. Its memory is the inner one's too,
-    unless it has some of its own."""
+    unless it has some of its own: then that is a dictionary with the inner one's under "inner"."""
 
     inner: Controller
 
@@ -229,6 +249,10 @@ class ControllerWrapper(ControllerBase):
         return self.wrapped.follows_command
 
     @property
+    def uses_foot_forces(self) -> bool:  # type: ignore[override]
+        return self.wrapped.uses_foot_forces
+
+    @property
     def logs(self) -> list[Log]:
         return [*super().logs, *self.wrapped.logs]
 
@@ -240,6 +264,21 @@ class ControllerWrapper(ControllerBase):
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.wrapped.posture(robot)
+
+    def renewed(self, memory: Any) -> Any:
+        if _keeps_inner(memory):
+            return {**memory, "inner": self.wrapped.renewed(memory["inner"])}
+        return self.wrapped.renewed(memory)
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        if _keeps_inner(before):
+            before, rows = before["inner"], rows["inner"]
+        self.wrapped.observe(times, command, before, rows)
+
+
+def _keeps_inner(memory: Any) -> bool:
+    """Whether a wrapper has a memory of its own beside that of the controller in it."""
+    return isinstance(memory, dict) and "inner" in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +308,10 @@ class AdaptedController(Adapter, ControllerBase):
         return bool(self.own("follows_command", not self.traceable))
 
     @property
+    def uses_foot_forces(self) -> bool:  # type: ignore[override]
+        return bool(self.own("uses_foot_forces", False))
+
+    @property
     def logs(self) -> list[Log]:
         log = self.own("log", None)
         return [log] if isinstance(log, list) else []
@@ -281,6 +324,12 @@ class AdaptedController(Adapter, ControllerBase):
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.own("posture", super().posture)(robot)
+
+    def renewed(self, memory: Any) -> Any:
+        return self.own("renewed", super().renewed)(memory)
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        self.own("observe", super().observe)(times, command, before, rows)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any

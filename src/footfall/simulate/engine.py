@@ -203,7 +203,10 @@ class CompiledEngine(_ParametricEngine):
         self.function = compiling.compile(tick, model, state, inputs, free=free, verify=False)
 
     def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
+        state = replace(state, memory=self.model.acting.renewed(state.memory))
         after, (seen, commands) = self.function.roll(count, state, inputs, *self.values, every=every)
+        times = (seen.tick - 1.0) * self.model.period  # when the controller was called
+        self.model.acting.observe(times, inputs.command, state.memory, seen.memory)
         return after, Rows(replace(seen, memory=()), commands, self.model.period), None
 
 

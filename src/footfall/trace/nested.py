@@ -31,7 +31,7 @@ from footfall.trace.passes import program as ssa
 from footfall.trace.passes.program import Loop, Program
 from footfall.trace.targets import interpret
 
-_LOOPS = ("repeat", "item", "param", "counter", "saved", "lookup_input")
+_LOOPS = ("repeat", "item", "param", "counter", "saved", "stored", "rows", "lookup_input")
 
 
 def push(function: Callable[..., Any], arguments: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:

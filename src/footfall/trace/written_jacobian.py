@@ -84,7 +84,7 @@ class WrittenJacobian(Function):
         super().__init__(words, code.dtype, program)
         self.__name__ = f"jacobian of {words.function}"
         self.code, self.directions, self.statistics, self.folded = code, directions, statistics, fold
-        self.size = code.outputs // directions * directions
+        self.size = directions * sum(map(tree.size, words.output_shapes))
         self._turning, self._local = turning, threading.local()
 
     @functools.cached_property

@@ -64,6 +64,8 @@ class Walker:
     stand: Float[ndarray, "nj"]  # joints of the standing pose [rad]
     body: SingleBody
 
+    NOT_IN_DIGEST = ("gait",)  # which is in the memory
+
     @staticmethod
     def of(
         robot: Robot, gait: Gait, rate: float, friction: float, clearance: float | None, gains: Gains,
@@ -102,6 +104,8 @@ class Memory:
     forces: Float[ndarray, "4 3"]  # of stage one [N]
     sag: Any  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
     lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
+    goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
+    trouble: Float[ndarray, "2"]  # of the programs of stage one and two: 0, or why there is no solution
 
     @staticmethod
     def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
@@ -110,7 +114,8 @@ class Memory:
             tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
             delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
             down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
-            forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2),
+            forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2), goal=np.array([*gait.delays, gait.duty, gait.period]),
+            trouble=np.zeros(2),
         )  # fmt: skip
 
 
@@ -315,6 +320,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     after = Memory(
         memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
         memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces, sag, lack,
+        memory.goal, memory.trouble,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     found = Plan(

@@ -2,8 +2,9 @@
 
 Stage one finds forces for the rows that no torque reaches (convex MPC on the single rigid body, or a balance program on
 the present moment); stage two finds joint torques (the whole-body program, or Jᵀf with impedance for swinging feet).
-Solvers are called here, so it runs in Python at its own rate; all that is not a solver is in ``legged_plan``, and is
-compiled when a simulation hands over the compiler (``prepare``).
+The whole tick is plain NumPy, solvers included (``locomotion_tick``), and is compiled with the physics. With
+``solver="daqp"`` the programs go to that solver instead: then it runs in Python at its own rate, and only what is not a
+solver is compiled, when a simulation hands over the compiler (``prepare``).
 """
 
 from __future__ import annotations
@@ -17,17 +18,25 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.balance import balance_forces
 from footfall.control.locomotion.legged_plan import LIMITS, Memory, Plan, Walker, plan
+from footfall.control.locomotion.locomotion_tick import (
+    MPC_STEP,
+    TROUBLES,
+    Walking,
+    beat_of,
+    locomotion_tick,
+    towards_gait,
+)
 from footfall.control.locomotion.qp import solve_bounded
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.locomotion.reflexes.log import begun
-from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.safe_stop import crouch, fold
 from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
-from footfall.control.locomotion.whole_body import Gains, torque_bounds
-from footfall.control.posture import own_joints, standing_joints
+from footfall.control.locomotion.whole_body import Gains, leg_torques, torque_bounds
+from footfall.control.posture import standing_joints
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.gravity import GRAVITY, Gravity
@@ -36,9 +45,9 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 
 STAGES = ("balance", "mpc", "whole_body")
-MPC_STEP = 0.04  # [s]
+SOLVERS = ("inside", "daqp")
 _FINE = 8
-_SWITCH = 0.5  # cycles a second, by which delays move from one gait to the next
+_PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # of stage one
 
 
 @dataclass(eq=False)
@@ -46,6 +55,7 @@ class Locomotion(ControllerBase):
     """A quadruped that follows a velocity command.
 
     stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
+    solver: ``inside`` is part of the controller and compiled with it; ``daqp`` is called from Python.
     ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
     solution. Each is said when it begins, and a recording has it as an event.
     """
@@ -60,13 +70,18 @@ class Locomotion(ControllerBase):
     gains: Gains = field(default_factory=Gains)
     reflexes: Any = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
+    solver: str = "inside"
 
-    traceable = False
+    uses_foot_forces = True
+    NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them
+
     follows_command = True
 
     def __post_init__(self) -> None:
         if self.stage not in STAGES:
             raise unknown("stage", self.stage, STAGES)
+        if self.solver not in SOLVERS:
+            raise unknown("solver", self.solver, SOLVERS)
         if not 1.0 <= self.mpc_rate <= self.rate < np.inf:
             raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
         for key in ("rate", "friction", "clearance", "joint_kd", "hip_height"):
@@ -80,6 +95,11 @@ class Locomotion(ControllerBase):
         self.body: SingleBody
         self._robot: Robot | None = None
         self._compile: Callable[..., Any] | None = None
+
+    @property
+    def traceable(self) -> bool:  # type: ignore[override]
+        """Whether the whole of it can be compiled with the physics."""
+        return self.solver == "inside"
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """The joints it stands with, for the start of a run."""
@@ -102,6 +122,11 @@ class Locomotion(ControllerBase):
             return False
         if not gravity[2] < 0.0:
             raise InputError(f"locomotion needs a gravity that pulls the robot down, got {gravity}")
+        with numeric.untraced():  # constants, which outlive the trace that may run here
+            self._make(robot, gravity)
+        return True
+
+    def _make(self, robot: Robot, gravity: Gravity) -> None:
         self._robot = robot
         self.walker = Walker.of(
             robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height, gravity
@@ -110,10 +135,12 @@ class Locomotion(ControllerBase):
         if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
             self.body = SingleBody.on_its_feet(robot, self.walker.stand, gravity)
         self.limits = torque_bounds(robot)
-        self.legs = [own_joints(robot, k) for k in range(4)]
         self.crouch = crouch(robot, self.hip_height)
+        self.walking = Walking(
+            self.walker, self.body, self.stage, self.mpc_rate, self.joint_kd, self.limits, self.crouch
+        )
         self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
-        return True
+        self._tick: Callable[..., Any] = lambda *arguments: locomotion_tick(self.walking, *arguments)
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Compile what can be; called by the simulation, which has the compiler."""
@@ -124,26 +151,66 @@ class Locomotion(ControllerBase):
     def _compile_plan(self, robot: Robot) -> None:
         assert self._compile is not None
         q, v = robot.state(standing_joints(robot, self.hip_height))
-        sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
-        self._plan = self._compile(plan, self.walker, sensed, Command(), Memory.at_start(self.walker))
+        sensed, memory = Sensed(q, v, np.zeros((robot.nf, 3))), Memory.at_start(self.walker)
+        if self.traceable:
+            self._tick = self._compile(locomotion_tick, self.walking, sensed, Command(), memory)
+        else:
+            self._plan = self._compile(plan, self.walker, sensed, Command(), memory)
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
     ) -> tuple[JointCommand, Memory]:
-        self._check(t, sensed, command)
-        if self._set_up(robot, sensed.gravity) and self._compile is not None:
+        traced = numeric.tracer.get() is not None
+        if not traced:
+            self._check(t, sensed, command)
+        if self._set_up(robot, sensed.gravity) and self._compile is not None and not traced:
             self._compile_plan(robot)
-        sensed = Sensed(sensed.q, sensed.v, sensed.forces)  # it has no use for more, and its plan is compiled without
-        found, after = self._plan(sensed, command, self._towards_gait(memory))
+        sensed = Sensed(sensed.q, sensed.v, sensed.forces)  # it has no use for more, and is compiled without
+        if traced:
+            return locomotion_tick(self.walking, sensed, command, memory)
+        if not self.traceable:
+            return self._by_daqp(t, sensed, command, self.renewed(memory))
+        asked, after = self._tick(sensed, command, self.renewed(memory))
+        self._observe(t, memory, after)
+        return asked, after
+
+    def renewed(self, memory: Memory) -> Memory:
+        """The memory, which knows the gait that is wanted now."""
+        goal = beat_of(self.gait)
+        return memory if np.array_equal(memory.goal, goal) else dataclasses.replace(memory, goal=goal)
+
+    def observe(self, times: ndarray, command: Command, before: Memory, rows: Memory) -> None:
+        """Log what happened in ticks that were run without Python: ``rows`` has the memories after them."""
+        if not len(times):
+            return
+        self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
+        self._check_command(float(times[0]), command)
+        acting, trouble = np.asarray(rows.reflex.acting), np.asarray(rows.trouble)
+        begun_before = np.concatenate([np.asarray(before.reflex.acting)[None], acting[:-1]])
+        wrong_before = np.concatenate([np.asarray(before.trouble)[None], trouble[:-1]])
+        quiet = (acting == begun_before).all(axis=(1, 2)) & (acting[:, :-1] == 0.0).all(axis=(1, 2))
+        for k in np.flatnonzero(~quiet | (trouble != wrong_before).any(axis=1)).tolist():
+            was = before if k == 0 else _row(rows, k - 1)
+            self._observe(float(times[k]), was, _row(rows, k))
+
+    def _observe(self, t: float, before: Memory, after: Memory) -> None:
+        self.log += begun(t, before.reflex, after.reflex, self._told)
+        one, two = (TROUBLES[round(float(code))] for code in after.trouble)
+        self._tell(t, self.stage, one and f"{_PROGRAMS[self.stage]}: {one}; the weight is shared")
+        self._tell(t, "torques", two and f"whole-body program: {two}; the feet that are down hold the weight")
+
+    def _by_daqp(self, t: float, sensed: Sensed, command: Command, memory: Memory) -> tuple[JointCommand, Memory]:
+        """The same tick with its programs solved outside."""
+        assert self._robot is not None
+        found, after = self._plan(sensed, command, towards_gait(self.walker, memory))
         self.log += begun(t, memory.reflex, after.reflex, self._told)
         if after.reflex.folded > 0.5:
             return fold(self.crouch, sensed.q[7:], self.limits, self.body.weight), after
         forces = self._forces(t, sensed, command, found, memory, after)
         after = dataclasses.replace(after, forces=forces)
         torque = self._torque(t, sensed, found, after)
-        rates = sensed.v[6:]
-        return JointCommand(velocity=rates, kd=self.joint_kd * robot.mass, torque=torque), after
+        return JointCommand(velocity=sensed.v[6:], kd=self.joint_kd * self._robot.mass, torque=torque), after
 
     def _check(self, t: float, sensed: Sensed, command: Command) -> None:
         """Refuse what is not finite; say when a command begins to be clipped."""
@@ -151,6 +218,9 @@ class Locomotion(ControllerBase):
         for key in ("q", "v", "forces"):
             if not np.isfinite(getattr(sensed, key)).all():
                 raise InputError(f"{key} of what is sensed is not finite")
+        self._check_command(t, command)
+
+    def _check_command(self, t: float, command: Command) -> None:
         for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
             asked, most = getattr(command, key), getattr(LIMITS, key)
             clipped = f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else ""
@@ -165,18 +235,6 @@ class Locomotion(ControllerBase):
     def switch(self, gait: Gait) -> None:
         """Change to another gait while walking: delays, duty and period move over within about a second."""
         self.gait = gait
-
-    def _towards_gait(self, memory: Memory) -> Memory:
-        gait = GEARS[round(float(memory.reflex.gear))] if self.reflexes.speed_gait else self.gait
-        wanted = np.array([gait.duty, gait.period])
-        if (memory.delays == gait.delays).all() and (memory.beat == wanted).all():
-            return memory
-        step = _SWITCH / self.rate
-        turn = np.remainder(np.array(gait.delays) - memory.delays + 0.5, 1.0) - 0.5
-        near = np.abs(turn) <= step
-        delays = np.where(near, gait.delays, memory.delays + np.clip(turn, -step, step))
-        beat = memory.beat + np.clip(wanted - memory.beat, -step, step)
-        return dataclasses.replace(memory, delays=delays, beat=beat)
 
     def _forces(
         self, t: float, sensed: Sensed, command: Command, found: Plan, before: Memory, after: Memory
@@ -249,20 +307,16 @@ class Locomotion(ControllerBase):
         return np.clip(torque, -self.limits, self.limits)
 
     def _transposed(self, sensed: Sensed, found: Plan, after: Memory) -> Float[ndarray, "nj"]:
-        """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
-        keeps the posture of the joints that are free."""
-        nv = len(found.bias)
-        M = found.program.A[:nv, :nv]
-        torque = found.bias[6:] + M[6:, 6:] @ found.posture
-        for k in range(4):
-            J = found.J[k][:, 6:]
-            if after.down[k] > 0.5:
-                torque -= J.T @ after.forces[k]
-                continue
-            leg = self.legs[k]
-            bend = np.linalg.lstsq(J[:, leg], found.swing[k], rcond=1e-3)[0]
-            torque[leg] += M[6:, 6:][np.ix_(leg, leg)] @ bend
-        return np.clip(torque, -self.limits, self.limits)
+        assert self._robot is not None
+        return leg_torques(self._robot, found, after.down, after.forces, self.limits)
+
+
+def _row(rows: Memory, k: int) -> Memory:
+    """One memory out of many, as far as a log is made of it."""
+    reflex = dataclasses.replace(
+        rows.reflex, acting=rows.reflex.acting[k], friction=np.asarray(rows.reflex.friction)[k]
+    )
+    return dataclasses.replace(rows, reflex=reflex, trouble=rows.trouble[k])
 
 
 def _same(one: Robot, other: Robot) -> bool:
@@ -273,4 +327,4 @@ def _same(one: Robot, other: Robot) -> bool:
     return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
 
 
-__all__ = ["LIMITS", "STAGES", "Locomotion"]
+__all__ = ["LIMITS", "SOLVERS", "STAGES", "Locomotion"]

@@ -10,15 +10,19 @@ free keep their posture.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.qp import friction_pyramid
+from footfall.control.posture import own_joints
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.robot.model.description import Robot
+from footfall.solve import quadratic
+from footfall.solve.factor import ldl, ldl_solve
 
 
 @dataclass(frozen=True)
@@ -116,4 +120,73 @@ def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
     return np.array([min(by_joint.get(joint, np.inf), 20.0 * robot.mass) for joint in robot.joint_names])
 
 
-__all__ = ["Gains", "Program", "Tasks", "torque_bounds", "whole_body_program"]
+_PULL = 10.0  # accelerations are counted in this [m/s², rad/s²]: numbers near 1 suit single precision
+_ITERATIONS, _TOLERANCE = 25, 1e-9
+_SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
+
+
+def as_quadratic(
+    robot: Robot, weight: float, program: Program, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
+    limits: Float[ndarray, "nj"],
+) -> tuple[quadratic.Program, list[int], Float[ndarray, "n"]]:  # fmt: skip
+    """(the same program for the solver inside, the order of its unknowns, their units).
+
+    Legs come first, joints and force of each together, then other joints, then the base: what a leg does not touch is
+    a known zero. A foot that is up keeps an unknown force that moves nothing and is not bounded. The last row of a
+    pyramid follows from the others and is left out.
+    """
+    nv, n = robot.nv, robot.nv + 12
+    order = [x for k in range(4) for x in (*(6 + j for j in own_joints(robot, k)), *range(nv + 3 * k, nv + 3 * k + 3))]
+    order += [j for j in range(6, nv) if j not in order] + list(range(6))
+    units = np.concatenate([np.full(nv, _PULL), np.full(12, 0.25 * weight)])
+    used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
+    cones = [nv + 5 * k + i for k in range(4) for i in range(4)]
+    up = np.stack([np.where(d > 0.5, 0.0, -1.0) for d in down for _ in range(4)])
+    A = np.concatenate([program.A[6:nv] / limits[:, None], program.A[cones] / (0.25 * weight)]) * (used * units)
+    E = program.A[:6] / weight * (used * units)
+    low = np.concatenate([program.low[n + 6 : n + nv] / limits, up])
+    high = np.concatenate([program.high[n + 6 : n + nv] / limits, np.full(16, 2.0 * quadratic.INFINITE)])
+    H = program.H * units[:, None] * units
+    f = (program.f + program.F @ forces.ravel()) * used * units
+    o = order
+    return quadratic.Program(H[o][:, o], f[o], A[:, o], low, high, E[:, o], program.low[n : n + 6] / weight), o, units
+
+
+def whole_body_torques(
+    robot: Robot, weight: float, found: Any, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
+    limits: Float[ndarray, "nj"],
+) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:  # fmt: skip
+    """(torques, how it went) of the whole-body program of a plan."""
+    nv = robot.nv
+    program, order, units = as_quadratic(robot, weight, found.program, down, forces, limits)
+    solution = quadratic.solve(program, None, _ITERATIONS, _TOLERANCE, least=_SLACK, multiplier=_MULTIPLIER)
+    used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
+    x = solution.x[np.argsort(order)] * units * used
+    torque = found.program.A[6:nv] @ x + found.bias[6:]
+    return np.clip(torque, -limits, limits), solution
+
+
+def leg_torques(
+    robot: Robot, found: Any, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
+) -> Float[ndarray, "nj"]:
+    """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
+    keeps the posture of the joints that are free."""
+    nv = robot.nv
+    M = found.program.A[6:nv, 6:nv]
+    torque = np.array(found.bias[6:] + M @ found.posture)
+    for k in range(4):
+        leg = own_joints(robot, k)
+        J = np.stack([found.J[k][:, 6 + j] for j in leg], axis=1)
+        bend = J.T @ ldl_solve(ldl(J @ J.T + 1e-6 * np.eye(3)), found.swing[k])  # a stretched leg has no inverse
+        own = np.stack([np.stack([M[i, j] for j in leg]) for i in leg]) @ bend
+        pushed = found.J[k][:, 6:].T @ forces[k]
+        torque = torque - np.where(down[k] > 0.5, pushed, 0.0)
+        for i, j in enumerate(leg):
+            torque[j] = torque[j] + np.where(down[k] > 0.5, 0.0, own[i])
+    return np.clip(torque, -limits, limits)
+
+
+__all__ = [
+    "Gains", "Program", "Tasks", "as_quadratic", "leg_torques", "torque_bounds", "whole_body_program",
+    "whole_body_torques",
+]  # fmt: skip

@@ -115,42 +115,108 @@ class Tracer:
     def _repeat(
         self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False, asks: bool = False
     ) -> Any:
-        graph = self.graph
         if isinstance(count, Scalar) or int(count) != count or count < 0:
             raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
-        leaves, rebuild = tree.flatten(carry, truths=True)
+        loop = _Loop(self, "repeat", int(count), carry)
+        loop.close(lambda after: (body(Scalar(self.graph, self.graph.counter(loop.region)), after), None), stops)
+        self.graph.regions[loop.region].asks = asks
+        return loop.carried()
+
+    def scan(self, body: Callable[[Any, Any], Any], carry: Any, rows: Any, reverse: bool) -> tuple[Any, Any]:
+        graph = self.graph
+        leaves, rebuild = tree.flatten(rows, truths=True)
         shapes, truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
-        initial = [node_of(graph, x) for leaf in leaves for x in elements(leaf)]
-        region, params = graph.open_region(int(count), len(initial))
+        counts = {shape[0] if shape else 0 for shape in shapes}
+        if len(counts) != 1 or counts == {0}:
+            raise refusal(f"scan: the rows must be arrays of one length, at least 1, not of shapes {shapes}")
+        count = counts.pop()
+        tables = [[node_of(graph, x) for x in elements(leaf)] for leaf in leaves]
+        columns = [t[k :: len(t) // count] for t in tables for k in range(len(t) // count)]
+        ready = [graph.column(values) for values in columns]
+        packed = [k for k, read in enumerate(ready) if read is None]
+        memory = graph.rows(count, [columns[k][row] for row in range(count) for k in packed]) if packed else -1
+        loop = _Loop(self, "scan", count, carry, reverse)
+        slots = {k: slot for slot, k in enumerate(packed)}
+        nodes = [
+            read(loop.region) if read is not None else graph.saved(memory, slots[k], loop.region)
+            for k, read in enumerate(ready)
+        ]
+        row = rebuild(_refill(graph, nodes, [shape[1:] for shape in shapes], truths))
 
-        def turn(given: Sequence[Node]) -> list[Node]:
-            outside, self.scope = self.scope, self._enter()
-            try:
-                after = body(Scalar(graph, graph.counter(region)), rebuild(_refill(graph, given, shapes, truths)))
-            finally:
-                self.scope = outside
-            changed = tree.difference(after, carry, "the carry", truths=True)
-            if changed:
-                raise refusal(f"repeat: the body must return what it is given, but {changed}")
-            new, _ = tree.flatten(after, truths=True)
-            if tree.shapes(new) != shapes:
-                raise refusal(f"repeat: the body was given shapes {shapes} and returned {tree.shapes(new)}")
-            if [is_truth(leaf) for leaf in new] != truths:
-                raise refusal("repeat: a truth value became a number in the carry, or the other way round")
-            return [node_of(graph, x) for leaf in new for x in elements(leaf)]
+        def turn(before: Any) -> tuple[Any, Any]:
+            both = body(before, row)
+            if not isinstance(both, tuple) or len(both) != 2:
+                raise refusal("scan: the body must return (carry, row), a pair")
+            return both
 
-        results = turn(params)
-        fixed = {k for k, x in enumerate(initial) if results[k] == params[k] and graph.op(x) == "const"}
-        if fixed:  # constants that go through unchanged are constants inside, too
-            again = turn([initial[k] if k in fixed else p for k, p in enumerate(params)])
-            results = [params[k] if k in fixed else x for k, x in enumerate(again)]
-        loop = graph.repeat(region, initial, results, stop=len(results) - 1 if stops else None)
-        graph.regions[region].asks = asks
-        return rebuild(_refill(graph, [graph.item(loop, k) for k in range(len(initial))], shapes, truths, False))
+        loop.close(turn)
+        return loop.carried(), loop.kept()
 
-    def _enter(self) -> int:
+    def enter(self) -> int:
         self._bodies += 1
         return self._bodies
+
+
+class _Loop:
+    """A loop in the making: its region, what it carries, and what it keeps of every turn."""
+
+    def __init__(self, tracer: Tracer, name: str, count: int, carry: Any, reverse: bool = False) -> None:
+        self.tracer, self.name, self.count, self.carry = tracer, name, count, carry
+        self.leaves, self.rebuild = tree.flatten(carry, truths=True)
+        self.shapes, self.truths = tree.shapes(self.leaves), [is_truth(leaf) for leaf in self.leaves]
+        self.initial = self._nodes(self.leaves)
+        self.region, self.params = tracer.graph.open_region(count, len(self.initial), reverse)
+
+    def _nodes(self, leaves: Sequence[Any]) -> list[Node]:
+        return [node_of(self.tracer.graph, x) for leaf in leaves for x in elements(leaf)]
+
+    def close(self, body: Callable[[Any], tuple[Any, Any]], stops: bool = False) -> None:
+        """Trace the body, which returns what it carries and what it keeps."""
+        graph = self.tracer.graph
+        results, kept = self._turn(body, self.params)
+        fixed = {k for k, x in enumerate(self.initial) if results[k] == self.params[k] and graph.op(x) == "const"}
+        if fixed:  # constants that go through unchanged are constants inside, too
+            again, kept = self._turn(body, [self.initial[k] if k in fixed else p for k, p in enumerate(self.params)])
+            results = [self.params[k] if k in fixed else x for k, x in enumerate(again)]
+        leaves, self.rebuild_kept = tree.flatten(kept, truths=True)
+        self.kept_shapes, self.kept_truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
+        self.saves, stop = self._nodes(leaves), len(results) - 1 if stops else None
+        self.node = graph.repeat(self.region, self.initial, results, self.saves, stop)
+
+    def _turn(self, body: Callable[[Any], tuple[Any, Any]], given: Sequence[Node]) -> tuple[list[Node], Any]:
+        tracer, name = self.tracer, self.name
+        outside, tracer.scope = tracer.scope, tracer.enter()
+        try:
+            after, kept = body(self.rebuild(_refill(tracer.graph, given, self.shapes, self.truths)))
+        finally:
+            tracer.scope = outside
+        changed = tree.difference(after, self.carry, "the carry", truths=True)
+        if changed:
+            raise refusal(f"{name}: the body must return what it is given, but {changed}")
+        new, _ = tree.flatten(after, truths=True)
+        if tree.shapes(new) != self.shapes:
+            raise refusal(f"{name}: the body was given shapes {self.shapes} and returned {tree.shapes(new)}")
+        if [is_truth(leaf) for leaf in new] != self.truths:
+            raise refusal(f"{name}: a truth value became a number in the carry, or the other way round")
+        return self._nodes(new), kept
+
+    def carried(self) -> Any:
+        """What the last turn leaves."""
+        graph = self.tracer.graph
+        nodes = [graph.item(self.node, k) for k in range(len(self.initial))]
+        return self.rebuild(_refill(graph, nodes, self.shapes, self.truths, False))
+
+    def kept(self) -> Any:
+        """What all turns kept, a row each."""
+        graph, nodes, at = self.tracer.graph, list[Node](), 0
+        for shape in self.kept_shapes:
+            slots = range(at, at + tree.size(shape))
+            at = slots.stop
+            for row in range(self.count):
+                known = (self.saves[k] if graph.op(self.saves[k]) == "const" else None for k in slots)
+                nodes += [graph.stored(self.node, k, row) if x is None else x for k, x in zip(slots, known)]
+        shapes = [(self.count, *shape) for shape in self.kept_shapes]
+        return self.rebuild_kept(_refill(graph, nodes, shapes, self.kept_truths, False))
 
 
 def as_symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...], truth: bool, frozen: bool = True) -> Any:

@@ -19,7 +19,7 @@ Tangents = dict[int, Node]  # by direction; those that are not here are zero
 
 
 class Carried(Exception):
-    """A loop carries tangents from turn to turn: they are not written out."""
+    """A loop carries tangents from turn to turn, or goes over rows: they are not written out."""
 
 
 def columns(
@@ -53,6 +53,8 @@ class _Columns(Forward):
         n, g = self.old.nodes[i], self.new
         if n[0] == "repeat":
             self.visit_repeat(i)
+        elif n[0] in ("rows", "saved", "stored"):
+            raise Carried  # rows of a scan
         elif n[0] == "item":
             self.primal[i] = self.primal[n[1]][n[2]]
         elif n[0] == "input":

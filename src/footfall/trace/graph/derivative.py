@@ -41,7 +41,9 @@ def vjp(
 ) -> tuple[Graph, list[Node], list[Node]]:
     """(new graph, outputs, adjoints of ``inputs``); ``adjoints``: an input position for every output."""
     inputs = list(inputs)
-    walk = _Reverse(graph, outputs, inputs)
+    from footfall.trace.graph.reverse import Reverse  # which reads the rules below
+
+    walk = Reverse(graph, outputs, inputs)
     new, primal = walk.new, dict[Node, Any]()
     walk.visit_all(Scopes.OUTSIDE, primal)
     total: dict[Any, Node] = defaultdict(lambda: new.const(0))
@@ -78,8 +80,6 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         return graph.item(a[0], n[2])
     if op in ("held", "solved", "narrow"):  # of which the walks below take the slope
         return a[0]
-    if op == "saved":
-        raise TraceError("a reverse derivative through repeat cannot be differentiated again: take jvp first")
     return graph.unary(op, *a)
 
 
@@ -92,7 +92,9 @@ def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[boo
 
 
 _SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "div", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
-_STEEP = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
+
+
+STEEP_OPS = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
 
 
 def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
@@ -146,6 +148,8 @@ class Forward:
         self.given, self.zero = tangents, self.new.const(0)
         self.primal: dict[Node, Any] = {}
         self.tangent: dict[Node, Any] = {}
+        self.regions: dict[int, int] = {}  # new ones, by old ones
+        self.memory: dict[Node, tuple[Node, dict[int, tuple[Node, int]]]] = {}  # values, {slot: where its tangents are}
 
     def visit_all(self, scope: int) -> None:
         for i in self.scopes.nodes[scope]:
@@ -157,6 +161,13 @@ class Forward:
             self.visit_repeat(i)
         elif n[0] == "item":
             self.primal[i], self.tangent[i] = self.primal[n[1]][n[2]], self.tangent[n[1]][n[2]]
+        elif n[0] == "rows":
+            self.visit_rows(i)
+        elif n[0] in ("saved", "stored"):
+            (values, slopes), at = self.memory[n[1]], self.regions[n[3]] if n[0] == "saved" else n[3]
+            read = g.saved if n[0] == "saved" else g.stored
+            self.primal[i] = read(values, n[2], at)
+            self.tangent[i] = read(*slopes[n[2]], at) if n[2] in slopes else self.zero
         elif n[0] not in ("param", "counter"):
             self.primal[i] = y = rebuild(self.old, g, i, self.primal)
             if n[0] == "input":
@@ -223,7 +234,7 @@ class Forward:
         counts = [k for k in range(m) if (old, k) in self.steep.carried]
         moving = [k for k in counts if self.tangent[initial[k]] != self.zero]
         while True:
-            new, params = g.open_region(region.count, m + len(moving))
+            new, params = g.open_region(region.count, m + len(moving), region.reverse)
             self.enter(old, new, region, params[:m], dict(zip(moving, params[m:])))
             values = [self.primal[r] for r in region.results]
             slopes = [self.tangent[r] for r in region.results]
@@ -234,166 +245,29 @@ class Forward:
         if moving and region.asks:
             raise refuse_no_turns()
         start = [self.primal[x] for x in initial] + [self.tangent[initial[k]] for k in moving]
-        loop = g.repeat(new, start, values + [slopes[k] for k in moving], stop=region.stop)
+        steep = [k for k, x in enumerate(region.saves) if (i, k) in self.steep.kept and self.tangent[x] != self.zero]
+        saves = [self.primal[x] for x in region.saves] + [self.tangent[region.saves[k]] for k in steep]
+        loop = g.repeat(new, start, values + [slopes[k] for k in moving], saves, stop=region.stop)
         g.regions[new].asks = region.asks
+        self.memory[i] = loop, {k: (loop, len(region.saves) + j) for j, k in enumerate(steep)}
         at = {k: m + j for j, k in enumerate(moving)}
         self.primal[i] = [g.item(loop, k) for k in range(m)]
         self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
 
+    def visit_rows(self, i: Node) -> None:
+        """The same rows, and rows of the tangents that are not zero."""
+        g, count, values = self.new, self.old.nodes[i][1], self.old.nodes[i][2:]
+        width = len(values) // count
+        tangents = [self.tangent[x] for x in values]
+        moving = [k for k in range(width) if any(t != self.zero for t in tangents[k::width])]
+        slopes = g.rows(count, [t for k, t in enumerate(tangents) if k % width in moving]) if moving else -1
+        places = {k: (slopes, j) for j, k in enumerate(moving)}
+        self.memory[i] = g.rows(count, [self.primal[x] for x in values]), places
+
     def enter(self, old: int, new: int, region: Region, values: Sequence[Node], slopes: Mapping[int, Node]) -> None:
         for k, p in enumerate(region.params):
             self.primal[p], self.tangent[p] = values[k], slopes.get(k, self.zero)
+        self.regions[old] = new
         counter = self.old.counter(old)
         self.primal[counter], self.tangent[counter] = self.new.counter(new), self.zero
         self.visit_all(old)
-
-
-class _Reverse:
-    """Values forwards with saving loops, then adjoints backwards."""
-
-    def __init__(self, graph: Graph, roots: Sequence[Node], wanted: Iterable[int]) -> None:
-        self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
-        self.steep, self.wanted = Steep(graph, roots), frozenset(wanted)
-
-    def visit_all(self, scope: int, primal: dict[Node, Any]) -> None:
-        for i in self.scopes.nodes[scope]:
-            op = self.old.op(i)
-            if op == "repeat":
-                primal[i] = self.visit_repeat(i, primal)
-            elif op not in ("param", "counter"):
-                primal[i] = rebuild(self.old, self.new, i, primal)
-
-    def visit_repeat(self, i: Node, primal: dict[Node, Any]) -> Node:
-        g, old = self.new, self.old.nodes[i][1]
-        region = self.old.regions[old]
-        new, params = g.open_region(region.count, len(region.params))
-        inside = dict(primal)
-        inside.update(zip(region.params, params))
-        inside[self.old.counter(old)] = g.counter(new)
-        self.visit_all(old, inside)
-        start = [primal[x] for x in self.old.nodes[i][2:]]
-        # all turns, even where the loop may stop early: the second loop reads what each of them saved
-        read = any((old, k) in self.steep.carried for k in range(len(params)))
-        results = [inside[r] for r in region.results]
-        loop = g.repeat(new, start, results, saves=params if read else (), stop=None if read else region.stop)
-        g.regions[new].asks = region.asks
-        return loop
-
-    def pull_back(self, scope: int, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
-        """Add to ``total`` (old node -> adjoint) what every node of the scope passes to its operands."""
-        g, zero = self.new, self.new.const(0)
-        for i in reversed(self.scopes.nodes[scope]):
-            op = self.old.op(i)
-            if op == "repeat":
-                self.pull_back_repeat(i, primal, total)
-                continue
-            up = total.get(i, zero)
-            if up == zero or op in ("const", "input", "param", "counter"):
-                continue
-            if op == "item":
-                total[("item", *self.old.nodes[i][1:])] = up
-                continue
-            if op in ("held", "solved", "narrow"):
-                if op != "held":
-                    self.add(total, self.old.nodes[i][-1], up)
-                continue
-            operands = self.old.operands(i)
-            a = [primal[x] for x in operands]
-            picked = choice(g, op, a)
-            if picked:
-                condition, yes, no = picked
-                self.add(total, operands[yes], g.select(condition, up, zero))
-                self.add(total, operands[no], g.select(condition, zero, up))
-            elif op == "lookup_input":
-                self.pull_back_table(self.old.nodes[i], a, up, total)
-            elif op == "abs":
-                self.add(total, operands[0], g.select(g.less(a[0], zero), g.neg(up), up))
-            else:
-                for position, slope in partials(g, op, a, primal[i], [self.old.op(x) != "const" for x in operands]):
-                    self.add(total, operands[position], self.scaled(op, slope, up))
-
-    def scaled(self, op: str, slope: Node, up: Node) -> Node:
-        """slope * up, but zero where ``up`` is zero since its branch was not taken: the slope may be infinite there."""
-        g = self.new
-        product = g.mul(slope, up)
-        found = self.mask(up) if op in _STEEP or self.is_steep(slope) else None
-        if found is None:
-            return product
-        condition, taken = found
-        return g.select(condition, product, g.const(0)) if taken else g.select(condition, g.const(0), product)
-
-    def is_steep(self, slope: Node, depth: int = 4) -> bool:
-        """Whether a value may be infinite or NaN where its branch is not taken; looks only so deep."""
-        n = self.new.nodes[slope]
-        if n[0] in ("mul", "neg", "add", "sub") and depth:
-            return any(self.is_steep(x, depth - 1) for x in n[1:])
-        return n[0] in _STEEP
-
-    def mask(self, up: Node, depth: int = 8) -> tuple[Node, bool] | None:
-        """(condition, value) outside of which an adjoint is zero, if it was made by a select."""
-        n, zero = self.new.nodes[up], self.new.const(0)
-        if n[0] == "select" and zero in n[2:]:
-            return n[1], n[3] == zero
-        if n[0] in ("neg", "mul") and depth:
-            return next(filter(None, (self.mask(x, depth - 1) for x in n[1:])), None)
-        return None
-
-    def table_inputs(self, n: tuple) -> list[int]:
-        """The inputs of a run-time table, if an adjoint of any of them is wanted."""
-        inputs = range(n[1], n[1] + int(np.prod(n[2])))
-        return list(inputs) if not self.wanted.isdisjoint(inputs) else []
-
-    def pull_back_table(self, n: tuple, at: list[Node], up: Node, total: dict[Any, Node]) -> None:
-        """Every entry takes the adjoint if it is the one that was read."""
-        g, inputs = self.new, self.table_inputs(n)
-        if len(inputs) > LARGEST_PULLED_TABLE:
-            raise TraceError(
-                f"a gradient by a run-time table of {len(inputs)} entries: reverse mode takes tables of at most"
-                f" {LARGEST_PULLED_TABLE}; use the forward derivative (jvp), or make the table a constant"
-            )
-        place = g.const(0)
-        for axis, size in zip(at, n[2]):
-            index = g.minimum(g.maximum(g.unary("floor", axis), g.const(0)), g.const(size - 1))
-            place = g.add(g.mul(place, g.const(size)), index)
-        for k, position in enumerate(inputs):
-            here = g.logical("and", g.less(g.const(k - 0.5), place), g.less(place, g.const(k + 0.5)))
-            self.add(total, self.old.input(position), g.select(here, up, g.const(0)))
-
-    def add(self, total: dict[Any, Node], node: Node, amount: Node) -> None:
-        if self.old.op(node) != "const":
-            total[node] = self.new.add(total[node], amount)
-
-    def pull_back_repeat(self, i: Node, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
-        """A second loop, backwards: recompute the body from the saved values, carry adjoints of carry and closure."""
-        g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)
-        region = self.old.regions[old]
-        m = len(region.params)
-        counts = [k for k in range(m) if (old, k) in self.steep.carried]  # others take no adjoint, turn after turn
-        up = [total.pop(("item", i, k), zero) for k in counts]
-        if all(u == zero for u in up):
-            return
-        if region.asks and self.steep.moves(i, self.wanted):
-            raise refuse_no_turns()
-        captured = self.captured(old)
-        new, params = g.open_region(region.count, len(counts) + len(captured), reverse=True)
-        inside = dict(primal)
-        inside.update((p, g.saved(primal[i], k, new)) for k, p in enumerate(region.params))
-        inside[self.old.counter(old)] = g.counter(new)
-        self.visit_all(old, inside)
-        inner: dict[Any, Node] = defaultdict(lambda: zero)
-        for k, adjoint in zip(counts, params):
-            self.add(inner, region.results[k], adjoint)
-        self.pull_back(old, inside, inner)
-        results = [inner[region.params[k]] for k in counts]
-        results += [g.add(p, inner[c]) for p, c in zip(params[len(counts) :], captured)]
-        loop = g.repeat(new, up + [zero] * len(captured), results)
-        for k, x in enumerate([*(self.old.nodes[i][2 + k] for k in counts), *captured]):
-            self.add(total, x, g.item(loop, k))
-
-    def captured(self, region: int) -> list[Node]:
-        """What the body of a loop reads from outside: nodes, and the inputs of run-time tables."""
-        found = set(self.scopes.captured(region))
-        for i in self.scopes.inside(region):
-            if self.old.op(i) == "lookup_input":
-                found.update(self.old.input(k) for k in self.table_inputs(self.old.nodes[i]))
-        return sorted(found)

@@ -14,6 +14,9 @@ graph and refers to the loop's parameters. Whatever in the body does not depend 
 loop by construction (loop-invariant code needs no pass). A *lookup* reads a constant table at a rounded-down, clamped
 position; ``("lookup_input", first, shape, *positions)`` reads one that is given at run time, as the inputs from
 ``first`` on.
+
+Two nodes are memory: a repeat that saves values at every turn, and *rows*, values put down as so many rows. A loop
+reads the row of its own turn (``saved``), everything else a row that is known (``stored``).
 """
 
 import math
@@ -39,7 +42,7 @@ class Region:
     count: int
     params: tuple[int, ...]
     results: tuple[int, ...] = ()
-    saves: tuple[int, ...] = ()  # body nodes stored at every iteration, read back by a reversed region
+    saves: tuple[int, ...] = ()  # body nodes stored at every iteration: a row each
     reverse: bool = False  # the counter runs count-1 .. 0
     stop: int | None = None  # the carried value that ends the loop when it becomes 1
     asks: bool = False  # before the first turn, so that there may be none
@@ -230,9 +233,30 @@ class Graph(Arithmetic):
         """The number of ``a`` with the slope of ``closer``: as ``held``."""
         return self.node("solved", a, closer)
 
-    def saved(self, repeat: Node, slot: int, region: int) -> Node:
-        """Value ``slot`` that a repeat saved, at the current iteration of another region."""
-        return self.node("saved", repeat, slot, region)
+    def rows(self, count: int, values: Sequence[Node]) -> Node:
+        """Memory of so many rows, row after row."""
+        return self.node("rows", count, *values)
+
+    def saved(self, memory: Node, slot: int, region: int) -> Node:
+        """Value ``slot`` of the row that belongs to the current iteration of a region."""
+        return self.node("saved", memory, slot, region)
+
+    def stored(self, memory: Node, slot: int, row: int) -> Node:
+        """Value ``slot`` of one row."""
+        n = self.nodes[memory]
+        if n[0] == "rows":
+            return n[2 + row * ((len(n) - 2) // n[1]) + slot]
+        return self.node("stored", memory, slot, row)
+
+    def column(self, values: Sequence[Node]) -> Callable[[int], Node] | None:
+        """How a region reads values that are one a turn, if no memory is needed that is not there already."""
+        if len(set(values)) == 1:
+            return lambda region: values[0]
+        first = self.nodes[values[0]]
+        if first[0] != "stored" or list(values) != [self._ids.get((*first[:3], k)) for k in range(len(values))]:
+            return None
+        count = self.regions[self.nodes[first[1]][1]].count
+        return (lambda region: self.saved(first[1], first[2], region)) if count == len(values) else None
 
     # -- walking --------------------------------------------------------------------------------------------------
     def live(self, roots: Iterable[Node]) -> list[Node]:
@@ -256,10 +280,10 @@ def _operands(n: tuple) -> tuple[Node, ...]:
     op = n[0]
     if op in LEAF_OPS:
         return ()
-    if op in ("repeat", "lookup"):
+    if op in ("repeat", "lookup", "rows"):
         return n[2:]
     if op == "lookup_input":
         return n[3:]
-    if op in ("item", "saved"):
+    if op in ("item", "saved", "stored"):
         return n[1:2]
     return n[1:]

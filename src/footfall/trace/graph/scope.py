@@ -50,11 +50,12 @@ class Scopes:
     def captured(self, region: int) -> list[Node]:
         """The nodes outside a region that its body reads (constants excluded)."""
         inside = self.inside(region)
-        read = [x for i in inside for x in self._reads(i)] + list(self.graph.regions[region].results)
+        own = self.graph.regions[region]
+        read = [x for i in inside for x in self._reads(i)] + [*own.results, *own.saves]
         return sorted({x for x in read if x not in inside and self.graph.op(x) != "const"})
 
     def _reads(self, i: Node) -> Iterable[Node]:
         n = self.graph.nodes[i]
         if n[0] == "repeat":
-            return [*n[2:], *self.graph.regions[n[1]].results]
+            return [*n[2:], *self.graph.regions[n[1]].results, *self.graph.regions[n[1]].saves]
         return self.graph.operands(i)

@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from footfall.errors import TraceError
 from footfall.trace.graph.graph import Graph, Node
 
-_FLAT = frozenset({"held", "lt", "le", "and", "or", "not", "floor", "lookup", "lookup_input", "saved"})
+_FLAT = frozenset({"held", "lt", "le", "and", "or", "not", "floor", "lookup", "lookup_input"})
 
 
 class Steep:
-    """``nodes`` that reach an output by their slopes; ``carried``: (region, k) of the carried values that do."""
+    """What reaches an output by its slope: ``nodes``, ``carried`` (region, k) of loops, ``kept`` (memory, slot)."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
         self.graph = graph
         self.carried: set[tuple[int, int]] = set()
+        self.kept: set[tuple[Node, int]] = set()
         loops = {graph.nodes[i][1]: graph.nodes[i] for i in graph.live(outputs) if graph.op(i) == "repeat"}
         self.nodes, stack = set[Node](), list(outputs)
         while stack:
@@ -30,6 +31,13 @@ class Steep:
                 region, k = (graph.nodes[n[1]][1], n[2]) if n[0] == "item" else n[1:]
                 self.carried.add((region, k))
                 stack += [loops[region][2 + k], graph.regions[region].results[k]]
+            elif n[0] in ("saved", "stored"):
+                self.kept.add(n[1:3])
+                memory = graph.nodes[n[1]]
+                if memory[0] == "rows":
+                    stack += memory[2 + n[2] :: (len(memory) - 2) // memory[1]]
+                else:
+                    stack.append(graph.regions[memory[1]].saves[n[2]])
             elif n[0] in ("select", "solved"):
                 stack += n[2:]
             elif n[0] not in _FLAT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from footfall.trace.passes.statements import Loop, Statement, all_loops, walk
+from footfall.trace.passes.statements import MEMORY_OPS, Loop, Statement, all_loops, walk
 
 
 def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Statement]:
@@ -14,6 +14,8 @@ def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Stateme
     loops = {loop.node: loop for loop in all_loops(body)}
     carried = {n: [k for k in range(len(loop.params)) if (n, "carry", k) in live] for n, loop in loops.items()}
     saved = {n: [k for k in range(len(loop.saves)) if (n, "save", k) in live] for n, loop in loops.items()}
+    rows = {o.result: len(o.operands) // o.detail[0] for o in walk(body) if o.op == "rows"}
+    saved.update((n, [k for k in range(width) if (n, "save", k) in live]) for n, width in rows.items())
 
     def sweep(statements: list[Statement]) -> list[Statement]:
         kept: list[Statement] = []
@@ -22,8 +24,14 @@ def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Stateme
                 if carried[s.node] or saved[s.node]:
                     counter = s.counter if s.counter in live else None
                     kept.append(_narrowed(s, sweep(s.body), carried[s.node], saved[s.node], counter))
+            elif s.op == "rows":
+                if kept_slots := saved[s.result]:
+                    width = rows[s.result]
+                    kept.append(
+                        replace(s, operands=tuple(x for k, x in enumerate(s.operands) if k % width in kept_slots))
+                    )
             elif s.result in live:
-                if s.op in ("item", "saved"):  # slots are counted anew
+                if s.op in MEMORY_OPS:  # slots are counted anew
                     slots = (carried if s.op == "item" else saved)[s.operands[0]]
                     s = replace(s, detail=(slots.index(s.detail[0]), *s.detail[1:]))
                 kept.append(s)
@@ -32,7 +40,7 @@ def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Stateme
     return sweep(body)
 
 
-_Slot = tuple[int, str, int]  # (loop, "carry" or "save", position)
+_Slot = tuple[int, str, int]  # (loop or rows, "carry" or "save", position)
 
 
 def _live(body: list[Statement], outputs: Sequence[int]) -> set[int | _Slot]:
@@ -50,12 +58,15 @@ def _live(body: list[Statement], outputs: Sequence[int]) -> set[int | _Slot]:
             continue
         live.add(v)
         if isinstance(v, tuple):
-            stack += _needs_of_slot(loops[v[0]], v)
+            if v[0] in loops:
+                stack += _needs_of_slot(loops[v[0]], v)
+            else:
+                stack += made[v[0]].operands[v[2] :: len(made[v[0]].operands) // made[v[0]].detail[0]]
         elif v in carriers:
             stack.append(carriers[v])
         elif v in made:
             o = made[v]
-            if o.op in ("item", "saved"):
+            if o.op in MEMORY_OPS:
                 stack.append((o.operands[0], "carry" if o.op == "item" else "save", o.detail[0]))
             else:
                 stack += o.operands

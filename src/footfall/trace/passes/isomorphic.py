@@ -28,7 +28,7 @@ _UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: whic
 _PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
 _GUESSES = 5  # at most so many are tried
 _ENOUGH = 0.65  # a guess that puts this share of the operations into packs is taken at once
-_LEAF_OPS = frozenset({"input", "item", "saved"})
+_LEAF_OPS = frozenset({"input", "item", "saved", "stored"})
 
 
 class Packs:
@@ -106,6 +106,8 @@ class _Scope:
             elif s.op != "const":
                 height = 1 + max(level.get(x, 0) for x in s.operands)
                 level[s.result] = height
+                if s.op == "rows":  # memory belongs to no leg
+                    continue
                 self.levels[height].append(s.result)
                 self.made[s.result] = s
                 for x in s.operands:

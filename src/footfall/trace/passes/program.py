@@ -19,7 +19,7 @@ import numpy as np
 
 from footfall.trace.graph.scope import Scopes
 from footfall.trace.passes.dead_code import without_dead_code
-from footfall.trace.passes.statements import Loop, Operation, Statement, all_loops, walk
+from footfall.trace.passes.statements import MEMORY_OPS, Loop, Operation, Statement, all_loops, walk
 
 __all__ = ["Loop", "Operation", "Program", "Statement", "all_loops", "build", "walk", "without_dead_code"]
 
@@ -150,8 +150,10 @@ def _lower(graph: Any, outputs: list[int]) -> tuple[list[Statement], list[int]]:
             return Operation(op, i, tuple(map(real, n[2:])), n[1:2])
         if op == "lookup_input":
             return Operation(op, i, tuple(map(real, n[3:])), n[1:3])
-        if op == "saved":
+        if op in ("saved", "stored"):
             return Operation(op, i, n[1:2], n[2:])
+        if op == "rows":
+            return Operation(op, i, tuple(map(real, n[2:])), n[1:2])
         return Operation(op, i, tuple(map(real, n[1:])))
 
     body = statements(Scopes.OUTSIDE)
@@ -185,7 +187,7 @@ def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
     """The same with fma, fms, fnma; a product is absorbed only by its one reader in its own loop."""
     readers = Counter(outputs)
     for o in walk(body):
-        if o.op not in ("item", "saved"):
+        if o.op not in MEMORY_OPS:
             readers.update(o.operands)
     for loop in all_loops(body):
         readers.update((*loop.initial, *loop.results, *loop.saves))

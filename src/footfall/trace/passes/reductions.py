@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from footfall.trace.passes.isomorphic import Packs, find
 from footfall.trace.passes.program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
+from footfall.trace.passes.statements import MEMORY_OPS
 
 _SUMS = frozenset({"add", "sub", "fma", "fms", "fnma"})
 _LANES = 4
@@ -44,7 +45,7 @@ def _readers(program: Program) -> Counter[int]:
     """How often a value is read."""
     readers = Counter(program.outputs)
     for o in walk(program.body):
-        if o.op not in ("item", "saved"):
+        if o.op not in MEMORY_OPS:
             readers.update(o.operands)
     for loop in all_loops(program.body):
         readers.update((*loop.initial, *loop.results, *loop.saves))

@@ -154,7 +154,7 @@ class _Scope:
             else:
                 whole = self._item(s.operands[0], slot)
                 self.out.append(Operation("lane", s.result, (whole,), (lane,)))
-        elif s.op in ("const", "input", "saved"):
+        elif s.op in ("const", "input", "saved", "stored"):
             self.out.append(s)
         elif (pack := self._summed(s)) is not None:
             self.out.append(Operation("sum", s.result, (self.wides[pack],)))
@@ -175,7 +175,7 @@ class _Scope:
 
     def _wide_statement(self, group: Pack) -> None:
         first = self.made[group[0]]
-        if first.op in ("input", "item", "saved"):
+        if first.op in ("input", "item", "saved", "stored"):
             if first.op != "input":  # a wide input is read where it is needed
                 self.wides[group] = self._carried(group)
             return

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+MEMORY_OPS = frozenset({"item", "saved", "stored"})  # their operand is a loop or rows, not a number
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """``result = op(*operands)``; results and operands are SSA numbers, ``detail`` holds what is not a number.
 
     fma = a*b + c, fms = a*b - c, fnma = c - a*b. Details: const (value,), input (position,), item (slot,), lookup
-    (table,), lookup_input (first input, shape), saved (slot, region of the loop that reads).
+    (table,), lookup_input (first input, shape), saved (slot, region of the loop that reads), stored (slot, row), rows
+    (count,). The result of rows is memory, not a number.
     """
 
     op: str
@@ -24,7 +27,8 @@ class Operation:
 class Loop:
     """A repeat: ``params`` start at ``initial`` and become ``results`` after each of ``count`` turns.
 
-    ``saves`` are stored at every turn, for ``saved`` of a later loop to read back; a ``reverse`` loop counts down.
+    ``saves`` are stored at every turn, for ``saved`` of a later loop and ``stored`` to read; a ``reverse`` loop counts
+    down.
     ``counter`` is the number of the turn as a value, or None where nothing reads it. ``stop`` is the position of the
     result that ends the loop early when it is 1 (in all lanes), or None.
     """

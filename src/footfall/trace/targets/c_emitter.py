@@ -228,6 +228,12 @@ class Body(Walk):
     def saved(self, tape: tuple[int, int], slot: int, region: int) -> str:
         return self.e.new(self._tape(tape, slot, self.turns[region]))
 
+    def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
+        return self.e.new(f"work[{tape[0] + slot + tape[1] * row}]")
+
+    def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
+        self.e.line(f"work[{tape[0] + slot + tape[1] * row}] = {value};")
+
     def stopped(self, flag: str) -> str:
         """Whether a loop ends early."""
         return f"{flag} == (real)1"

@@ -48,8 +48,9 @@ def first_is_state(sizes: Sequence[int], shared: Sequence[int] = ()) -> Layout:
 
 
 def tape_size(body: Sequence[Statement]) -> int:
-    """Numbers a lane that the loops of a program save for later loops."""
-    return sum(s.count * len(s.saves) + tape_size(s.body) for s in body if isinstance(s, Loop))
+    """Numbers a lane that a program puts down in rows."""
+    loops = sum(s.count * len(s.saves) + tape_size(s.body) for s in body if isinstance(s, Loop))
+    return loops + sum(len(s.operands) for s in body if not isinstance(s, Loop) and s.op == "rows")
 
 
 class Walk:
@@ -60,7 +61,7 @@ class Walk:
         self.places = layout.places()
         self.names: dict[Any, Any] = {}
         self.constants: dict[int, float] = {}
-        self.tapes: dict[int, tuple[int, int]] = {}  # loop: (first number of its tape, numbers a turn)
+        self.tapes: dict[int, tuple[int, int]] = {}  # loop or rows: (first number of its memory, numbers a row)
         self.tape_used = 0
         self.sines: dict[Any, Any] = {}
 
@@ -68,11 +69,19 @@ class Walk:
         for s in body:
             if isinstance(s, Loop):
                 if s.saves:
-                    self.tapes[s.node] = (self.tape_used, len(s.saves))
-                    self.tape_used += s.count * len(s.saves)
+                    self._take(s.node, s.count, len(s.saves))
                 self.loop(s)
+            elif s.op == "rows":
+                count, width = s.detail[0], len(s.operands) // s.detail[0]
+                self._take(s.result, count, width)
+                for k, x in enumerate(s.operands):
+                    self.keep(self.tapes[s.result], k % width, k // width, self.names[x])
             else:
                 self.names[s.result] = self.value(s)
+
+    def _take(self, memory: int, count: int, width: int) -> None:
+        self.tapes[memory] = (self.tape_used, width)
+        self.tape_used += count * width
 
     def loop(self, loop: Loop) -> None:
         raise NotImplementedError
@@ -81,6 +90,13 @@ class Walk:
         raise NotImplementedError
 
     def saved(self, tape: tuple[int, int], slot: int, region: int) -> Any:
+        raise NotImplementedError
+
+    def stored(self, tape: tuple[int, int], slot: int, row: int) -> Any:
+        raise NotImplementedError
+
+    def keep(self, tape: tuple[int, int], slot: int, row: int, value: Any) -> None:
+        """Put a number down in a row."""
         raise NotImplementedError
 
     def value(self, s: Any) -> Any:
@@ -94,6 +110,8 @@ class Walk:
             return self.names["item", s.operands[0], s.detail[0]]
         if op == "saved":
             return self.saved(self.tapes[s.operands[0]], *s.detail)
+        if op == "stored":
+            return self.stored(self.tapes[s.operands[0]], *s.detail)
         a = [self.names[x] for x in s.operands]
         if op in ("sin", "cos"):
             key = (s.operands[0], e.block)

@@ -98,7 +98,13 @@ class _Run:
             return values[s.operands[0]][s.detail[0]]
         if op == "saved":
             return self.tapes[s.operands[0]][self.turns[s.detail[1]]][s.detail[0]]
+        if op == "stored":
+            return self.tapes[s.operands[0]][s.detail[1]][s.detail[0]]
         a = [values[x] for x in s.operands]
+        if op == "rows":
+            width = len(a) // s.detail[0]
+            self.tapes[s.result] = {row: a[row * width : (row + 1) * width] for row in range(s.detail[0])}
+            return None
         if op == "lookup":
             table = self.tables[s.detail[0]]
             return self.read(table, a)

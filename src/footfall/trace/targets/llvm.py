@@ -6,7 +6,7 @@ The module has three entry points, all over blocks of lanes laid out as (scalar,
 ``footfall_advance(state, rest, shared, work, blocks, steps)`` feeds the outputs back into the state;
 ``footfall_roll(state, rest, shared, out, record, work, blocks, steps, every)`` feeds back the first of them and keeps
 all outputs of every ``every``-th step in ``record``, laid out as (block, row, scalar, lane).
-``work`` is the caller's memory of ``workspace(...)`` numbers: the tapes of reversed loops and two outputs. All pointers
+``work`` is the caller's memory of ``workspace(...)`` numbers: the rows that loops keep and two outputs. All pointers
 are aligned to 64 bytes.
 """
 
@@ -146,6 +146,12 @@ class _Kernel(Walk):
 
     def saved(self, tape: tuple[int, int], slot: int, region: int) -> str:
         return self.e.load("%tape", self._tape_index(tape, slot, self.turns[region]))
+
+    def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
+        return self.e.load("%tape", tape[0] + slot + row * tape[1])
+
+    def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
+        self.e.store(value, "%tape", tape[0] + slot + row * tape[1])
 
     def _tape_index(self, tape: tuple[int, int], slot: int, turn: str) -> str:
         index = self.e.new(f"mul i64 {turn}, {tape[1]}")

@@ -1,0 +1,205 @@
+"""One tick of locomotion with its solvers inside: plan, forces ahead, torques. Plain NumPy, compiled as a whole.
+
+The same programs as ``Locomotion`` hands to DAQP, solved by ``footfall.solve``; what goes wrong is kept in the memory
+as a number (``TROUBLES``), and a program without a solution falls back to the weight shared by the feet that are down,
+or to -Jᵀf, as it does there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.locomotion.balance import balance_inside
+from footfall.control.locomotion.horizon import mpc_forces
+from footfall.control.locomotion.legged_plan import Memory, Plan, Walker, plan
+from footfall.control.locomotion.reflexes.responses import GEARS
+from footfall.control.locomotion.reflexes.safe_stop import fold
+from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
+from footfall.control.locomotion.whole_body import leg_torques, whole_body_torques
+from footfall.gait.pattern import Gait
+from footfall.identity import digest_of
+from footfall.solve import stagewise
+from footfall.spatial import cross
+from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.rotation import about_z
+
+MPC_STEP = 0.04  # [s]
+SWITCH = 0.5  # cycles a second, by which delays move from one gait to the next
+TROUBLES = ("", "iteration limit", "infeasible", "not finite")
+_FINE = 8  # parts of a step of the MPC in which a schedule is looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Walking:
+    """The constants of a tick."""
+
+    walker: Walker
+    body: SingleBody  # of stage one
+    stage: str
+    mpc_rate: float  # [Hz]
+    joint_kd: float  # per kg of robot [N m s/rad]
+    limits: Float[ndarray, "nj"]  # of the torques [N m]
+    crouch: Float[ndarray, "nj"]
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
+
+
+def beat_of(gait: Gait) -> Float[ndarray, "6"]:
+    """A gait as numbers: delays, duty, period."""
+    return np.array([*gait.delays, gait.duty, gait.period])
+
+
+def locomotion_tick(walking: Walking, sensed: Sensed, command: Command, memory: Memory) -> tuple[JointCommand, Memory]:
+    """(what the joints are asked for, the memory for the next tick)."""
+    walker, robot = walking.walker, walking.walker.robot
+    found, after = plan(walker, sensed, command, towards_gait(walker, memory))
+    folded = after.reflex.folded > 0.5
+    forces, trouble = _stage_one(walking, sensed, found, memory, after, folded)
+    torque, wrong = leg_torques(robot, found, after.down, forces, walking.limits), 0.0
+    if walking.stage == "whole_body":
+        best, solution = whole_body_torques(robot, walker.body.weight, found, after.down, forces, walking.limits)
+        wrong = trouble_of(solution)
+        torque = np.where(wrong > 0.5, torque, best)
+    gives_in = fold(walking.crouch, sensed.q[7:], walking.limits, walking.body.weight).spread(robot.nj)
+    asked = JointCommand(
+        position=gives_in.position, velocity=np.where(folded, 0.0, sensed.v[6:]), kp=gives_in.kp,
+        kd=np.where(folded, gives_in.kd, walking.joint_kd * robot.mass),
+        torque=np.where(folded, gives_in.torque, torque),
+    )  # fmt: skip
+    troubles = np.where(folded, 0.0, np.stack([trouble, wrong + 0.0 * trouble]))
+    return asked, dataclasses.replace(after, forces=forces, trouble=troubles)
+
+
+def towards_gait(walker: Walker, memory: Memory) -> Memory:
+    """Delays, duty and period a little nearer to those of the gait that is wanted."""
+    gear, goal = memory.reflex.gear, memory.goal
+    by_speed = np.where(gear < 0.5, beat_of(GEARS[0]), np.where(gear < 1.5, beat_of(GEARS[1]), beat_of(GEARS[2])))
+    goal = np.where(memory.reflex.has("speed_gait"), by_speed, goal)
+    step = SWITCH / walker.rate
+    turn = goal[:4] - memory.delays
+    turn = turn - np.floor(turn + 0.5)
+    delays = np.where(np.abs(turn) <= step, goal[:4], memory.delays + np.clip(turn, -step, step))
+    beat = memory.beat + np.clip(goal[4:] - memory.beat, -step, step)
+    return dataclasses.replace(memory, delays=delays, beat=beat)
+
+
+def _stage_one(
+    walking: Walking, sensed: Sensed, found: Plan, before: Memory, after: Memory, folded: Any
+) -> tuple[Float[ndarray, "4 3"], Any]:
+    """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
+    down = after.down
+    share = walking.body.weight / np.maximum(1.0, np.sum(down))
+    shared = np.stack([np.array([0.0 * d, 0.0 * d, d * share]) for d in down])
+    if walking.stage == "balance":
+        forces, solution = balance_inside(walking.body, sensed, found, down)
+        trouble = trouble_of(solution)
+        return np.where(trouble > 0.5, shared, forces), trouble
+    every = max(1, round(walking.walker.rate / walking.mpc_rate))
+    on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
+    due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~folded
+
+    def fresh(given: Ahead) -> tuple[Any, Any]:
+        forces, solution = solve_ahead(walking, given)
+        trouble = trouble_of(solution)
+        return np.where(trouble > 0.5, shared, forces), trouble
+
+    def turn(_: Any, carry: tuple[Any, Any, Any, Ahead]) -> tuple[Any, Any, Any, Ahead]:
+        forces, trouble, done, given = carry
+        new, wrong = fresh(given)
+        return np.where(due, new, forces), np.where(due, wrong, trouble), 1.0 + 0.0 * done, given
+
+    # a loop of one turn or none; all that it needs is carried, since what does not depend on it is done outside
+    given = look_ahead(walking, sensed, found, after)
+    start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), given)
+    forces, trouble, *_ = numeric.repeat(1, turn, start, until=lambda carry: carry[2] > 0.5, ask_first=True)
+    return numeric.solved(forces, lambda _: np.where(due, fresh(given)[0], before.forces)), numeric.held(trouble)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What the MPC looks at."""
+
+    x: Float[ndarray, "12"]  # roll, pitch, yaw, centre of mass, ω, v, world axes
+    wanted: Float[ndarray, "3"]  # x, y, yaw
+    level: Float[ndarray, "2"]  # wanted roll and pitch
+    travel: Float[ndarray, "3"]  # wanted velocity, world axes
+    spin: Any
+    slope: Float[ndarray, "3"]
+    lift: Any  # wanted height of the base over the ground [m]
+    normal: Float[ndarray, "3"]
+    friction: Any
+    down: Float[ndarray, "4"]
+    stand: Float[ndarray, "4 3"]  # soles, where they are or will be [m]
+    phase: Float[ndarray, "4"]  # of every leg [cycles]
+    goes: Any  # 1 while the gait runs
+    beat: Float[ndarray, "2"]  # duty, period [s]
+
+
+def look_ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> Ahead:
+    R = to_rotation(sensed.q[3:7])
+    com = sensed.q[:3] + R @ walking.body.com
+    x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
+    radii = np.array([[0.0, 0.0, foot.radius] for foot in walking.walker.robot.feet[:4]])
+    stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown) - radii
+    return Ahead(
+        x, after.wanted, found.level, found.travel, after.velocity[2], found.slope, found.lift, found.normal,
+        found.friction, after.down, stand, _part(after.phase - after.delays), after.walking, found.beat,
+    )  # fmt: skip
+
+
+def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
+    """(forces [N], how it went) of the convex MPC."""
+    mpc, dt = ConvexMpc(walking.body), MPC_STEP
+    com, yaw, (duty, period) = see.x[3:6], see.x[2], (see.beat[0], see.beat[1])
+    offset = about_z(yaw) @ walking.body.com
+    behind = see.wanted[2] - yaw
+    behind = behind - 2.0 * np.pi * np.floor(behind / (2.0 * np.pi) + 0.5)
+    turning = np.array([0.0, 0.0, see.spin])
+    further = np.stack([see.travel + cross(turning, foot - com) for foot in see.stand])
+    goes, late = see.goes > 0.5, np.where(see.phase >= duty, 1.0, 0.0)
+
+    def step(carry: Any, row: tuple[Any, Any]) -> tuple[Any, tuple[Any, ...]]:
+        time, first = row
+        place = see.wanted[:2] + time * see.travel[:2]
+        height = place @ see.slope[:2] + see.slope[2] + see.lift
+        reference = np.concatenate([
+            see.level, np.stack([yaw + behind + see.spin * time, place[0] + offset[0], place[1] + offset[1]]),
+            np.stack([height + offset[2], 0.0, 0.0, see.spin]), see.travel,
+        ])  # fmt: skip
+        # finer than the steps, so that a foot that is about to lift counts for what it still gives
+        down = [_part(see.phase + (time - dt + (j + 0.5) * dt / _FINE) / period) < duty for j in range(_FINE)]
+        share = np.where(goes, sum(np.where(d, 1.0, 0.0) for d in down) / _FINE, 1.0)
+        share = np.where(first > 0.5, np.where(see.down > 0.5, np.maximum(share, 0.2), 0.0), share)
+        middle = time - 0.5 * dt
+        # a foot that comes again comes further on
+        again = np.where(goes, period * np.maximum(0.0, np.floor(see.phase + middle / period) - late), 0.0)
+        # arms from where the body will be, not from where it is wanted: centimetres make newton metres
+        feet = see.stand - (com + middle * see.travel) + again[:, None] * further
+        return carry, (reference, share, feet)
+
+    times, first = dt * np.arange(1, mpc.steps + 1), np.eye(mpc.steps)[0]
+    _, (reference, share, feet) = numeric.scan(step, 0.0, (times, first))
+    return mpc_forces(mpc, see.x, reference, share, feet, see.normal, see.friction, dt)
+
+
+def trouble_of(solution: Any) -> Any:
+    """What went wrong, as a place in ``TROUBLES``."""
+    lost = ~(np.abs(solution.dual) + np.abs(solution.primal) < np.inf)
+    failed = np.where(lost, 3.0, np.where(solution.infeasible > 0.5, 2.0, 1.0))
+    return np.where(solution.converged > 0.5, 0.0, failed)
+
+
+def _part(x: Any) -> Any:
+    """The part of a cycle in [0, 1)."""
+    return x - np.floor(x)

@@ -1,0 +1,73 @@
+"""Factors of symmetric matrices without pivots: A = L Lᵀ (Cholesky) and A = L D Lᵀ, column by column.
+
+Only the lower half of A is read. Traced, the columns unroll, and zeros that are known while tracing cost nothing: put
+the unknowns that touch few others first, as every sparse factorisation does. ``looped`` is for matrices without zeros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+
+def cholesky(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
+    """L, lower triangular, with L Lᵀ = A, for a positive definite A."""
+    n, rest = len(A), np.array(A)
+    L = np.zeros((n, n))
+    for j in range(n):
+        column = rest[j:, j] / np.sqrt(rest[j, j])
+        L[j:, j] = column
+        rest[j + 1 :, j + 1 :] = rest[j + 1 :, j + 1 :] - np.outer(column[1:], column[1:])
+    return L
+
+
+def cholesky_solve(L: Float[ndarray, "n n"], b: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """x with L Lᵀ x = b; b may have columns."""
+    return back_substitute(L, substitute(L, b))
+
+
+def ldl(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
+    """(L, 1/d): L unit lower triangular with L diag(d) Lᵀ = A.
+
+    For definite A, and for quasi-definite ones ([H Eᵀ; E -F] with H and F definite, F may be 0 where E has full rank),
+    which have such factors in every order of their first part.
+    """
+    n, rest = len(A), np.array(A)
+    L, inverse = np.eye(n), np.zeros(n)
+    for j in range(n):
+        inverse[j] = 1.0 / rest[j, j]
+        below = rest[j + 1 :, j]
+        L[j + 1 :, j] = below * inverse[j]
+        rest[j + 1 :, j + 1 :] = rest[j + 1 :, j + 1 :] - np.outer(L[j + 1 :, j], below)
+    return L, inverse
+
+
+def ldl_solve(
+    factors: tuple[Float[ndarray, "n n"], Float[ndarray, "n"]], b: Float[ndarray, "n"]
+) -> Float[ndarray, "n"]:
+    """x with L diag(d) Lᵀ x = b."""
+    L, inverse = factors
+    return back_substitute(L, inverse * substitute(L, b, unit=True), unit=True)
+
+
+def substitute(L: Float[ndarray, "n n"], b: Float[ndarray, "n"], unit: bool = False) -> Float[ndarray, "n"]:
+    """x with L x = b; b may have columns. ``unit``: the diagonal of L is taken to be 1."""
+    rest = np.array(b)
+    for j in range(len(L)):
+        if not unit:
+            rest[j] = rest[j] / L[j, j]
+        below = L[j + 1 :, j]
+        rest[j + 1 :] = rest[j + 1 :] - (np.outer(below, rest[j]) if rest.ndim > 1 else below * rest[j])
+    return rest
+
+
+def back_substitute(L: Float[ndarray, "n n"], b: Float[ndarray, "n"], unit: bool = False) -> Float[ndarray, "n"]:
+    """x with Lᵀ x = b."""
+    rest = np.array(b)
+    for j in reversed(range(len(L))):
+        if not unit:
+            rest[j] = rest[j] / L[j, j]
+        row = L[j, :j]
+        rest[:j] = rest[:j] - (np.outer(row, rest[j]) if rest.ndim > 1 else row * rest[j])
+    return rest

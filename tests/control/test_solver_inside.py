@@ -1,0 +1,188 @@
+"""Locomotion with its solvers inside: the walk that DAQP makes, safe fallbacks, many robots, C, derivatives."""
+
+import dataclasses
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall.compare.solver_referee import compared
+from footfall.control.locomotion import horizon, whole_body
+from footfall.control.locomotion.legged_plan import plan
+from footfall.control.locomotion.locomotion_tick import TROUBLES
+from footfall.errors import InputError
+from footfall.trace.compiled import program
+from footfall.trace.passes.statements import all_loops
+
+
+@pytest.fixture(scope="module")
+def cheetah():
+    return ff.load("mini_cheetah")
+
+
+def walk(robot, solver, seconds=1.0, **options):
+    controller = ff.control.Locomotion(solver=solver)
+    start = ff.control.standing_state(robot)
+    simulation = ff.Simulation(robot, controller, start=start, command=ff.Command(forward=0.5), **options)
+    return simulation, simulation.run(seconds)
+
+
+def test_walk_is_that_of_the_referee(cheetah):
+    """Both solve the same programs: after a second of trot they are within a hundredth of a millimetre."""
+    inside, one = walk(cheetah, "inside")
+    outside, other = walk(cheetah, "daqp")
+    assert inside.controller_is_compiled
+    assert not outside.controller_is_compiled
+    np.testing.assert_allclose(one.q[-1], other.q[-1], atol=1e-5)
+
+
+def test_events_of_a_compiled_walk_are_those_of_one_in_python(cheetah):
+    """Found from what was recorded: the same words at the same ticks."""
+    push = [ff.simulate.Push(0.3, 0.1, (0.0, 120.0, 0.0))]
+    logs = [walk(cheetah, solver, 0.8, pushes=push)[0].controller.log for solver in ("inside", "daqp")]
+    assert any("sidestep" in words for _, words in logs[0])
+    assert [words for _, words in logs[0]] == [words for _, words in logs[1]]
+    np.testing.assert_allclose([t for t, _ in logs[0]], [t for t, _ in logs[1]], atol=2e-3)
+
+
+def test_gait_changes_while_compiled_code_runs(cheetah):
+    simulation, _ = walk(cheetah, "inside", 0.2)
+    simulation.controller.switch(ff.gait.walk(duty=0.75, period=0.8))
+    simulation.run(1.5)
+    np.testing.assert_allclose(simulation.state.memory.beat, [0.75, 0.8])
+    assert simulation.stopped is None
+
+
+@pytest.mark.parametrize("part", [whole_body, horizon])
+def test_program_that_is_not_solved_falls_back_to_a_safe_torque(cheetah, part, monkeypatch):
+    """One step is not enough where bounds act: the memory says so, and torques stay within their limits."""
+    monkeypatch.setattr(part, "_ITERATIONS", 1)
+    controller = ff.control.Locomotion()
+    memory = controller.start(cheetah)  # plain NumPy: nothing is compiled here
+    q, v = ff.control.standing_state(cheetah)
+    v[3:5] = [1.5, -1.5]
+    sensed = ff.Sensed(q, v, np.tile([0.0, 0.0, 20.0], (4, 1)))
+    asked, after = controller(0.0, cheetah, sensed, ff.Command(), memory)
+    assert TROUBLES[round(float(after.trouble[0 if part is horizon else 1]))] == "iteration limit"
+    assert (np.abs(asked.torque) <= controller.limits).all()
+    assert any("iteration limit" in words for _, words in controller.log)
+
+
+def test_what_is_not_finite_is_never_passed_over(cheetah):
+    simulation, _ = walk(cheetah, "inside", 0.1)
+    simulation.state = dataclasses.replace(simulation.state, v=np.full(cheetah.nv, np.nan))
+    simulation.run(0.01)
+    assert simulation.stopped is not None
+    assert simulation.stopped.kind == "diverged"
+    controller = ff.control.Locomotion()
+    sensed = ff.Sensed(simulation.q * np.nan, simulation.v, np.zeros((4, 3)))
+    with pytest.raises(InputError, match="not finite"):
+        controller(0.0, cheetah, sensed, ff.Command(), controller.start(cheetah))
+
+
+def test_unknown_solver_is_refused():
+    with pytest.raises(InputError, match="unknown solver 'osqp'"):
+        ff.control.Locomotion(solver="osqp")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["pushed", "falling"])
+def test_programs_of_walks_have_the_referees_solutions(case):
+    tally = compared(case, 700)
+    assert len(tally.torque) > 300
+    assert tally.unsolved == 0
+    assert tally.beyond == 0
+    assert max(tally.torque) < 1e-4
+    assert max(tally.force) < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_batch_of_walking_robots_is_so_many_single_ones(cheetah, dtype):
+    start = ff.control.standing_state(cheetah)
+    batch = ff.Batch(cheetah, 11, ff.control.Locomotion(), dtype=dtype, start=start)
+    speeds = np.linspace(-0.3, 0.6, 11)
+    batch.set_command(forward=speeds)
+    batch.run(2000)
+    assert not batch.fallen().any()
+    np.testing.assert_allclose(batch.q[:, 0], 1.7 * speeds, atol=0.25)
+    if dtype == np.float64:
+        alone = ff.Simulation(cheetah, ff.control.Locomotion(), start=start, command=ff.Command(forward=speeds[-1]))
+        alone.run(2.0)
+        np.testing.assert_allclose(batch.q[-1], alone.q, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_exported_controller_needs_no_heap_and_agrees(cheetah, tmp_path):
+    from footfall.commands.export_controller import write_locomotion
+
+    files = write_locomotion(cheetah, tmp_path)
+    assert "alloc" not in "".join(file.read_text() for file in files)
+    flags = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O2"]
+    for end in ("test", "main"):
+        sources = [str(tmp_path / "locomotion.c"), str(tmp_path / f"locomotion_{end}.c")]
+        subprocess.run([*flags, *sources, "-lm", "-o", str(tmp_path / end)], check=True)
+    subprocess.run([str(tmp_path / "test")], check=True)
+    q, v = ff.control.standing_state(cheetah)
+    given = [*q, *v, *np.tile([0.0, 0.0, 22.0], 4), *np.zeros(6)]
+    line = " ".join(map(repr, map(float, given)))
+    said = subprocess.run(
+        [str(tmp_path / "main")], input=f"{line}\n{line}\n", capture_output=True, text=True, check=True
+    )
+    rows = np.array([row.split() for row in said.stdout.splitlines()], float)
+    controller = ff.control.Locomotion()
+    memory, sensed = controller.start(cheetah), ff.Sensed(q, v, np.tile([0.0, 0.0, 22.0], (4, 1)))
+    for row in rows:
+        asked, memory = controller(0.0, cheetah, sensed, ff.Command(), memory)
+        np.testing.assert_allclose(row[-cheetah.nj :], asked.torque, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_closed_loop_has_derivatives(cheetah):
+    """Torques by the state, through the plan and both programs, against differences."""
+    from footfall.control.locomotion.locomotion_tick import locomotion_tick
+
+    controller = ff.control.Locomotion()
+    simulation = ff.Simulation(
+        cheetah, controller, start=ff.control.standing_state(cheetah), command=ff.Command(forward=0.4)
+    )
+    simulation.run(0.33)
+    body, memory = simulation.state, simulation.state.memory
+
+    def torque(v):
+        sensed = ff.Sensed(body.q, v, body.forces[:4])
+        return locomotion_tick(controller.walking, sensed, simulation.command, memory)[0].torque
+
+    slope = ff.jacobian(torque, None, body.v, wrt="v")(body.v)
+    for k in (0, 4, 9):
+        step = 1e-5 * np.eye(cheetah.nv)[k]
+        change = (torque(body.v + step) - torque(body.v - step)) / 2e-5
+        np.testing.assert_allclose(slope[:, k], change, rtol=1e-3, atol=1e-3)
+
+
+def test_gaits_and_reflexes_share_one_program(cheetah):
+    """They are numbers in the memory, so that another gait or switch compiles nothing."""
+
+    def digest(**options):
+        return ff.Simulation(cheetah, ff.control.Locomotion(**options)).model.digest
+
+    assert digest() == digest(gait=ff.gait.walk(), reflexes=["slip"])
+    assert digest() != digest(friction=0.4)
+
+
+def test_step_of_the_whole_body_program_is_small(cheetah):
+    """Known zeros cost nothing: a dense program of this size takes four times as many operations."""
+    controller = ff.control.Locomotion()
+    memory, (q, v) = controller.start(cheetah), ff.control.standing_state(cheetah)
+    weight, limits = controller.body.weight, controller.limits
+
+    def torque(sensed, command, memory):
+        found, after = plan(controller.walker, sensed, command, memory)
+        return whole_body.whole_body_torques(cheetah, weight, found, after.down, memory.forces, limits)[0]
+
+    code = program(torque, ff.Sensed(q, v, np.zeros((4, 3))), ff.Command(), memory)
+    (loop,) = all_loops(code.body)
+    assert dataclasses.replace(code, body=loop.body).live_operations <= 20_000
