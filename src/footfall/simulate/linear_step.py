@@ -25,6 +25,7 @@ from footfall.errors import InputError, unknown
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
+from footfall.trace.written_jacobian import WrittenJacobian
 
 INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
 
@@ -45,14 +46,15 @@ class LinearStep:
     world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick are
     taken. by: one or more of torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in
     this order. dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for a world
-    unless given; the derivative is that of all of them together.
+    unless given; the derivative is that of all of them together. exact: where a sliding foot's direction was found in a
+    later turn of a step, the derivative goes through all turns; without, that direction is held, which is faster.
     """
 
     def __init__(
         self, world: World | Simulation | SimulationModel, dt: float | None = None, *,
-        by: str | Sequence[str] = "torque", steps: int | None = None,
+        by: str | Sequence[str] = "torque", steps: int | None = None, exact: bool = True,
     ) -> None:  # fmt: skip
-        self.model = _model(world, dt, steps)
+        self.model, self.exact = _model(world, dt, steps), exact
         self.robot = self.model.world.robot
         self.by = (by,) if isinstance(by, str) else tuple(by)
         for name in self.by:
@@ -65,12 +67,16 @@ class LinearStep:
         robot = self.robot
         q, v = np.array(robot.state()[0], dtype=float), np.zeros(robot.nv)
         command, push = JointCommand().spread(robot.nj), np.zeros(6)
-        self._step = compiling.compile(
-            moved, self.model, q, v, self.memory, command, push, target="batch", verify=False,
-        )  # fmt: skip
+        # the slopes of several steps are a product, unless what is remembered between them has some of its own
+        self.factors = 1 if self.memory else self.model.substeps
+        one = replace(self.model, substeps=1) if self.factors > 1 else self.model
+        self._step, self._one = (
+            compiling.compile(moved, model, q, v, self.memory, command, push, target="batch", verify=False)
+            for model in (self.model, one)
+        )
         deviation = np.zeros(2 * robot.nv + sum(self.widths))
         self.slopes = compiling.jacobian(
-            deviated, self.model, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
+            deviated, one, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
             at_zero=True,
         )  # fmt: skip
 
@@ -88,17 +94,27 @@ class LinearStep:
     def __call__(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> Linearised:
         """A, B and the state after the step. With a robots' axis on any argument, all at once."""
         arguments, many = self.arguments(q, v, command, push)
+        A, B = self._matrices(arguments)
+        for _ in range(1, self.factors):
+            arguments = [arguments[0], *arguments[-2:], *arguments[3:-2]]
+            arguments += self._one(*arguments[1:])
+            following, steered = self._matrices(arguments)
+            A, B = following @ A, following @ B + steered
         q_next, v_next = arguments[-2:]
-        matrices, size = self.slopes.matrices(*arguments), 2 * self.robot.nv
-        A, B = matrices[:, :, :size], matrices[:, :, size:]
         return Linearised(A, B, q_next, v_next) if many else Linearised(A[0], B[0], q_next[0], v_next[0])
+
+    def _matrices(self, arguments: list[Any]) -> tuple[ndarray, ndarray]:
+        slopes, size = self.slopes, 2 * self.robot.nv
+        take = slopes.matrices if self.exact or not isinstance(slopes, WrittenJacobian) else slopes.settled
+        found = take(*arguments)
+        return found[:, :, :size], found[:, :, size:]
 
     def arguments(
         self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None
     ) -> tuple[list[Any], bool]:
         """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
-        return [np.zeros(2 * self.robot.nv + self.nu), *given, *self._step(*given)], many
+        return [np.zeros(2 * self.robot.nv + self.nu), *given, *self._one(*given)], many
 
     def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
         """Everything with a robots' axis, and whether the caller gave one."""

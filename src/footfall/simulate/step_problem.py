@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling
+from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
 from footfall.control.optimal.trajectory import Expansion
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
-from footfall.simulate.linear_step import LinearStep
+from footfall.simulate.linear_step import LinearStep, moved
+from footfall.simulate.tick import SimulationModel
 from footfall.simulate.world import World
 
 
@@ -54,7 +56,10 @@ class StepProblem:
         self._aim(reference)
         x = np.concatenate([reference.q[0], reference.v[0]])
         self._error = compiling.compile(error, robot, x, x, target="batch", verify=False)
-        self._slope = compiling.jacobian(moved_error, robot, np.zeros(2 * robot.nv), x, x, wrt="deviation")
+        self._slope = compiling.jacobian(
+            moved_error, robot, np.zeros(2 * robot.nv), x, x, wrt="deviation", at_zero=True
+        )
+        self._rolls: dict[int, Any] = {}  # compiled, by the number of knots
 
     def aiming_at(self, reference: Reference) -> StepProblem:
         """The same step with another cost; nothing is compiled again."""
@@ -82,6 +87,18 @@ class StepProblem:
                 after[fine] = self.step(x[fine], u[fine])
             return after
         return np.concatenate(self.moves.step(q, v, self._command(u)), axis=1)
+
+    def roll(
+        self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
+    ) -> tuple[ndarray, ndarray]:
+        """(states, inputs) from ``start`` on under u + length changes + gains (state - x), by one call."""
+        given = [start, x[: len(u)], u, changes, gains, np.array(float(length)), self.low, self.high]
+        if len(u) not in self._rolls:
+            self._rolls[len(u)] = compiling.compile(
+                rolled, self.moves.model, *given, damping=self.damping, verify=False
+            )
+        after, asked = self._rolls[len(u)](*given)
+        return np.concatenate([start[None], after]), asked
 
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
         return self._error(x_from, x_to)
@@ -127,4 +144,23 @@ def moved_error(robot: Robot, deviation: ndarray, x_from: ndarray, x_to: ndarray
     return error(robot, x_from, np.concatenate([q, x_to[nq:] + deviation[nv:]]))
 
 
-__all__ = ["Reference", "StepProblem", "error", "moved_error"]
+def rolled(
+    model: SimulationModel, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
+    low: ndarray, high: ndarray, damping: float = 0.0,
+) -> tuple[ndarray, ndarray]:  # fmt: skip
+    """(states after every knot, inputs) of a feedback law about a trajectory."""
+    robot = model.world.robot
+    memory = model.world.contact.start(model.world.spheres)
+
+    def knot(now: ndarray, row: tuple[ndarray, ...]) -> tuple[ndarray, tuple[ndarray, ndarray]]:
+        about, planned, change, K = row
+        asked = planned + length * change + K @ error(robot, about, now)
+        torque = np.minimum(np.maximum(np.where(np.isfinite(asked), asked, planned), low), high)
+        command = JointCommand(0.0, 0.0, 0.0, damping, torque).spread(robot.nj)
+        after = np.concatenate(moved(model, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
+        return after, (after, torque)
+
+    return numeric.scan(knot, start, (x, u, changes, gains))[1]
+
+
+__all__ = ["Reference", "StepProblem", "error", "moved_error", "rolled"]

@@ -114,14 +114,18 @@ class WrittenJacobian(Function):
 
     def matrices(self, *arguments: Any, **keywords: Any) -> np.ndarray:
         """``matrix`` for n robots, (n, outputs, directions): arrays have a leading robot axis, or are one for all."""
-        blocks, robots = self.pack(*arguments, **keywords)
-        blocks.evaluate()
-        out = blocks.out[:, :, 0]
-        found = out[:, : self.size].reshape(robots, -1, self.directions).copy()
-        doubted = np.flatnonzero(out[:, self.size :].sum(axis=1) > 0.5)
+        found = self.settled(*arguments, **keywords)
+        blocks = self._blocks(len(found))
+        doubted = np.flatnonzero(blocks.out[:, self.size :, 0].sum(axis=1) > 0.5)
         if len(doubted):
             found[doubted] = self.turned.matrices_of(blocks.areas["rest"][doubted, :, 0])
         return found
+
+    def settled(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+        """``matrices`` as the closers of solutions say, doubted or not."""
+        blocks, robots = self.pack(*arguments, **keywords)
+        blocks.evaluate()
+        return blocks.out[:, : self.size, 0].reshape(robots, -1, self.directions).copy()
 
     def pack(self, *arguments: Any, **keywords: Any) -> tuple[Blocks, int]:
         """(this thread's blocks, one for each robot, filled; robots)."""

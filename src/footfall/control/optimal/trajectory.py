@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from scipy.linalg import lapack
 
 from footfall.errors import FootfallError, InputError
 
@@ -56,6 +57,8 @@ class Problem(Protocol):
     def cost(self, x: Float[ndarray, "c N+1 nx"], u: Float[ndarray, "c N m"]) -> Float[ndarray, "c"]: ...
 
     def expand(self, x: Float[ndarray, "N+1 nx"], u: Float[ndarray, "N m"]) -> Expansion: ...
+
+    # A problem may also have roll(start, x, u, changes, gains, length): states and inputs of one trajectory at once.
 
 
 @dataclass
@@ -136,14 +139,12 @@ def _gains(A: ndarray, B: ndarray, terms: Expansion, u: ndarray, problem: Proble
 
 def _first(problem: Problem, start: ndarray, u: ndarray, about: Trajectory | None) -> tuple[ndarray, ndarray]:
     """The first guess rolled out; about a trajectory, under its gains."""
-    x, done = [start], []
-    for k in range(len(u)):
-        asked = u[k]
-        if about is not None:
-            asked = asked + about.gains[k] @ problem.difference(about.x[k][None], x[-1][None])[0]
-        done.append(np.clip(asked, problem.low, problem.high))
-        x.append(problem.step(x[-1][None], done[-1][None])[0])
-    return np.array(x), np.array(done)
+    if about is None:
+        n = problem.difference(start[None], start[None]).shape[1]
+        about = Trajectory(np.tile(start, (len(u) + 1, 1)), u, np.zeros((*u.shape, n)))
+    plan = _Plan(np.zeros_like(u), about.gains, 0.0, 0.0)
+    x, done = _rolled(problem, start, about, plan, np.zeros(1))
+    return x[0], done[0]
 
 
 @dataclass(frozen=True)
@@ -172,39 +173,72 @@ def _backward(
         Q_x, Q_u = terms.x[k] + A[k].T @ V_x, terms.u[k] + B[k].T @ V_x
         Q_xx, Q_uu, Q_ux = terms.xx[k] + ahead @ A[k], terms.uu[k] + steered @ B[k], steered @ A[k]
         stiff = Q_uu + weight * (B[k].T @ B[k])  # a price on how far the next state moves
-        solved = box_minimum(stiff, Q_u, low - u[k], high - u[k])
+        solved = _knot(stiff, Q_u, Q_ux + weight * (B[k].T @ A[k]) if weight else Q_ux, low - u[k], high - u[k])
         if solved is None:
             return None
-        change, free = solved
-        if free.any():
-            tie = weight * (B[k].T @ A[k])
-            gains[k][free] = -np.linalg.solve(stiff[np.ix_(free, free)], (Q_ux + tie)[free])
-        changes[k], K = change, gains[k]
+        changes[k], gains[k] = change, K = solved
         slope += float(change @ Q_u)
         curve += 0.5 * float(change @ Q_uu @ change)
         V_x = Q_x + K.T @ (Q_uu @ change + Q_u) + Q_ux.T @ change
-        V_xx = Q_xx + K.T @ Q_uu @ K + K.T @ Q_ux + Q_ux.T @ K
-        V_xx = 0.5 * (V_xx + V_xx.T)
+        half = K.T @ (0.5 * (Q_uu @ K) + Q_ux)
+        V_xx = 0.5 * (Q_xx + Q_xx.T) + half + half.T
     return _Plan(changes, gains, slope, curve)
 
 
+def _knot(H: ndarray, g: ndarray, G: ndarray, low: ndarray, high: ndarray) -> tuple[ndarray, ndarray] | None:
+    """(change, gain) of the input at one knot; inputs at a limit have no gain. None where there is no minimum."""
+    L, wrong = lapack.dpotrf(H, lower=1)
+    if wrong:
+        return None
+    both, _ = lapack.dpotrs(L, np.column_stack([g, G]), lower=1)
+    change = -both[:, 0]
+    if (change > low).all() and (change < high).all():
+        return change, -both[:, 1:]
+    solved = box_minimum(H, g, low, high)
+    if solved is None:
+        return None
+    change, free = solved
+    gain = np.zeros_like(G)
+    if free.any():
+        gain[free] = -np.linalg.solve(H[np.ix_(free, free)], G[free])
+    return change, gain
+
+
 def _forward(problem: Problem, last: Trajectory, plan: _Plan) -> tuple[float, ndarray, ndarray] | None:
-    """(fall of the cost, states, inputs) for the longest step that keeps its promise; all lengths roll side by side."""
-    count = len(STEP_LENGTHS)
-    x, u = np.empty((count, *last.x.shape)), np.empty((count, *last.u.shape))
-    x[:, 0] = last.x[0]
-    with np.errstate(all="ignore"):
-        for k in range(len(plan.changes)):
-            away = problem.difference(np.broadcast_to(last.x[k], x[:, k].shape), x[:, k])
-            asked = last.u[k] + STEP_LENGTHS[:, None] * plan.changes[k] + away @ plan.gains[k].T
-            u[:, k] = np.clip(np.where(np.isfinite(asked), asked, last.u[k]), problem.low, problem.high)
-            x[:, k + 1] = problem.step(x[:, k], u[:, k])
-        costs = problem.cost(x, u)
-    for j, length in enumerate(STEP_LENGTHS):
-        fall, promised = last.cost - costs[j], plan.promised(length)
-        if np.isfinite(costs[j]) and promised > 0.0 and fall > _PROMISE * promised:
-            return float(fall), x[j], u[j]
+    """(fall of the cost, states, inputs) for the longest step that keeps its promise.
+
+    All lengths roll side by side, or one after the other where the problem rolls by itself: nearly always the first
+    will do.
+    """
+    together = not hasattr(problem, "roll")
+    for lengths in [STEP_LENGTHS] if together else np.split(STEP_LENGTHS, len(STEP_LENGTHS)):
+        with np.errstate(all="ignore"):
+            x, u = _rolled(problem, last.x[0], last, plan, lengths)
+            costs = problem.cost(x, u)
+        for j, length in enumerate(lengths):
+            fall, promised = last.cost - costs[j], plan.promised(length)
+            if np.isfinite(costs[j]) and promised > 0.0 and fall > _PROMISE * promised:
+                return float(fall), x[j], u[j]
     return None
+
+
+def _rolled(
+    problem: Problem, start: ndarray, last: Trajectory, plan: _Plan, lengths: ndarray
+) -> tuple[ndarray, ndarray]:
+    """States and inputs under a plan about a trajectory, for every step length."""
+    roll = getattr(problem, "roll", None)
+    if roll is not None:
+        rolls = [roll(start, last.x, last.u, plan.changes, plan.gains, length) for length in lengths]
+        return np.stack([x for x, _ in rolls]), np.stack([u for _, u in rolls])
+    count = len(lengths)
+    x, u = np.empty((count, *last.x.shape)), np.empty((count, *last.u.shape))
+    x[:, 0] = start
+    for k in range(len(plan.changes)):
+        away = problem.difference(np.broadcast_to(last.x[k], x[:, k].shape), x[:, k])
+        asked = last.u[k] + lengths[:, None] * plan.changes[k] + away @ plan.gains[k].T
+        u[:, k] = np.clip(np.where(np.isfinite(asked), asked, last.u[k]), problem.low, problem.high)
+        x[:, k + 1] = problem.step(x[:, k], u[:, k])
+    return x, u
 
 
 def box_minimum(
