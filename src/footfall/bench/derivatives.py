@@ -10,7 +10,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.bench import peers, subject
+from footfall.bench import horizon_peer, peers, subject
+from footfall.bench.horizon import Horizon
 from footfall.bench.report import Report
 from footfall.bench.timing import Task, interleaved, looped, pinned
 from footfall.compare.states import random_states
@@ -26,7 +27,9 @@ METHOD = (
     " coordinates: forward_dynamics_derivative is 18 accelerations by 18 of q, 18 of v and 12 torques, at 128 random"
     " states in one compiled call; step_derivative is A and B of a step of 1 ms with implicit contact, four feet on the"
     " ground, at 128 states about a stand in one call. Pinocchio: computeABADerivatives from Python less the same call"
-    " on a model of one joint."
+    " on a model of one joint. nmpc_iteration: 25 knots of 20 ms of the whole robot on four feet, from a state off its"
+    " stand: the trajectory followed, linearised, one sweep backwards, one line search, called from Python. Crocoddyl:"
+    " the same robot, knots, weights and start, feet held by four contacts: computeDirection and one tryStep."
 )
 _STATES = 128
 _DT = 1e-3  # [s]
@@ -35,21 +38,29 @@ _DT = 1e-3  # [s]
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report:
     """Time everything for about ``seconds``."""
     progress("compiling", 0, 100)
-    dynamics, step = _dynamics(), _step()
+    dynamics, step, horizon = _dynamics(), _step(), Horizon()
     with pinned():
         tasks = [
             Task("forward_dynamics_derivative", evaluating(*dynamics), "evaluation", items=_STATES),
             Task("step_derivative", evaluating(*step), "evaluation", items=_STATES),
             *peers.pinocchio_derivative_tasks("pinocchio computeABADerivatives"),
+            Task("nmpc_iteration", looped(horizon.iteration), "iteration"),
         ]
+        if horizon_peer.installed():
+            tasks.append(Task("crocoddyl iteration", looped(horizon_peer.iteration()), "iteration"))
         rows = interleaved(tasks, seconds, progress)
     times = {row.name: row.ns for row in rows}
-    ratio = times["pinocchio computeABADerivatives"] / times["forward_dynamics_derivative"]
+    theirs = times.get("crocoddyl iteration")
+    ratios = {
+        "pinocchio_aba_derivatives_over_ours": times["pinocchio computeABADerivatives"]
+        / times["forward_dynamics_derivative"],
+        "crocoddyl_iteration_over_ours": None if theirs is None else theirs / times["nmpc_iteration"],
+    }
     operations = {
         "jacobian_of_forward_dynamics": dynamics[0].statistics["live_operations"],
         "jacobian_of_step": step[0].statistics["live_operations"],
     }
-    return Report("derivatives", rows, {"pinocchio_aba_derivatives_over_ours": ratio}, operations, METHOD)
+    return Report("derivatives", rows, ratios, operations, METHOD)
 
 
 def deviated_dynamics(

@@ -91,9 +91,15 @@ class LinearStep:
         after = self._step(*arguments)
         return after if many else (after[0][0], after[1][0])
 
-    def __call__(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> Linearised:
-        """A, B and the state after the step. With a robots' axis on any argument, all at once."""
-        arguments, many = self.arguments(q, v, command, push)
+    def __call__(
+        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None,
+        ends: tuple[ndarray, ndarray] | None = None,
+    ) -> Linearised:  # fmt: skip
+        """A, B and the state after the step. With a robots' axis on any argument, all at once.
+
+        ends: (q, v) after the step, where they are known already, with the robots' axis.
+        """
+        arguments, many = self.arguments(q, v, command, push, ends if self.factors == 1 else None)
         A, B = self._matrices(arguments)
         for _ in range(1, self.factors):
             arguments = [arguments[0], *arguments[-2:], *arguments[3:-2]]
@@ -110,11 +116,12 @@ class LinearStep:
         return found[:, :, :size], found[:, :, size:]
 
     def arguments(
-        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None
-    ) -> tuple[list[Any], bool]:
+        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None,
+        ends: tuple[ndarray, ndarray] | None = None,
+    ) -> tuple[list[Any], bool]:  # fmt: skip
         """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
-        return [np.zeros(2 * self.robot.nv + self.nu), *given, *self._one(*given)], many
+        return [np.zeros(2 * self.robot.nv + self.nu), *given, *(ends or self._one(*given))], many
 
     def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
         """Everything with a robots' axis, and whether the caller gave one."""

@@ -41,15 +41,17 @@ class Reference:
 class StepProblem:
     """A ``control.trajectory.Problem``: x = (q, v), u = joint torques [N m] held for ``steps`` steps of dt.
 
-    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own.
+    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own. exact: as
+    of ``LinearStep``.
     """
 
     def __init__(
-        self, world: World, reference: Reference, dt: float = 1e-3, steps: int = 5, damping: float = 0.0
-    ) -> None:
+        self, world: World, reference: Reference, dt: float = 1e-3, steps: int = 5, damping: float = 0.0,
+        exact: bool = True,
+    ) -> None:  # fmt: skip
         robot = world.robot
         self.robot, self.damping = robot, float(damping)
-        self.moves = LinearStep(world, dt, steps=steps)
+        self.moves = LinearStep(world, dt, steps=steps, exact=exact)
         by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
         self.high = np.array([by_joint.get(name, np.inf) for name in robot.joint_names])
         self.low = -self.high
@@ -103,8 +105,10 @@ class StepProblem:
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
         return self._error(x_from, x_to)
 
-    def linearise(self, x: ndarray, u: ndarray) -> tuple[ndarray, ndarray]:
-        found = self.moves(x[:, : self.robot.nq], x[:, self.robot.nq :], self._command(u))
+    def linearise(self, x: ndarray, u: ndarray, after: ndarray | None = None) -> tuple[ndarray, ndarray]:
+        nq = self.robot.nq
+        ends = None if after is None else (after[:, :nq], after[:, nq:])
+        found = self.moves(x[:, :nq], x[:, nq:], self._command(u), ends=ends)
         return found.A, found.B
 
     def cost(self, x: ndarray, u: ndarray) -> ndarray:
