@@ -13,7 +13,7 @@ from footfall import compiling
 from footfall.bench import horizon_peer, peers, subject
 from footfall.bench.horizon import Horizon
 from footfall.bench.report import Report
-from footfall.bench.timing import Task, interleaved, looped, pinned
+from footfall.bench.timing import Row, Task, interleaved, looped, pinned
 from footfall.compare.states import random_states
 from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import integrate
@@ -29,7 +29,8 @@ METHOD = (
     " ground, at 128 states about a stand in one call. Pinocchio: computeABADerivatives from Python less the same call"
     " on a model of one joint. nmpc_iteration: 25 knots of 20 ms of the whole robot on four feet, from a state off its"
     " stand: the trajectory followed, linearised, one sweep backwards, one line search, called from Python. Crocoddyl:"
-    " the same robot, knots, weights and start, feet held by four contacts: computeDirection and one tryStep."
+    " the same robot, knots, weights and start, feet held by four contacts: computeDirection and one tryStep,"
+    " in a process of its own."
 )
 _STATES = 128
 _DT = 1e-3  # [s]
@@ -46,21 +47,21 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
             *peers.pinocchio_derivative_tasks("pinocchio computeABADerivatives"),
             Task("nmpc_iteration", looped(horizon.iteration), "iteration"),
         ]
-        if horizon_peer.installed():
-            tasks.append(Task("crocoddyl iteration", looped(horizon_peer.iteration()), "iteration"))
         rows = interleaved(tasks, seconds, progress)
+        theirs, why = horizon_peer.measured()
+    if theirs is not None:
+        rows.append(Row("crocoddyl iteration", 1e9 * theirs, "iteration"))
     times = {row.name: row.ns for row in rows}
-    theirs = times.get("crocoddyl iteration")
     ratios = {
         "pinocchio_aba_derivatives_over_ours": times["pinocchio computeABADerivatives"]
         / times["forward_dynamics_derivative"],
-        "crocoddyl_iteration_over_ours": None if theirs is None else theirs / times["nmpc_iteration"],
+        "crocoddyl_iteration_over_ours": None if theirs is None else 1e9 * theirs / times["nmpc_iteration"],
     }
     operations = {
         "jacobian_of_forward_dynamics": dynamics[0].statistics["live_operations"],
         "jacobian_of_step": step[0].statistics["live_operations"],
     }
-    return Report("derivatives", rows, ratios, operations, METHOD)
+    return Report("derivatives", rows, ratios, operations, METHOD, [why] if why else [])
 
 
 def deviated_dynamics(

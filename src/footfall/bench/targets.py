@@ -67,6 +67,8 @@ TARGETS = (
     Target("derivative of forward dynamics by q, v, torque", "forward_dynamics_derivative", 8e-6, 4e-6, SECONDS),
     Target("derivative of an implicit step", "step_derivative", 12e-6, 6e-6, SECONDS),
     Target("the first against Pinocchio's ABA derivatives", "pinocchio_aba_derivatives_over_ours", 1.5, 3, TIMES),
+    Target("iteration of 25 knots of the whole robot", "nmpc_iteration", 2e-3, 1e-3, SECONDS),
+    Target("the same against Crocoddyl's", "crocoddyl_iteration_over_ours", 1.2, 2, TIMES),
     Target("whole-body tick, terms and program", "whole_body_tick", 0.5e-3, 0.25e-3, SECONDS),
     Target("MPC, 10 steps ahead", "mpc_solve", 5e-3, 2e-3, SECONDS),
     Target("closed loop, a simulated second", "closed_loop", 0.12, 0.06, SECONDS),

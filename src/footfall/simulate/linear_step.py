@@ -9,6 +9,7 @@ the very program that simulates, with the contact set it finds (see ``trace.deri
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, unknown
+from footfall.identity import digest_of
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
@@ -47,14 +49,16 @@ class LinearStep:
     taken. by: one or more of torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in
     this order. dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for a world
     unless given; the derivative is that of all of them together. exact: where a sliding foot's direction was found in a
-    later turn of a step, the derivative goes through all turns; without, that direction is held, which is faster.
+    later turn of a step, the derivative goes through all turns; without, that direction is held, which is faster. free:
+    parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled (``like``).
     """
 
     def __init__(
         self, world: World | Simulation | SimulationModel, dt: float | None = None, *,
-        by: str | Sequence[str] = "torque", steps: int | None = None, exact: bool = True,
+        by: str | Sequence[str] = "torque", steps: int | None = None, exact: bool = True, free: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.model, self.exact = _model(world, dt, steps), exact
+        self.model, self.exact, self.free = _model(world, dt, steps), exact, tuple(free)
+        self.parameters = {path: float(self.model.parameter(path)) for path in self.free}
         self.robot = self.model.world.robot
         self.by = (by,) if isinstance(by, str) else tuple(by)
         for name in self.by:
@@ -71,14 +75,26 @@ class LinearStep:
         self.factors = 1 if self.memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model
         self._step, self._one = (
-            compiling.compile(moved, model, q, v, self.memory, command, push, target="batch", verify=False)
+            compiling.compile(
+                moved, model, q, v, self.memory, command, push, target="batch", verify=False, free=self.free
+            )
             for model in (self.model, one)
         )
         deviation = np.zeros(2 * robot.nv + sum(self.widths))
         self.slopes = compiling.jacobian(
             deviated, one, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
-            at_zero=True,
+            at_zero=True, free=self.free,
         )  # fmt: skip
+
+    def like(self, world: World) -> LinearStep:
+        """The same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
+        other = copy.copy(self)
+        other.model = replace(self.model, world=world)
+        other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
+        same = replace(other.model, world=world.with_parameters({k: self.parameters[k] for k in self.free}))
+        if digest_of(same) != digest_of(self.model):
+            raise InputError(f"the other world differs in more than {', '.join(self.free) or 'nothing'}")
+        return other
 
     @property
     def nu(self) -> int:
@@ -88,7 +104,7 @@ class LinearStep:
     def step(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> tuple[ndarray, ndarray]:
         """(q, v) after the step, for one robot or for n."""
         arguments, many = self._arguments(q, v, command, push)
-        after = self._step(*arguments)
+        after = self._step(*arguments, *self.values)
         return after if many else (after[0][0], after[1][0])
 
     def __call__(
@@ -103,16 +119,21 @@ class LinearStep:
         A, B = self._matrices(arguments)
         for _ in range(1, self.factors):
             arguments = [arguments[0], *arguments[-2:], *arguments[3:-2]]
-            arguments += self._one(*arguments[1:])
+            arguments += self._one(*arguments[1:], *self.values)
             following, steered = self._matrices(arguments)
             A, B = following @ A, following @ B + steered
         q_next, v_next = arguments[-2:]
         return Linearised(A, B, q_next, v_next) if many else Linearised(A[0], B[0], q_next[0], v_next[0])
 
+    @property
+    def values(self) -> list[dict[str, float]]:
+        """Of the free parameters, as a last argument; none where there are none."""
+        return [self.parameters] if self.free else []
+
     def _matrices(self, arguments: list[Any]) -> tuple[ndarray, ndarray]:
         slopes, size = self.slopes, 2 * self.robot.nv
         take = slopes.matrices if self.exact or not isinstance(slopes, WrittenJacobian) else slopes.settled
-        found = take(*arguments)
+        found = take(*arguments, *self.values)
         return found[:, :, :size], found[:, :, size:]
 
     def arguments(
@@ -121,7 +142,7 @@ class LinearStep:
     ) -> tuple[list[Any], bool]:  # fmt: skip
         """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
-        return [np.zeros(2 * self.robot.nv + self.nu), *given, *(ends or self._one(*given))], many
+        return [np.zeros(2 * self.robot.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
 
     def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
         """Everything with a robots' axis, and whether the caller gave one."""

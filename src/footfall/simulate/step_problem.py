@@ -9,6 +9,7 @@ the same means (a rotation vector far from zero is not the angle its rate integr
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,17 +42,17 @@ class Reference:
 class StepProblem:
     """A ``control.trajectory.Problem``: x = (q, v), u = joint torques [N m] held for ``steps`` steps of dt.
 
-    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own. exact: as
-    of ``LinearStep``.
+    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own. exact and
+    free: as of ``LinearStep``.
     """
 
     def __init__(
         self, world: World, reference: Reference, dt: float = 1e-3, steps: int = 5, damping: float = 0.0,
-        exact: bool = True,
+        exact: bool = True, free: Sequence[str] = (),
     ) -> None:  # fmt: skip
         robot = world.robot
         self.robot, self.damping = robot, float(damping)
-        self.moves = LinearStep(world, dt, steps=steps, exact=exact)
+        self.moves = LinearStep(world, dt, steps=steps, exact=exact, free=free)
         by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
         self.high = np.array([by_joint.get(name, np.inf) for name in robot.joint_names])
         self.low = -self.high
@@ -63,10 +64,12 @@ class StepProblem:
         )
         self._rolls: dict[int, Any] = {}  # compiled, by the number of knots
 
-    def aiming_at(self, reference: Reference) -> StepProblem:
-        """The same step with another cost; nothing is compiled again."""
+    def aiming_at(self, reference: Reference, world: World | None = None, damping: float | None = None) -> StepProblem:
+        """The same step with another cost, or in a world like this one; nothing is compiled again."""
         other = copy.copy(self)
         other._aim(reference)
+        other.moves = self.moves if world is None else self.moves.like(world)
+        other.damping = self.damping if damping is None else float(damping)
         return other
 
     def _aim(self, reference: Reference) -> None:
@@ -94,12 +97,12 @@ class StepProblem:
         self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
     ) -> tuple[ndarray, ndarray]:
         """(states, inputs) from ``start`` on under u + length changes + gains (state - x), by one call."""
-        given = [start, x[: len(u)], u, changes, gains, np.array(float(length)), self.low, self.high]
+        numbers = [np.array(float(length)), np.array(self.damping)]
+        given = [start, x[: len(u)], u, changes, gains, *numbers, self.low, self.high]
+        moves = self.moves
         if len(u) not in self._rolls:
-            self._rolls[len(u)] = compiling.compile(
-                rolled, self.moves.model, *given, damping=self.damping, verify=False
-            )
-        after, asked = self._rolls[len(u)](*given)
+            self._rolls[len(u)] = compiling.compile(rolled, moves.model, *given, verify=False, free=moves.free)
+        after, asked = self._rolls[len(u)](*given, *moves.values)
         return np.concatenate([start[None], after]), asked
 
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
@@ -150,7 +153,7 @@ def moved_error(robot: Robot, deviation: ndarray, x_from: ndarray, x_to: ndarray
 
 def rolled(
     model: SimulationModel, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
-    low: ndarray, high: ndarray, damping: float = 0.0,
+    damping: ndarray, low: ndarray, high: ndarray,
 ) -> tuple[ndarray, ndarray]:  # fmt: skip
     """(states after every knot, inputs) of a feedback law about a trajectory."""
     robot = model.world.robot
