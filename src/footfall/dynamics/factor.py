@@ -4,12 +4,14 @@ Eliminating a joint touches only its ancestors, so legs never meet before the ba
 triangular, and every division is a product with one of nv reciprocals.
 """
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.robot.model.description import Robot
 
 
@@ -81,6 +83,22 @@ def solve_factored(
         for i in ancestors(parent, k):
             x[k] = x[k] - L[k, i] * x[i]
     return np.stack(x)
+
+
+def solution(robot: Robot, M: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
+    """x with M x = b; its derivative takes the same factors (``numeric.solution``)."""
+    solve = functools.partial(solve_factored, robot)
+    return numeric.solution(factor(robot, M), solve, b, lambda x: b - branch_product(robot, M, x))
+
+
+def branch_product(robot: Robot, M: Float[ndarray, "nv nv"], x: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
+    """M x; reads the lower triangle of M on the branches of the tree only."""
+    parent, y = next_above(robot), [M[k, k] * x[k] for k in range(robot.nv)]
+    for k in range(robot.nv):
+        for i in ancestors(parent, k):
+            y[k] = y[k] + M[k, i] * x[i]
+            y[i] = y[i] + M[k, i] * x[k]
+    return np.stack(y)
 
 
 def factor_unsymmetric(

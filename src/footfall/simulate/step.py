@@ -65,6 +65,7 @@ def step(
     """
     spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
     a, acted = accelerate(world, state, command, push, dt)
+    a = numeric.narrow(a)
     after = advance(world.robot, state, a, dt, spin)
     if world.robot.loops:
         after = replace(after, q=brought_back(world.robot, after.q))
@@ -99,7 +100,15 @@ def accelerate(
     )  # fmt: skip
     start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push)
     last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
-    return last.a, last.acted if state.memory else replace(last.acted, memory={})
+
+    # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
+    def once_more(_: tuple[Any, Acted]) -> tuple[Any, Acted]:
+        modes, turn = numeric.held((last.modes, last.turn))
+        numeric.doubted(last.unsettled > 0.5)
+        return _solve(world, state, command, push, dt, before, modes, turn, settled=True)[:2]
+
+    a, acted = numeric.solved((last.a, last.acted), once_more, always=False)
+    return a, acted if state.memory else replace(acted, memory={})
 
 
 @dataclass(frozen=True)
@@ -127,11 +136,12 @@ def _modes(world: World) -> dict[str, Any]:
 
 def _solve(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float,
-    before: dict[str, ndarray], modes: dict[str, Any], turn: float,
+    before: dict[str, ndarray], modes: dict[str, Any], turn: float, settled: bool = False,
 ) -> tuple[Float[ndarray, "nv"], Acted, dict[str, Any], Any]:  # fmt: skip
     """One solution of the equations of motion; an implicit law makes joint feedback implicit as well.
 
-    (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ.
+    (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ. ``settled``: the
+    modes are the last, and the solution is wanted for its derivative.
     """
     v = state.v
     at_q = posture(world.robot, state.q)
@@ -159,7 +169,7 @@ def _solve(
         pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
-    known = {**modes["contact"], "turn": turn} if modes["contact"] else before
+    known = {**modes["contact"], "turn": turn, "settled": settled} if modes["contact"] else before
     loops = _loops(at_q, poses, q_J, v, dt)
     a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known, **loops)
 
