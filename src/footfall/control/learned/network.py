@@ -34,11 +34,11 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {  # between the layers of a netw
 
 
 def product(x: Any, W: ndarray) -> Any:
-    """x @ W; for one input and a large W by a loop over the columns, which a trace keeps as a loop.
+    """x @ W; in a trace of one input and a large W a loop over the columns, so that the program stays small.
 
     What a column gives is shifted in at the end, so that after the last one the first lies first.
     """
-    if W.size <= _UNROLLED or x.ndim != 1:
+    if W.size <= _UNROLLED or x.ndim != 1 or numeric.tracer.get() is None:
         return x @ W
     rows = np.arange(W.shape[0])
 

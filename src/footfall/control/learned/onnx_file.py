@@ -80,6 +80,8 @@ def read_onnx(path: str | Path) -> tuple[Graph, dict[str, str]]:
     try:
         model = onnx.ModelProto.FromString(data)
         words = {p.key: p.value for p in model.metadata_props}
+        if not all(isinstance(text, str) for pair in words.items() for text in pair):
+            raise InputError(f"the metadata of {file} are not text")
         graph = _graph(onnx, model, file)
     except InputError:
         raise
@@ -203,7 +205,7 @@ def layers(graph: Graph) -> tuple[ndarray, ndarray, tuple[tuple[ndarray, ndarray
         if node.settings or node.reads[0] != at or any(key not in constants for key in node.reads[1:]):
             return None
         at = node.writes[0]
-    if [float(constants[key]) for key in nodes[-1].reads[1:]] != [-1.0, 1.0]:
+    if [constants[key].ravel().tolist() for key in nodes[-1].reads[1:]] != [[-1.0], [1.0]]:
         return None
     mean, spread = (constants[node.reads[1]] for node in nodes[:2])
     weights = tuple((constants[n.reads[1]], constants[n.reads[2]]) for n in nodes[2:-1:2])
