@@ -38,7 +38,7 @@ KINDS: Mapping[str, Mapping[str, float]] = {
     "stones": {"gap": 0.4, "tread": 0.15},  # [m]
 }  # fmt: skip
 _TREAD, _NARROW = 0.15, 0.05  # of a course, and of the first level's gaps [m]
-SCAN = tuple((x, y) for x in (-0.3, -0.15, 0.0, 0.15, 0.3, 0.45, 0.6) for y in (-0.12, 0.12))  # [m], heading's axes
+SCAN = tuple((x, y) for x in (-0.28, -0.14, 0.0, 0.14, 0.28, 0.42, 0.56) for y in (-0.12, 0.12))  # [m], heading's axes
 _FURTHEST = 1.0  # height that a scan tells [m]
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
 UP, DOWN = 0.8, 0.5  # parts of the way that was asked
