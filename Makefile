@@ -8,7 +8,7 @@ USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test test-all fuzz lint docs clean
+.PHONY: demo test test-all fuzz lint docs dist clean
 
 $(USABLE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,10 @@ fuzz: $(READY)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W -b html docs out/docs
+
+# wheel and sdist, tried from another folder on every Python from 3.11 to 3.13 that is here
+dist:
+	$(PYTHON) tools/check_release.py
 
 clean:
 	rm -rf out build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

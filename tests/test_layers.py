@@ -19,6 +19,7 @@ LAYERS = [
         "cores",
         "gravity",
         "identity",
+        "notebook",
         "numeric",
         "parameters",
         "rooms",

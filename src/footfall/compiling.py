@@ -7,11 +7,14 @@ from examples, or from annotations such as ``Float[ndarray, "nq"]``.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
+import sys
+import threading
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +134,38 @@ def compile(
 
     bound = Bound(function, robot, examples, free, given)
     verify = not bound.is_library if verify is None else verify
-    return trace.compile(
-        bound, *bound.examples, target=target, dtype=dtype, lanes=lanes, cache=cache, verify=verify,
-        names=bound.names, key=bound.key() if cache else None, limbs=limbs,
-    )  # fmt: skip
+    key = bound.key() if cache else None
+    with _patience(bound.__name__, key is not None):
+        return trace.compile(
+            bound, *bound.examples, target=target, dtype=dtype, lanes=lanes, cache=cache, verify=verify,
+            names=bound.names, key=key, limbs=limbs,
+        )  # fmt: skip
+
+
+_QUIET = 0.5  # [s] that compiling may take before it is said
+_said = threading.Event()
+
+
+@contextlib.contextmanager
+def _patience(name: str, kept: bool) -> Iterator[None]:
+    """Say once, to a person who waits at a terminal or in a notebook, that something is being compiled."""
+    if _said.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        yield
+        return
+    words = f"footfall: compiling {name}{', cached from now on' if kept else ''}"
+
+    def say() -> None:
+        if not _said.is_set():
+            _said.set()
+            print(words, file=sys.stderr)
+
+    timer = threading.Timer(_QUIET, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def jacobian(

@@ -22,10 +22,12 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall import compiling
+from footfall.batch.batch_options import check_options, constant_command
 from footfall.batch.batch_tick import batch_tick, recorded_tick, reduced, repeated
 from footfall.control.interface import Command
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
+from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.simulate.commanding import warn_unfollowed
@@ -41,7 +43,7 @@ _COPIES = 3  # of the state of every robot that are in memory at once, at most
 COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
 
 
-class Batch:
+class Batch(Summarised):
     """n robots. ``free`` names parameters that differ between them: ``free=["trunk.mass", "ground.friction"]``.
 
     uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
@@ -102,6 +104,10 @@ class Batch:
         share = math.ceil(blocks / count) * lanes
         self.parts = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
         self._pool = ThreadPoolExecutor(len(self.parts)) if len(self.parts) > 1 else None
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        rows = [("controller", self.simulation.model.acting.name), ("dtype", self.dtype.name)]
+        return f"{self.n} x '{self.robot.name}'", [*rows, ("free", " ".join(self.free) or "nothing")]
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: machine code and threads stay here, and are made again there."""
@@ -306,24 +312,6 @@ class Batch:
         x, y = self.state.q[:, 4], self.state.q[:, 5]
         with np.errstate(invalid="ignore"):
             return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))
-
-
-_OF_ONE_RUN = ("pushes", "record_rate", "self_collision")
-_INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(..., every=...) does"}
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse options of a simulation that a batch would not heed."""
-    for key in _OF_ONE_RUN:
-        if options.get(key):
-            raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")
-
-
-def constant_command(simulation: Simulation) -> Command:
-    """The command of all robots of a batch to begin with."""
-    if not isinstance(simulation.command, Command):
-        raise InputError("a batch holds its commands until they are set again: batch.set_command(...) between runs")
-    return simulation.command
 
 
 def counted(n: Any) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall import compiling
-from footfall.batch.batch import check_options, constant_command
+from footfall.batch.batch_options import check_options, constant_command
 from footfall.batch.batch_tick import batch_tick, reduced
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown

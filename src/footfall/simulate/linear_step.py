@@ -24,6 +24,7 @@ from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, unknown
 from footfall.identity import digest_of
+from footfall.notebook import Summarised
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
@@ -32,14 +33,19 @@ from footfall.trace.written_jacobian import WrittenJacobian
 INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
 
 
-@dataclass(frozen=True)
-class Linearised:
+@dataclass(frozen=True, repr=False)
+class Linearised(Summarised):
     """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where many were asked for."""
 
     A: Float[ndarray, "*n 2nv 2nv"]
     B: Float[ndarray, "*n 2nv nu"]
     q: Float[ndarray, "*n nq"]  # where the undisturbed step ends
     v: Float[ndarray, "*n nv"]
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        largest = f"{np.abs(np.linalg.eigvals(self.A)).max():.4g}"
+        shapes = [(name, str(getattr(self, name).shape)) for name in ("A", "B")]
+        return "x' = A dx + B du", [*shapes, ("largest eigenvalue of A", largest)]
 
 
 class LinearStep:

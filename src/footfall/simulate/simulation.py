@@ -34,10 +34,12 @@ from footfall.gravity import GRAVITY
 from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
 from footfall.hardware.sensors import Sensors, SensorWrapper
 from footfall.kinematics.closed_loops import check_closed
+from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
+from footfall.seams import unadapted
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.arguments import (
     check_clear,
@@ -71,8 +73,8 @@ _CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
 
 
-@dataclass
-class Simulation:
+@dataclass(repr=False)
+class Simulation(Summarised):
     """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
 
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
@@ -143,6 +145,12 @@ class Simulation:
         self._energies: Energies | None = None
         self.stopped: Stop | None = None
         self.reset()
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        world, stopped = self.model.world, self.stopped
+        rows = [("controller", self.model.acting.name), ("contact", type(unadapted(world.contact)).__name__)]
+        rows += [("ground", type(world.ground).__name__), ("dt", f"{self.dt:g} s"), ("at", f"{self.time:g} s")]
+        return f"'{self.robot.name}'", rows if stopped is None else [*rows, ("stopped", stopped.message)]
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: machine code stays here, and is made again on first use."""

@@ -1,0 +1,56 @@
+"""How it feels: short reprs, a word where one waits, rooms that show their own names (frictions F19, F20)."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall import compiling
+
+ROBOT = ff.load("xiling")
+
+
+def test_simulations_batches_and_linear_steps_show_themselves_in_a_line():
+    sim = ff.Simulation(ROBOT, ground="slope:5")
+    assert repr(sim) == "Simulation('xiling': controller Hold, contact Compliant, ground Plane, dt 0.001 s, at 0 s)"
+    assert "<table>" in sim._repr_html_()
+    batch = ff.Batch(ROBOT, 3, free=["trunk.mass"])
+    assert repr(batch) == "Batch(3 x 'xiling': controller Hold, dtype float64, free trunk.mass)"
+    one = ff.simulate.Linearised(np.eye(4), np.zeros((4, 2)), np.zeros(3), np.zeros(2))
+    assert repr(one) == "Linearised(x' = A dx + B du: A (4, 4), B (4, 2), largest eigenvalue of A 1)"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_who_waits_is_told_once(monkeypatch):
+    def slow(x):
+        time.sleep(0.05)
+        return x + 1.0
+
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(compiling, "_QUIET", 0.02)
+    monkeypatch.setattr(compiling, "_said", type(compiling._said)())
+    for _ in range(2):
+        ff.compile(slow, None, 1.0, target="interpret", verify=False)
+    assert screen.getvalue() == "footfall: compiling slow\n"
+
+
+def test_nobody_is_told_where_nobody_looks(monkeypatch, capsys):
+    monkeypatch.setattr(compiling, "_QUIET", 0.0)
+    ff.compile(lambda x: x + 1.0, None, 1.0, target="interpret")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("room", ["simulate", "dynamics", "kinematics", "analysis", "learn"])
+def test_a_room_shows_names_and_nothing_else(room):
+    shown = dir(getattr(ff, room))
+    assert shown == sorted(getattr(ff, room).__all__)
+    assert not {"Any", "Float", "annotations"} & set(shown)
