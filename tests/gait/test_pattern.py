@@ -63,8 +63,8 @@ def test_speed_is_stride_over_stance_time():
     assert g.frequency == 2.0
 
 
-def test_there_are_nine_gaits_and_each_names_its_source():
-    assert len(gait.names()) == 9
+def test_there_are_ten_gaits_and_each_names_its_source():
+    assert len(gait.names()) == 10
     assert all("Rotenberg" in pattern.source for pattern in gait.PATTERNS.values())
     for name in gait.names():
         assert getattr(gait, name)(stride=0.02).stride == 0.02

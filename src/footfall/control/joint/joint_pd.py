@@ -178,7 +178,7 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
     return with_loops(robot, np.array(targets))
 
 
-def _put(robot: Robot, stance: _Stance, x: Any, z: Any, foot_pitch: Any) -> LegPose:
+def _put(robot: Robot, stance: Stance, x: Any, z: Any, foot_pitch: Any) -> LegPose:
     """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
 
     In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
