@@ -53,6 +53,7 @@ from footfall.toml_file import parse_toml, read_toml_text
 
 CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], about which controllers are called
+_ACCELERATES = 1.0  # [m/s²], of controllers on command
 _WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
@@ -180,7 +181,10 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
         dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
         pushes=parse_pushes(options.push),
     )  # fmt: skip
-    return Planned(options, simulation, gait, followed.forward, gait.ramp if gait else 0.0)
+    ramp = gait.ramp if gait else 0.0
+    if options.controller in control_named.ON_COMMAND:
+        ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
+    return Planned(options, simulation, gait, followed.forward, ramp)
 
 
 def _schedule(options: RunOptions) -> Schedule:
@@ -224,8 +228,9 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse_rhythm(options)
     moving = control_named.on_command(
-        options.controller, options.gait or "trot", rate=fitting_rate(options.dt), reflexes=_reflexes(options, True)
-    )
+        options.controller, options.gait or "trot", options.speed or 0.0, rate=fitting_rate(options.dt),
+        reflexes=_reflexes(options, True),
+    )  # fmt: skip
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
@@ -257,6 +262,7 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
             raise InputError(
                 f"controller '{options.controller}' follows its gait straight ahead and takes no {key}: {others} do"
             )
+    control_named.check_on_a_gait(options.controller, options.gait or "trot")
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
     rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}

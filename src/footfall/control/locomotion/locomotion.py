@@ -110,8 +110,9 @@ class Locomotion(ControllerBase):
         return standing_joints(robot, self.hip_height)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """Beyond these a command is clipped."""
-        return dataclasses.asdict(LIMITS)
+        """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
+        self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
+        return dataclasses.asdict(LIMITS) | {"forward": float(self.walker.fastest(self.gait.duty, self.gait.period))}
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
@@ -243,8 +244,9 @@ class Locomotion(ControllerBase):
         self._check_command(t, command)
 
     def _check_command(self, t: float, command: Command) -> None:
-        for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
-            asked, most = getattr(command, key), getattr(LIMITS, key)
+        assert self._robot is not None
+        for key, most in self.command_limits(self._robot).items():
+            asked = getattr(command, key)
             clipped = f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else ""
             self._tell(t, key, clipped)
 
