@@ -81,10 +81,9 @@ class Sensed:
 
     def standing(self, robot: Robot) -> Float[ndarray, "nf"]:
         """The contact mode: the estimator's, or without one the feet that carry more than a fiftieth of the weight."""
-        if self.contact is not None:
-            return self.contact
         load, least = self.forces[:, 2], 0.02 * strength(self.gravity) * robot.mass
-        return np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
+        felt = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
+        return felt if self.contact is None else self.contact
 
     @property
     def gyro(self) -> Float[ndarray, "3"]:

@@ -24,12 +24,13 @@ from footfall.gravity import GRAVITY
 
 if TYPE_CHECKING:
     from footfall.dynamics import lagrange
-    from footfall.dynamics.reduced import reduced_dynamics, reduced_system, reduced_touchdown
+    from footfall.dynamics.reduced import ModeCoordinates, reduced_dynamics, reduced_system, reduced_touchdown
     from footfall.dynamics.screw_system import screw_forward_dynamics, screw_inverse_dynamics
 
 __all__ = [
     "GRAVITY",
     "ContactSet",
+    "ModeCoordinates",
     "all_modes",
     "articulated_body",
     "base_parameters",
@@ -74,6 +75,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LATER = {  # these need SciPy, which takes a while to load
+    "ModeCoordinates": "reduced",
     "reduced_dynamics": "reduced", "reduced_system": "reduced", "reduced_touchdown": "reduced",
     "screw_forward_dynamics": "screw_system", "screw_inverse_dynamics": "screw_system",
 }  # fmt: skip

@@ -7,6 +7,7 @@ from footfall.rooms import room
 if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
     from footfall.simulate.block import Block
+    from footfall.simulate.hybrid import HybridRun, hybrid_run
     from footfall.simulate.integrators import INTEGRATORS
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
@@ -23,6 +24,7 @@ __all__, __getattr__, __dir__ = room(
     {
         "actuators": "JointModel",
         "block": "Block",
+        "hybrid": "HybridRun hybrid_run",
         "integrators": "INTEGRATORS",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",
