@@ -17,7 +17,7 @@ $(USABLE): pyproject.toml constraints.txt
 	@touch $(USABLE)
 
 $(READY): $(USABLE)
-	$(PIP) --editable ".[compare,control,tables,view,video,dds,foxglove,lerobot,learn,cluster,studies,identify,test,lint,docs]"
+	$(PIP) --editable ".[compare,control,tables,view,video,dds,foxglove,lerobot,learn,policies,cluster,studies,identify,test,lint,docs]"
 	$(PIP) --no-deps example-robot-data
 	@touch $(READY)
 

@@ -23,6 +23,7 @@ from third_party_models import THIRD_PARTY, third_party_path, walker
 
 import footfall
 from footfall.compare.states import States, random_states
+from footfall.errors import MissingExtraError
 from footfall.recording import Recording
 from footfall.robot import Robot, library
 
@@ -44,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if settings.get_current_profile_name() == "repeated":
         for module in pkgutil.walk_packages(footfall.__path__, "footfall."):
-            with contextlib.suppress(ImportError):  # of an extra that is not installed
+            with contextlib.suppress(ImportError, MissingExtraError):  # of an extra that is not installed
                 importlib.import_module(module.name)
 
 

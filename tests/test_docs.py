@@ -54,3 +54,11 @@ def test_links_and_figures_of_a_page_are_there_and_figures_are_small(page):
             assert target.exists(), name
         if target.suffix == ".png":
             assert target.stat().st_size < 150_000, name
+
+
+def test_the_reference_in_markdown_is_current(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    import generate_reference
+
+    kept = {path.name: path.read_text() for path in (DOCS / "reference").glob("*.md")}
+    assert kept == generate_reference.pages(), "python docs/generate_reference.py"

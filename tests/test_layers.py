@@ -26,6 +26,7 @@ LAYERS = [
         "toml_file",
         "whole_file",
     },
+    {"solve"},
     {"trace/graph"},
     {"trace/face"},
     {"trace/passes"},
@@ -33,7 +34,7 @@ LAYERS = [
     {"trace/runtime"},
     {"trace/verification"},
     {"trace"},
-    {"spatial", "solve"},
+    {"spatial"},
     {"robot/model"},
     {"robot/library"},
     {"robot/files"},
@@ -41,12 +42,12 @@ LAYERS = [
     {"kinematics"},
     {"dynamics"},
     {"contact", "gait"},
-    {"control/interface", "control/posture", "control/stand_gains"},
+    {"control/command", "control/interface", "control/posture", "control/stand_gains"},
     {"control/joint"},
     {"control/locomotion"},
     {"control/estimation", "control/optimal", "control/learned"},
     {"control"},
-    {"compiling", "loading"},
+    {"compiling", "debug", "loading"},
     {"hardware/emergency_stop", "hardware/motor_model", "hardware/motors"},
     {"hardware/sensor_faults", "hardware/sensors", "recording"},
     {"simulate"},
@@ -68,10 +69,10 @@ LAYERS = [
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-# Methods that open a door to a room below, for convenience: robot.draw(), recording.plot(), recording.video().
+# Methods that open a door to a room below, for convenience: robot.draw(), recording.plot(), recording.compare().
 DOORS = {
     "robot/model/description.py": {"draw/drawing"},
-    "recording/recording.py": {"analysis/plots", "draw/video"},
+    "recording/recording.py": {"analysis/plots", "compare/recordings", "draw/video"},
 }
 ALGORITHMS = {"spatial", "solve", "robot", "kinematics", "dynamics", "contact", "gait", "control"}
 MAY_DIFFERENTIATE = {"dynamics/lagrange.py"}  # Euler-Lagrange is defined by differentiation
@@ -135,7 +136,7 @@ def test_algorithms_do_not_know_that_they_are_traced(module):
 
 @pytest.mark.parametrize("module", [m for m in modules() if part_of(m) == "trace"])
 def test_the_tracer_knows_no_robots(module):
-    known = {"errors", "numeric", "trace", "identity", "rooms"}
+    known = {"errors", "numeric", "solve", "trace", "identity", "rooms"}
     assert {part_of(name) for name in imported(ROOT / module)} <= known, module
 
 

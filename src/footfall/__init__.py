@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         compare,
         contact,
         control,
+        debug,
         draw,
         dynamics,
         export,
@@ -58,8 +59,8 @@ if TYPE_CHECKING:
     from footfall.view.show import show
 
 _MODULES = (
-    "analysis", "compare", "contact", "control", "draw", "dynamics", "export", "gait", "hardware", "kinematics",
-    "learn", "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
+    "analysis", "compare", "contact", "control", "debug", "draw", "dynamics", "export", "gait", "hardware",
+    "kinematics", "learn", "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
 )  # fmt: skip
 _NAMES = {
     "load": "footfall.loading",
@@ -76,11 +77,12 @@ _NAMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint", "JointCommand",
-    "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed", "Simulation",
-    "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "draw", "dynamics", "export",
-    "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize", "load", "margins", "numeric",
-    "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep", "trace",
+    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint",
+    "JointCommand", "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed",
+    "Simulation", "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "debug",
+    "draw", "dynamics", "export", "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize",
+    "load", "margins", "numeric", "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep",
+    "trace",
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from footfall.commands import (
     drive,
     export,
     identify,
+    policy,
     recover,
     reproduce,
     robots,
@@ -42,8 +43,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _MODULES = (
-    demo, robots, verify, simulate, compare, reproduce, bench, sweep, train, view, video, export, identify, recover,
-    convert, serve, drive,
+    demo, robots, verify, simulate, compare, reproduce, bench, sweep, train, policy, view, video, export, identify,
+    recover, convert, serve, drive,
 )  # fmt: skip
 for _module in _MODULES:
     app.command(_module.NAME, epilog=_module.EXAMPLES)(_module.command)

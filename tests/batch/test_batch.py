@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.batch import Batch
+from footfall.batch import Batch, gpu
 from footfall.batch.gpu import TickSource
 from footfall.errors import FootfallError, InputError
 from footfall.trace.passes import reductions, slp
@@ -87,6 +87,12 @@ def test_the_cuda_source_of_a_tick_needs_no_gpu():
     assert "footfall_tick_advance" in source.text
     q = source.numbers(source.first)[source.rows("q")]
     np.testing.assert_allclose(q, ff.Simulation(CHEETAH, TROT).q, rtol=1e-6)
+
+
+def test_a_tick_with_solvers_gets_one_thread_per_robot():
+    """Lanes of legs lose where most of a tick is not alike leg by leg."""
+    walking = TickSource(CHEETAH, ff.control.Locomotion(), threads=4, longest=gpu.LONG)
+    assert (walking.threads, TickSource(CHEETAH, TROT, threads=4, longest=gpu.LONG).threads) == (1, 4)
 
 
 def test_a_robot_with_four_like_legs_may_have_four_threads():

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control import locomotion_tick
 from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque
 from footfall.control.joint.joint_pd import JointPD
+from footfall.control.locomotion import locomotion_tick
 from footfall.control.locomotion.legged_plan import LIMITS, plan
 from footfall.control.locomotion.whole_body import Gains, Program
 from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND, on_command

@@ -140,6 +140,65 @@ def test_exported_controller_needs_no_heap_and_agrees(cheetah, tmp_path):
         np.testing.assert_allclose(row[-cheetah.nj :], asked.torque, atol=1e-6)
 
 
+def walked_ticks(robot, seconds, dtype=np.float64):
+    """(inputs, what our machine code answers, what it answers in another precision) of every tick of a walk."""
+    from footfall import compiling
+    from footfall.commands.export_controller import arrays_tick
+
+    controller = ff.control.Locomotion()
+    start, command = ff.control.standing_state(robot), ff.Command(forward=0.5, turn=0.3)
+    simulation = ff.Simulation(robot, controller, start=start, command=command)
+    numbers = np.array(dataclasses.astuple(command))
+    memory = controller.start(simulation.robot)
+    given = (simulation.q, simulation.v, np.zeros((4, 3)), numbers, memory)
+    tick, other = (
+        compiling.compile(arrays_tick, controller.walking, *given, limbs=False, dtype=kind)
+        for kind in (np.float64, dtype)
+    )
+    rows = []
+    for _ in range(round(1000 * seconds)):
+        state = simulation.state
+        given = (state.q, state.v, state.forces[:4], numbers)
+        answer, after = tick(*given, memory)
+        rows.append((given, (answer, after), other(*given, memory)))
+        memory = after
+        simulation.advance(1)
+    assert simulation.stopped is None
+    return controller, rows
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+@pytest.mark.parametrize("flags", [["-mfma"], []], ids=["fused", "plain"])
+def test_exported_controller_walks_bit_for_bit(cheetah, tmp_path, flags):
+    """Over 5 s of walking on its own memory; without fused operations to 1e-6."""
+    from footfall.commands.export_controller import write_locomotion
+    from footfall.trace.runtime import machine
+
+    if flags and not machine.host().has("fma"):
+        pytest.skip("this processor has no fused multiply-add")
+    write_locomotion(cheetah, tmp_path)
+    sources = [str(tmp_path / f"locomotion{end}.c") for end in ("", "_main")]
+    strict = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", *flags]
+    subprocess.run([*strict, *sources, "-lm", "-o", str(tmp_path / "main")], check=True)
+    _, rows = walked_ticks(cheetah, 5.0)
+    text = "".join(" ".join(repr(float(x)) for part in given for x in np.ravel(part)) + "\n" for given, *_ in rows)
+    said = subprocess.run([str(tmp_path / "main")], input=text, capture_output=True, text=True, check=True).stdout
+    got = np.array([row.split() for row in said.splitlines()], float)
+    ours = np.array([np.concatenate([np.ravel(x) for x in dataclasses.astuple(a)]) for _, (a, _), _ in rows])
+    np.testing.assert_allclose(got, ours, rtol=0.0, atol=0.0 if flags else 1e-6)
+
+
+@pytest.mark.slow
+def test_single_precision_has_the_torques_of_double_precision(cheetah):
+    """Within 2 % of the limit, wherever rounding does not move a foot's lift-off by a tick."""
+    controller, rows = walked_ticks(cheetah, 3.0, np.float32)
+    same = [(a, b) for _, (a, one), (b, other) in rows if np.array_equal(one.down, other.down)]
+    assert len(same) >= 0.99 * len(rows)
+    apart = [np.max(np.abs(np.asarray(b.torque, float) - a.torque) / controller.limits) for a, b in same]
+    assert max(apart) < 0.02
+
+
 @pytest.mark.slow
 def test_closed_loop_has_derivatives(cheetah):
     """Torques by the state, through the plan and both programs, against differences."""

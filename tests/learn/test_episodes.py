@@ -124,4 +124,4 @@ def test_places_of_a_column_are_where_the_numbers_lie(source):
     assert column[source.places["next_push"]] == 19.0
     assert column[source.places["inputs"]][0] == np.float32(0.123)
     assert (column[source.places["gains"]] == 1.0).all()
-    assert source.places["gait"].stop == len(column) == source.size
+    assert source.places["score"].stop == len(column) == source.size

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footfall.cli import run
-from footfall.control.learned.policy import layers_of
+from footfall.control.learned.network import layers_of
 from footfall.errors import InputError
 from footfall.learn import ppo
 from footfall.learn.evaluate import evaluate

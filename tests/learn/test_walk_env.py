@@ -207,7 +207,7 @@ def test_other_robots_walk_into_the_environment_too():
         ({"command": {"forwards": 1}}, "did you mean 'forward'"),
         ({"weights": {"speed": 1}}, "unknown term of the reward"),
         ({"seconds": 0}, "at least one tick"),
-        ({"render_mode": "human"}, "draws nothing"),
+        ({"render_mode": "ansi"}, "unknown render_mode"),
     ],
 )
 def test_bad_options_are_one_sentence(wrong, words):

@@ -205,3 +205,26 @@ def test_of_choices_made_in_quick_succession_only_the_last_is_prepared(driver):
     assert len(made) == 1
     driver.choose("controller", "whole_body")
     until(lambda: driver.choice.controller == "whole_body")
+
+
+def test_a_gait_on_oscillators_goes_over_into_another_and_a_reset_begins_with_it():
+    driver = Driver(Choice(robot="xiling", controller="pd", gait="walk", oscillator="rulkov"))
+    driver._advance = lambda seconds: None  # time moves by hand
+    driver.set_command(forward=0.2)
+    driver._heed()
+    driver.sim.advance(3000)
+    before, phase = driver.sim.q.copy(), driver.sim.state.memory["phase"]
+    driver.choose("gait", "trot")
+    driver._frame()
+    assert driver.choice.gait == "trot"
+    np.testing.assert_array_equal(driver.sim.q, before)
+    np.testing.assert_array_equal(driver.sim.state.memory["phase"], phase)
+    assert driver.sim.controller.transition.first.name == "walk"
+    driver.sim.command = Command(forward=0.4)
+    driver.sim.advance(5000)
+    assert driver.sim.stopped is None
+    assert driver.sim.q[0] > before[0] + 0.5
+    driver._reset()
+    assert driver.sim.time == 0.0
+    assert driver.sim.controller.gait.name == "trot"
+    driver.stop()

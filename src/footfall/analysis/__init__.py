@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from footfall.analysis.margin_search import Margin, Margins, margins
     from footfall.analysis.motor_loads import MotorLoad, motor_loads
     from footfall.analysis.motor_report import MotorReport, identify_motors, read_identified
+    from footfall.analysis.named_parameters import NamedFit
     from footfall.analysis.run_stability import Stability, plot_stability, plot_support, stability
     from footfall.analysis.run_summary import summary
     from footfall.analysis.sensed_torques import SensedTorques, joint_torques_from_sensors
@@ -25,6 +26,7 @@ __all__, __getattr__, __dir__ = room(
         "margin_search": "Margin Margins margins",
         "motor_loads": "MotorLoad motor_loads",
         "motor_report": "MotorReport identify_motors read_identified",
+        "named_parameters": "NamedFit",
         "run_stability": "Stability plot_stability plot_support stability",
         "run_summary": "summary",
         "sensed_torques": "SensedTorques joint_torques_from_sensors",

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -31,6 +32,7 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.analysis.consistent_inertia import physical_parameters
+from footfall.analysis.named_parameters import fit_named
 from footfall.analysis.sensed_torques import foot_terms
 from footfall.dynamics.checks import check_finite
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
@@ -40,10 +42,10 @@ from footfall.dynamics.regressor import (
     BaseParameters,
     base_parameters,
     inertia_of,
-    parameters,
     pseudo_inertia,
     regressor,
 )
+from footfall.dynamics.regressor import parameters as inertial_parameters
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_rates
@@ -206,9 +208,12 @@ def identify(
     spread: float = 0.5,
     most_rows: int = 4000,
     worst_condition: float = WORST_CONDITION,
-) -> Identified:
-    """Base parameters, joint losses and physically consistent inertias from a recording.
+    parameters: Sequence[str] | None = None,
+) -> Any:
+    """Base parameters, joint losses and physically consistent inertias from a recording: an ``Identified``.
 
+    ``parameters=["trunk.mass", "LF_knee.damping"]`` says what is unknown and believes the rest of ``prior``: the answer
+    is then a ``NamedFit``, values and standard deviations by name (``analysis.named_parameters``).
     It needs the columns q, v and torque, and force if the feet touch anything (at their lowest points over a ground
     with ``ground_axes``). Other forces that act, such as pushes, come as generalised forces in ``external`` [N m, N],
     one row per row of the recording. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot from which
@@ -224,9 +229,12 @@ def identify(
     rows = samples(recording, acceleration, window)
     g_x, g_y, g_z = map(float, recording.meta.get("gravity", GRAVITY))
     gravity = (g_x, g_y, g_z)
-    base = base_parameters(robot, joint_columns, gravity)
     rows, extra = _used_rows(recording, rows, external, most_rows)
     width = float(recording.meta.get("stick_rate", STICK_RATE)) if stick_rate is None else stick_rate
+    if parameters is not None:
+        names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+        return fit_named(robot, rows, extra, names, gravity, width, ground_axes)
+    base = base_parameters(robot, joint_columns, gravity)
     Y, y = _equations(robot, base, rows, extra, gravity, width, ground_axes)
     factors = _factors(Y, y)
     _, condition = _solved(factors, np.ones(robot.nv))
@@ -313,7 +321,8 @@ def _loads(
     axes = None if ground_axes is None else np.array(ground_axes)
     joints = torque + spring_torques(robot, q)
     if any(body.spins for body in robot.tree.bodies):
-        taken = inverse_dynamics(robot, q, v, a, gravity) - regressor(robot, q, v, a, gravity) @ parameters(robot)
+        known = regressor(robot, q, v, a, gravity) @ inertial_parameters(robot)
+        taken = inverse_dynamics(robot, q, v, a, gravity) - known
     else:
         armature = np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_rates(robot, a)
         taken = np.concatenate([np.zeros(robot.tree.base_dof), armature])

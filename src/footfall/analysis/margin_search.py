@@ -157,7 +157,8 @@ def _made(robot: Robot, controller: Any, command: Any) -> tuple[Controller, Comm
     if isinstance(controller, str):
         planned = plan_run(robot, options_of({"robot": robot.name, "controller": controller}))
         simulation = planned.simulation
-        chosen = replace(simulation.command, forward=WALKING) if controller in ON_COMMAND else simulation.command
+        now = simulation.command_now
+        chosen = replace(now, forward=WALKING) if controller in ON_COMMAND else now
         assert simulation.controller is not None
         return simulation.controller, command or chosen, (simulation.q, simulation.v)
     controller = as_controller(controller, "margins need a controller or its name: ")

@@ -7,7 +7,7 @@ open no window; ``between=(t0, t1)`` [s] shows a part. SI units but for angles, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +27,19 @@ Runs = dict[str, "Recording"]
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 
 
-def plot(rec: Recording, kind: str = "trunk", between: tuple[float, float] | None = None) -> Figure:
-    """One recording's figure of the given kind."""
-    return plot_compare({"": rec}, kind, between)
+def plot(
+    rec: Recording, kind: str = "trunk", *others: Recording, between: tuple[float, float] | None = None,
+    labels: Sequence[str] | None = None,
+) -> Figure:  # fmt: skip
+    """One recording's figure of the given kind, with others laid over it."""
+    runs = (rec, *others)
+    for other in others:
+        if not isinstance(other, type(rec)):
+            raise InputError(f"what is laid over a plot is a Recording, got {type(other).__name__}")
+    names = [""] if not others and labels is None else _labels(runs) if labels is None else list(map(str, labels))
+    if len(set(names)) != len(runs):
+        raise InputError(f"a plot of {len(runs)} recordings needs as many labels, all different, got {names}")
+    return plot_compare(dict(zip(names, runs)), kind, between)
 
 
 def plot_compare(
@@ -194,6 +204,18 @@ _KINDS: dict[str, Callable[[Runs], Figure]] = {
     "trunk": _trunk, "contact": _contact, "torque": _torque, "joints": _joints, "energy": _energy,
 }  # fmt: skip
 KINDS = tuple(_KINDS)
+
+
+_TOLD_BY = ("controller", "contact", "ground", "integrator", "dt", "seed", "place")
+
+
+def _labels(runs: Sequence[Recording]) -> list[str]:
+    """What tells runs apart: the first of their settings that differs between all, else their order."""
+    for key in _TOLD_BY:
+        values = [rec.meta.get(key) for rec in runs]
+        if None not in values and len(set(map(str, values))) == len(runs):
+            return [value if isinstance(value, str) else f"{key} {value:g}" for value in values]
+    return ["this", *(f"other {k}" if len(runs) > 2 else "other" for k in range(1, len(runs)))]
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------

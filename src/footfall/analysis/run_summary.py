@@ -17,7 +17,10 @@ UNITS = {
 
 
 def summary(run: Planned, rec: Recording) -> dict[str, Any]:
-    """The JSON object of a run. Means leave out the gait's start ramp; what cannot be said is null."""
+    """The JSON object of a run. What cannot be said is null.
+
+    Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` says from when to when [s].
+    """
     after = _after(run.ramp, rec)
     moving = len(rec) > 2 and rec.robot.floating
     return {
@@ -35,6 +38,7 @@ def summary(run: Planned, rec: Recording) -> dict[str, Any]:
         "mean_velocity": list(rec.mean_velocity(after)) if moving else None,
         "fell": bool(rec.meta["fell"]),
         "diverged": bool(rec.meta["diverged"]),
+        "averaged_over": [after, float(rec.time[-1])] if moving else None,
         "cost_of_transport": _finite(rec.cost_of_transport(after)) if moving else None,
         "energy_residual": _finite(rec.energy_residual()) if len(rec) else None,
         "recording": run.options.out,

@@ -8,6 +8,7 @@ bit in any batch of any size.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 import threading
@@ -21,13 +22,16 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall import compiling
-from footfall.batch.batch_tick import batch_tick, reduced, repeated
+from footfall.batch.batch_tick import batch_tick, recorded_tick, reduced, repeated
 from footfall.control.interface import Command
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
+from footfall.simulate.commanding import warn_unfollowed
 from footfall.simulate.engine import check_controller, check_world
+from footfall.simulate.recorder import columns_of
+from footfall.simulate.rows import Rows
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
@@ -64,6 +68,7 @@ class Batch:
         self.n, self.free, self.dtype = counted(n), free, _checked_dtype(dtype)
         if threads is not None and threads < 1:
             raise InputError(f"a batch needs at least one thread, got {threads}")
+        check_options(options)
         self.simulation = Simulation(robot, controller, **options)
         self.robot, model = self.simulation.robot, self.simulation.model
         if not model.acting.traceable:
@@ -73,12 +78,13 @@ class Batch:
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(model.parameter(path), float) for path in self.free}
         self._check_memory(inputs)
-        check_world(model, self.simulation.state, inputs)
-        check_controller(model, self.simulation.state, inputs)
+        self._around = (*check_world(model, self.simulation.state, inputs),
+                        *check_controller(model, self.simulation.state, inputs))  # fmt: skip
         self.period = model.period
         self._prepare(threads, lanes)
         self.parameters = repeated(self.nominal, self.n)
-        self.command = {key: np.full(self.n, getattr(self.simulation.command, key)) for key in COMMANDS}
+        first = constant_command(self.simulation)
+        self.command = {key: np.full(self.n, getattr(first, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
         self.state: RunState = repeated(self.first, self.n, self.dtype)
 
@@ -99,10 +105,15 @@ class Batch:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: machine code and threads stay here, and are made again there."""
-        return {key: value for key, value in self.__dict__.items() if key not in ("function", "_pool", "parts")}
+        return {
+            key: value
+            for key, value in self.__dict__.items()
+            if key not in ("function", "_pool", "parts", "_recording_tick", "_around")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
+        self.__dict__.pop("_recording_tick", None)
+        self.__dict__ |= {"_around": (), **state}
         self._prepare(*self._asked)
 
     def _check_memory(self, inputs: Inputs) -> None:
@@ -166,6 +177,8 @@ class Batch:
             if key not in self.command:
                 raise unknown("command", key, self.command, "a batch has")
             _put(self.command[key], which, value, f"the command '{key}'")
+            most = float(np.max(np.abs(self.command[key][which]), initial=0.0))
+            warn_unfollowed(self.simulation.model.acting, self.robot, Command(**{key: most}))
 
     def set_push(self, force: Any = 0.0, moment: Any = 0.0, which: Any = slice(None)) -> None:
         """Push trunks from now on, world axes, at their origins [N], [N m]; ``set_push()`` ends all pushes."""
@@ -199,13 +212,16 @@ class Batch:
     def run(self, ticks: int, record: Sequence[int] = (), every: int = 1) -> list[Recording]:
         """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
 
-        A recording has the rows of every ``every``-th tick, and the robot with its own parameters. Ctrl-C ends it
+        A recording has the rows of every ``every``-th tick, with torques, forces, contact and work since the call, and
+        the robot with its own parameters. Ctrl-C ends it
         within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
         """
         if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
             raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
         if not isinstance(record, Sized):
             raise InputError(f"record is a list of robots by their numbers, got {record!r}")
+        if any(around.changed() is not None for around in self._around):  # a global, a gain, an entry of a dict
+            self.__setstate__({**self.__getstate__(), "_around": tuple(type(a)(a.subject) for a in self._around)})
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
         work = [(part, int(ticks)) for part in self.parts]
         if self._pool is None:
@@ -247,24 +263,37 @@ class Batch:
 
     def record(self, which: Sequence[int], ticks: int, every: int = 1) -> RunState:
         """What chosen robots will do in the next ticks, kept row by row (robot, row, ...); the batch stays as it is."""
+        _, rows = self.function.roll(ticks, *self._arguments(self._places(which)), every=every)
+        return rows
+
+    def _places(self, which: Sequence[int]) -> ndarray:
         places = np.asarray(which)
         if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu" or not (abs(places) < self.n).all():
             raise InputError(f"robots to record are whole numbers from 0 to {self.n - 1}, got {which!r}")
-        _, rows = self.function.roll(ticks, *self._arguments(places), every=every)
-        return rows
+        return places
 
     def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
-        rows = self.record(which, ticks, every)
+        places = self._places(which)
+        state, *rest = self._arguments(places)
+        zero = np.zeros((len(places), 5), self.dtype)
+        _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, zero), *rest, every=every)
+        meta: dict[str, Any] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
+        meta |= {"controller": type(self.simulation.controller).__name__, "start_time": 0.0}
         found = []
-        for k, place in enumerate(which):
-            columns: dict[str, Any] = {"time": np.asarray(rows.tick)[k] * self.period, "q": rows.q[k], "v": rows.v[k]}
-            if self.first.forces.size:
-                columns["force"] = rows.forces[k, :, : self.robot.nf]
-                columns["contact"] = np.linalg.norm(columns["force"], axis=2) > 0
-            meta = {"place": int(place), "n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
-            meta |= {path: value[place].tolist() for path, value in self.parameters.items()}
-            found.append(Recording(self._robot(int(place)), columns, meta=meta))
+        for k, place in enumerate(places):
+            one, asked = (rebuild([x[k] for x in leaves]) for leaves, rebuild in map(tree.flatten, (rows, command)))
+            own = {path: value[place].tolist() for path, value in self.parameters.items()}
+            columns = columns_of(Rows(one, asked, self.period), self.robot.nf)
+            found.append(Recording(self._robot(int(place)), columns, meta={**meta, "place": int(place), **own}))
         return found
+
+    @functools.cached_property
+    def _recording_tick(self) -> Any:
+        """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
+        return compiling.compile(
+            recorded_tick, self.simulation.model, (self.first, np.zeros(5)), Inputs(Command(), np.zeros(6)),
+            target="batch", dtype=self.dtype, lanes=self.function.lanes, free=self.free, verify=False,
+        )  # fmt: skip
 
     def _robot(self, place: int) -> Robot:
         """One robot with its own parameters."""
@@ -277,6 +306,24 @@ class Batch:
         x, y = self.state.q[:, 4], self.state.q[:, 5]
         with np.errstate(invalid="ignore"):
             return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))
+
+
+_OF_ONE_RUN = ("pushes", "record_rate", "self_collision")
+_INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(..., every=...) does"}
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options of a simulation that a batch would not heed."""
+    for key in _OF_ONE_RUN:
+        if options.get(key):
+            raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")
+
+
+def constant_command(simulation: Simulation) -> Command:
+    """The command of all robots of a batch to begin with."""
+    if not isinstance(simulation.command, Command):
+        raise InputError("a batch holds its commands until they are set again: batch.set_command(...) between runs")
+    return simulation.command
 
 
 def counted(n: Any) -> int:

@@ -6,8 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 from numpy.typing import DTypeLike
 
+from footfall.control.interface import JointCommand
 from footfall.simulate.tick import Inputs, RunState, SimulationModel, tick
 from footfall.trace.face import tree
 
@@ -20,7 +23,7 @@ def reduced(state: RunState, foot_forces: bool) -> RunState:
 
 def full_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
     """One tick from a reduced state, with all that a tick knows: for meters."""
-    forces = state.forces if len(state.forces) else np.zeros((len(model.world.spheres), 3))
+    forces = state.forces if len(state.forces) else np.zeros((len(model.world.contacts), 3))
     full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=np.zeros(5))
     return tick(model, full, inputs)[0]
 
@@ -28,6 +31,17 @@ def full_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunSta
 def batch_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
     """One tick of the controller and the physics below it, from a reduced state to the next."""
     return reduced(full_tick(model, state, inputs), len(state.forces) > 0)
+
+
+def recorded_tick(
+    model: SimulationModel, carried: tuple[RunState, Float[ndarray, "5"]], inputs: Inputs
+) -> tuple[tuple[RunState, Float[ndarray, "5"]], tuple[RunState, JointCommand]]:
+    """The same with the work so far [J] beside the state, and then all that a recording keeps of the tick."""
+    state, work = carried
+    forces = state.forces if len(state.forces) else np.zeros((len(model.world.spheres), 3))
+    full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=work)
+    after, command = tick(model, full, inputs)
+    return (reduced(after, len(state.forces) > 0), after.work), (replace(after, memory=()), command)
 
 
 def metered_tick(model: SimulationModel, metered: tuple[RunState, Any], inputs: Inputs) -> tuple[RunState, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall import compiling
+from footfall.batch.batch import check_options, constant_command
 from footfall.batch.batch_tick import batch_tick, reduced
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
@@ -74,8 +75,9 @@ class TickSource:
         if block is not None and (block < 32 or block % 32):
             raise InputError(f"block {block!r}: threads come in warps of 32")
         self.robot, self.dtype = robot, np.dtype(dtype)
+        check_options(options)
         self.simulation = Simulation(robot, controller, **options)
-        model, self.inputs = self.simulation.model, Inputs(self.simulation.command, np.zeros(6))
+        model, self.inputs = self.simulation.model, Inputs(constant_command(self.simulation), np.zeros(6))
         self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.uses_foot_forces)
         self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
         check_world(model, self.simulation.state, self.inputs)

@@ -42,16 +42,22 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-def load_robot(name: str) -> Robot:
-    """A robot by library name or by path; what an import assumed goes to standard error."""
+def load_robot(name: str, **options: Any) -> Robot:
+    """A robot by library name or by path; what an import assumed goes to standard error. Options are ``load``'s."""
     from footfall.loading import load
 
+    with noted_warnings():
+        return load(name, **options)
+
+
+@contextmanager
+def noted_warnings() -> Iterator[None]:
+    """Warnings as lines of our own on standard error, each once, without the place in the code."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        robot = load(name)
-    for warning in said:
-        note(str(warning.message))
-    return robot
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in said):
+        note(message)
 
 
 def load_recording(path: str, model: str | None = None) -> Recording:

@@ -1,4 +1,4 @@
-"""``footfall compare``: the same robot, controller and ground in footfall and in MuJoCo."""
+"""``footfall compare``: the same robot, controller and ground in footfall and in MuJoCo, or two recordings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
+from footfall.commands import completing
+from footfall.commands.common import JsonOption, console, examples, note, noted_warnings, print_json, progress
 from footfall.commands.run_options import (
     ConstantsOption,
     ContactOption,
@@ -22,33 +23,49 @@ from footfall.commands.run_options import (
     KdOption,
     KpOption,
     OutOption,
+    PushOption,
+    ScheduleOption,
     SeedOption,
     SidewaysOption,
     SpeedOption,
-    SubjectArgument,
     TurnOption,
     planned,
 )
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
+    from footfall.simulate.runfile import Planned
 
 NAME = "compare"
 EXAMPLES = examples(
     "footfall compare mini_cheetah --against mujoco",
     "footfall compare mini_cheetah --against mujoco --dt 1e-4 --constants B --json",
+    "footfall compare before.mcap after.mcap",
 )
 REFEREES = ("mujoco",)
+_RECORDINGS = (".mcap", ".nc")
 
 
 def command(
-    robot: SubjectArgument,
+    robot: Annotated[
+        str,
+        typer.Argument(
+            metavar="ROBOT|RUN.toml|RECORDING",
+            autocompletion=completing.robots,
+            help="A library name, a URDF or MJCF file, a run file with options, or a recording (.mcap, .nc).",
+        ),
+    ],
+    other: Annotated[
+        str | None, typer.Argument(metavar="[RECORDING]", help="A second recording, if the first is one.")
+    ] = None,
     against: Annotated[str, typer.Option("--against", help="mujoco.")] = "mujoco",
     gait: GaitOption = None,
     constants: ConstantsOption = None,
     speed: SpeedOption = None,
     sideways: SidewaysOption = None,
     turn: TurnOption = None,
+    schedule: ScheduleOption = None,
+    push: PushOption = None,
     controller: ControllerOption = None,
     kp: KpOption = None,
     kd: KdOption = None,
@@ -63,22 +80,30 @@ def command(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the same robot, controller and ground in both, and say how far they are apart.
+    """Run the same robot, controller and ground in both, and say how far they are apart; or compare two recordings.
 
     MuJoCo's contact is that of de Paula et al. 2024 (solref -1600 -100, elliptic cone). With --out FILE.mcap its
     recording goes to FILE.mujoco.mcap. Exit status 1 when a robot fell or our run diverged.
     """
-    given = {key: value for key, value in locals().items() if key not in ("robot", "against", "as_json")}
+    given = {key: value for key, value in locals().items() if key not in ("robot", "other", "against", "as_json")}
     from footfall.errors import InputError, unknown
+
+    if other is not None or robot.endswith(_RECORDINGS):
+        _two_recordings(robot, other, [key for key, value in given.items() if value is not None], as_json)
+        return
 
     if against not in REFEREES:
         raise unknown("simulator", against, REFEREES)
     run = planned(robot, given)
     if run.options.estimate:
         raise InputError("compare runs controllers on the true state in both simulators: it takes no estimate")
+    _against_mujoco(run, as_json)
+
+
+def _against_mujoco(run: Planned, as_json: bool) -> None:
     from footfall.compare.mujoco_run import run_mujoco
 
-    with progress(f"comparing {run.simulation.robot.name}") as report_progress:
+    with noted_warnings(), progress(f"comparing {run.simulation.robot.name}") as report_progress:
         report_progress("MuJoCo", 0, 2)
         theirs = run_mujoco(run.simulation, run.options.duration)
         report_progress("footfall", 1, 2)
@@ -96,6 +121,34 @@ def command(
         note(text)
     if trouble:
         raise typer.Exit(1)
+
+
+def _two_recordings(first: str, second: str | None, options: list[str], as_json: bool) -> None:
+    from footfall.compare.recordings import compare_recordings, comparison_json
+    from footfall.errors import InputError
+    from footfall.recording.recording import Recording
+
+    if second is None:
+        raise InputError(f"{first} is a recording: compare takes a second one, footfall compare {first} OTHER.mcap")
+    if options:
+        raise InputError(f"two recordings are compared as they are: --{options[0].replace('_', '-')} is of a run")
+    for path in (first, second):
+        if not path.endswith(_RECORDINGS):
+            raise InputError(f"two recordings are compared, and {path} is none: {', '.join(_RECORDINGS)}")
+    a, b = Recording.load(first), Recording.load(second)
+    if as_json:
+        print_json(comparison_json(a, b))
+        return
+    from rich.table import Table
+
+    differences = compare_recordings(a, b)
+    head, *rows = differences.cells()
+    table = Table(title=f"{Path(first).name} (a) and {Path(second).name} (b): {differences.title}")
+    for k, title in enumerate(head):
+        table.add_column(title, justify="left" if k < 2 else "right")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
 
 
 def distances(ours: Recording, theirs: Recording) -> dict[str, Any]:

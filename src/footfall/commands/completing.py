@@ -30,6 +30,12 @@ def _controllers() -> Iterable[str]:
     return NAMES
 
 
+def _oscillators() -> Iterable[str]:
+    from footfall.gait.networks import NAMES
+
+    return NAMES
+
+
 def _contacts() -> Iterable[str]:
     from footfall.contact.model import MODELS
 
@@ -50,4 +56,5 @@ def _benches() -> Iterable[str]:
 
 robots, gaits, controllers, contacts = _offer(_robots), _offer(_gaits), _offer(_controllers), _offer(_contacts)
 experiments, benches = _offer(_experiments), _offer(_benches)
+oscillators = _offer(_oscillators)
 grounds = _offer(lambda: ("plane", "slope:5", "steps:0.03", "stairs:0.05", "rough:0.04"))

@@ -23,7 +23,6 @@ EXAMPLES = examples(
 )
 _RATE = 500.0  # [Hz] of the robot's states
 _FAILED = 1
-_POLICIES = (".npz", ".onnx")  # what Policy.load is asked for; it says what it cannot read
 
 
 def command(
@@ -161,7 +160,7 @@ def _pilot(name: str, robot: Any) -> Any:
     """A controller by its name or file, behind an estimator where it needs to know how the base moves."""
     from footfall import compiling
     from footfall.control.estimation.estimated import Estimated
-    from footfall.control.learned.policy import Policy
+    from footfall.control.learned.policy import SUFFIXES, Policy
     from footfall.control.named import LEARNED, ON_COMMAND, learned, on_command
 
     if name in ON_COMMAND:
@@ -170,7 +169,13 @@ def _pilot(name: str, robot: Any) -> Any:
         return estimated
     if name == LEARNED:
         return learned(robot.name)
-    if Path(name).suffix in _POLICIES:
-        return Policy.load(name)
+    if Path(name).suffix in SUFFIXES:
+        policy = Policy.load(name)
+        policy.start(robot)  # refuses a robot with other joints before anything moves
+        if isinstance(policy, Policy) or "linear_velocity" not in policy.interface.terms:
+            return policy
+        estimated = Estimated(policy)  # no sensor measures how fast the base moves
+        estimated.prepare(robot, compiling.compile)
+        return estimated
     known = ", ".join((*ON_COMMAND, LEARNED))
-    raise InputError(f"a robot is driven by {known} or by a policy's file ({', '.join(_POLICIES)}), not by {name!r}")
+    raise InputError(f"a robot is driven by {known} or by a policy's file ({', '.join(SUFFIXES)}), not by {name!r}")

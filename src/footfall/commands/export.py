@@ -19,6 +19,7 @@ EXAMPLES = examples(
     "footfall export go2.urdf mjcf --out models",
     "footfall export mini_cheetah forward_dynamics --out c",
     "footfall export mini_cheetah locomotion --out c",
+    "footfall export mini_cheetah trot.onnx --out c",
     "footfall export mini_cheetah pd --gait trot --format fmu --out units",
 )
 WRITTEN_AS = ("c", "fmu")
@@ -31,7 +32,7 @@ def command(
         typer.Argument(
             metavar="WHAT",
             help="urdf, mjcf; step, inverse_kinematics, contact, state_rate, output; locomotion or another controller;"
-            " a function such as forward_dynamics.",
+            " a policy's file; a function such as forward_dynamics.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
@@ -51,8 +52,9 @@ def command(
     from footfall.errors import unknown
     from footfall.export.subjects import NAMES
     from footfall.robot.files.export import FORMATS, write
+    from footfall.simulate.runfile import is_policy
 
-    if what not in FORMATS and what not in NAMES:
+    if what not in FORMATS and what not in NAMES and not is_policy(what):
         raise unknown("thing to export", what, (*FORMATS, *NAMES))
     if written_as not in WRITTEN_AS:
         raise unknown("format of an export", written_as, WRITTEN_AS)
@@ -76,9 +78,10 @@ def _check_options(what: str, written_as: str, options: dict[str, Any]) -> None:
     from footfall.control.named import NAMES as CONTROLLERS
     from footfall.errors import InputError
     from footfall.export.subjects import LOCOMOTION
+    from footfall.simulate.runfile import is_policy
 
     runs = (LOCOMOTION, *CONTROLLERS)
-    if what in runs or (what == "step" and not {"gait", "speed"} & set(options)):
+    if what in runs or is_policy(what) or (what == "step" and not {"gait", "speed"} & set(options)):
         return
     if options:
         raise InputError(f"--{next(iter(options))} is for exported controllers; '{what}' takes none")
@@ -87,7 +90,9 @@ def _check_options(what: str, written_as: str, options: dict[str, Any]) -> None:
 
 
 def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Any]) -> list[Path]:
+    from footfall.commands.policy_c import write_policy_c
     from footfall.export.subjects import LOCOMOTION, exported_named, simulation_named
+    from footfall.simulate.runfile import is_policy
 
     if written_as == "c" and name == LOCOMOTION:
         from footfall.commands.export_controller import write_locomotion
@@ -96,11 +101,15 @@ def _written(robot: Robot, name: str, folder: Path, written_as: str, options: di
         controller = simulation_named(robot, name, **options).controller
         assert isinstance(controller, Locomotion)
         return write_locomotion(robot, folder, controller)
+    if written_as == "c" and is_policy(name):
+        return write_policy_c(robot, name, folder)
     if written_as == "c":
         return exported_named(robot, name, **options).write(folder)
     from footfall.export.fmu import write_fmu
 
-    path, binary = write_fmu(simulation_named(robot, name, **options), folder, name, controlled=name != "step")
+    path, binary = write_fmu(
+        simulation_named(robot, name, **options), folder, Path(name).stem, controlled=name != "step"
+    )
     if not binary:
         note("no C compiler was found: the unit holds its sources and how to build them, and no binary")
     return [path]

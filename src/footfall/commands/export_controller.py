@@ -107,7 +107,7 @@ def _walked(simulation: Simulation, tick: object, samples: int) -> tuple[np.ndar
     for k in range(samples):
         simulation.run(0.1 - 1e-3 * (k % 2))
         state = simulation.state
-        command = np.array(dataclasses.astuple(simulation.command))
+        command = np.array(dataclasses.astuple(simulation.command_now))
         given = (state.q, state.v, state.forces[: simulation.robot.nf], command, state.memory)
         rows.append(_flat(given))
         answers.append(_flat(tick(*given)))

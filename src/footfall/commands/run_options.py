@@ -34,13 +34,40 @@ ConstantsOption = Annotated[
 SpeedOption = Annotated[float | None, typer.Option("--speed", help="Forward speed asked for [m/s]; sets the stride.")]
 SidewaysOption = Annotated[float | None, typer.Option("--sideways", help="Speed to the left [m/s].")]
 TurnOption = Annotated[float | None, typer.Option("--turn", help="Turn rate to the left [rad/s].")]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option("--schedule", help="Commands in time: '0: forward=0.3; 4: forward=0.3, turn=0.5' [s, m/s, rad/s]."),
+]
+PushOption = Annotated[
+    str | None,
+    typer.Option("--push", help="'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;"),
+]
 ControllerOption = Annotated[
     str | None,
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr.",
+        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr, wheels, or"
+        " a policy's file (.npz, .onnx).",
     ),
+]
+OscillatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--oscillator",
+        autocompletion=completing.oscillators,
+        help="What paces a gait of pd, gravity, computed_torque, impedance: kuramoto (default), hopf, rulkov.",
+    ),
+]
+TouchdownOption = Annotated[
+    bool | None, typer.Option("--touchdown", help="A foot that lands early begins its stance at once.")
+]
+ReflexesOption = Annotated[
+    str | None,
+    typer.Option("--reflexes", help="all, none or names (slip,stumble): pd has none unless given, mpc all."),
+]
+ThenOption = Annotated[
+    str | None, typer.Option("--then", help="Another gait to change to while walking, and when: trot:4 (seconds).")
 ]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]
@@ -75,11 +102,11 @@ OutOption = Annotated[Path | None, typer.Option("--out", help="Recording to writ
 def planned(subject: str, given: dict[str, Any]) -> Planned:
     """The simulation of a robot or a run file; options on the command line win over those in the file."""
     from footfall.commands.common import load_robot
-    from footfall.simulate.runfile import options_of, plan, read_run_file
+    from footfall.simulate.runfile import load_options, options_of, plan, read_run_file
 
     asked = {key: value for key, value in given.items() if value is not None}
     if "out" in asked:
         asked["out"] = str(asked["out"])
     inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
     options = options_of({**inside, **asked})
-    return plan(load_robot(options.robot), options)
+    return plan(load_robot(options.robot, **load_options(options)), options)

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
+from footfall.commands.common import JsonOption, console, examples, note, noted_warnings, print_json, progress
 from footfall.commands.run_options import (
     ConstantsOption,
     ContactOption,
@@ -21,11 +21,17 @@ from footfall.commands.run_options import (
     IntegratorOption,
     KdOption,
     KpOption,
+    OscillatorOption,
     OutOption,
+    PushOption,
+    ReflexesOption,
+    ScheduleOption,
     SeedOption,
     SidewaysOption,
     SpeedOption,
     SubjectArgument,
+    ThenOption,
+    TouchdownOption,
     TurnOption,
     planned,
 )
@@ -36,6 +42,7 @@ EXAMPLES = examples(
     "footfall simulate xiling --gait walk --duration 20 --out walk.mcap",
     "footfall simulate mini_cheetah --ground slope:5 --speed 0.3 --json",
     "footfall simulate mini_cheetah --controller whole_body --estimate --ground rough:0.03",
+    "footfall simulate xiling --gait walk --oscillator rulkov --then trot:4",
     "footfall simulate run.toml",
 )
 
@@ -49,7 +56,13 @@ def command(
     speed: SpeedOption = None,
     sideways: SidewaysOption = None,
     turn: TurnOption = None,
+    schedule: ScheduleOption = None,
+    push: PushOption = None,
     controller: ControllerOption = None,
+    oscillator: OscillatorOption = None,
+    touchdown: TouchdownOption = None,
+    reflexes: ReflexesOption = None,
+    then: ThenOption = None,
     kp: KpOption = None,
     kd: KdOption = None,
     contact: ContactOption = None,
@@ -70,7 +83,7 @@ def command(
     """
     given = {key: value for key, value in locals().items() if key not in ("robot", "as_json")}
     run = planned(robot, given)
-    with progress(f"simulating {run.simulation.robot.name}") as report_progress:
+    with noted_warnings(), progress(f"simulating {run.simulation.robot.name}") as report_progress:
         rec = run.simulation.run(run.options.duration, run.options.out, report_progress)
     from footfall.analysis.run_summary import summary
 
@@ -96,6 +109,8 @@ def _print(result: dict[str, Any]) -> None:
     for key, value in result.items():
         if key == "mean_velocity":
             shown = "" if value is None else "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
+        elif key == "averaged_over":
+            shown = "" if value is None else "{:g} to {:g} s: speeds and cost of transport".format(*value)
         elif isinstance(value, float):
             shown = f"{value:.4g} {UNITS.get(key, '')}".rstrip()
         elif isinstance(value, bool):

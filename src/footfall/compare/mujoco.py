@@ -10,6 +10,7 @@ MuJoCo refuses a tensor that breaks A + B >= C, and a moving body without mass: 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -39,13 +40,16 @@ def library() -> ModuleType:
 class MuJoCo:
     """A robot in MuJoCo. Arguments and results are in footfall's layout."""
 
-    def __init__(self, robot: Robot, gravity: tuple[float, float, float] = GRAVITY) -> None:
+    def __init__(
+        self, robot: Robot, gravity: tuple[float, float, float] = GRAVITY, add: Callable[..., None] | None = None
+    ) -> None:
+        """``add``: called with their library, the specification and its bodies by link before it is compiled."""
         self.mj = library()
         self.robot = robot
         self.parts = parts_of(robot)
         if any(_shortfall(part) > _FLAT for part in self.parts):
             self.parts = welded(self.parts)  # an odd tensor of a link may be sound in the whole body it is part of
-        self.model, self.bodies = _compile(self.mj, robot, self.parts)
+        self.model, self.bodies = _compile(self.mj, robot, self.parts, add)
         self.model.opt.gravity[:] = gravity
         self.data = self.mj.MjData(self.model)
         order = {name: k for k, name in enumerate(robot.joint_names)}
@@ -207,7 +211,7 @@ def _moved(twist_W: ndarray, R_WC: ndarray, radius: float) -> ndarray:
     return np.concatenate([R_WC.T @ twist_W[:3], R_WC.T @ linear])
 
 
-def _compile(mj: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list[int]]:
+def _compile(mj: ModuleType, robot: Robot, parts: list[Part], add: Callable[..., None] | None) -> tuple[Any, list[int]]:
     """The compiled model, and the number of every part's body in it."""
     spec = mj.MjSpec()
     spec.modelname = robot.name
@@ -216,6 +220,7 @@ def _compile(mj: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list
     compiler.alignfree, compiler.balanceinertia, compiler.fusestatic = False, False, False
     option.disableflags = mj.mjtDisableBit.mjDSBL_CONSTRAINT | mj.mjtDisableBit.mjDSBL_CONTACT
     bodies: list[Any] = []
+    links = {link.name for link in robot.links}  # the other parts are rotors
     kinds = {"revolute": mj.mjtJoint.mjJNT_HINGE, "prismatic": mj.mjtJoint.mjJNT_SLIDE}
     for number, part in enumerate(parts):
         carrier = bodies[part.parent] if part.parent >= 0 else spec.worldbody
@@ -225,7 +230,14 @@ def _compile(mj: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list
         if part.motion == "free":
             body.add_freejoint(align=mj.mjtAlignFree.mjALIGNFREE_FALSE)
         elif part.motion in kinds:
-            body.add_joint(type=kinds[part.motion], axis=part.axis, armature=part.armature)
+            body.add_joint(
+                name=f"joint {part.joint}" if part.name in links else f"rotor {number}",
+                type=kinds[part.motion],
+                axis=part.axis,
+                armature=part.armature,
+            )
+    if add is not None:
+        add(mj, spec, {part.name: body for part, body in zip(parts, bodies)})
     try:
         model = spec.compile()
     except (ValueError, RuntimeError) as error:

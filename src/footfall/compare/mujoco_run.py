@@ -29,7 +29,8 @@ from footfall.recording.recording import Recording
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
-from footfall.simulate.pushes import mean_wrench
+from footfall.simulate.commanding import command_at
+from footfall.simulate.pushes import generalised_push
 from footfall.simulate.simulation import Simulation
 from footfall.spatial import quaternion
 
@@ -112,8 +113,9 @@ def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Re
         model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
         data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
         if robot.floating:
-            push = mean_wrench(simulation.pushes, float(k), run.period)
-            data.qfrc_applied[:3], data.qfrc_applied[3:6] = push[3:], rotation_of(q).T @ push[:3]
+            push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
+            data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
+            data.qfrc_applied[order.v] = push[6:]
         began = time.perf_counter()
         mj.mj_step(model, data, nstep=run.substeps)
         wall += time.perf_counter() - began
@@ -146,17 +148,17 @@ class _Asked:
             asked, after = self.model.acting(t, robot, sensed, command, memory)
             return asked.spread(robot.nj), after
 
-        self.command, self.ask = simulation.command, ask
+        self.simulation, self.ask = simulation, ask
         if simulation.compile_controller is not False:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    self.ask = compiling.compile(ask, None, 0.1, sensed, simulation.command, simulation.state.memory)
+                    self.ask = compiling.compile(ask, None, 0.1, sensed, Command(), simulation.state.memory)
             except TraceError:
                 pass  # runs as plain Python
 
     def __call__(self, t: float, q: ndarray, v: ndarray, force: ndarray, memory: Any) -> tuple[JointCommand, Any]:
-        return self.ask(t, Sensed(q, v, force), self.command, memory)
+        return self.ask(t, Sensed(q, v, force), command_at(self.simulation.command, t), memory)
 
 
 @dataclasses.dataclass(frozen=True)

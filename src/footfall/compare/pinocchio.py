@@ -215,6 +215,12 @@ def _build(pin: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list[
             if foot.link == part.name:
                 at = pin.SE3(np.eye(3), place.act(np.array(foot.position)))  # foot axes are those of the moving body
                 model.addFrame(pin.Frame(f"foot {foot.name}", carrier, at, pin.FrameType.OP_FRAME))
+        for loop in (loop for loop in robot.loops if loop.kind != "joint"):
+            for end, link, p, turn in (("first", loop.first, loop.at, np.eye(3)),
+                                       ("second", loop.second, loop.to, loop.rotation.T)):  # fmt: skip
+                if link == part.name:
+                    at = place * pin.SE3(np.array(turn), np.array(p))
+                    model.addFrame(pin.Frame(f"loop {loop.name} {end}", carrier, at, pin.FrameType.OP_FRAME))
     armature = np.zeros(model.nv)
     for joint, value in armatures:
         if model.nvs[joint] == 1:

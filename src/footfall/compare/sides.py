@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from footfall import dynamics, kinematics
+from footfall.compare import loop_sides
+from footfall.compare.loop_sides import LOOP_QUANTITIES
 from footfall.compare.mujoco import MuJoCo
 from footfall.compare.pinocchio import Pinocchio
 from footfall.compare.stance_sides import STANCE_QUANTITIES, PinocchioStance, excess, minimal, screw
@@ -44,6 +46,7 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     "kinetic_energy": ("q", "v"),
     "potential_energy": ("q",),
     **STANCE_QUANTITIES,
+    **LOOP_QUANTITIES,
 }
 
 SLOPE = about_axis(np.array([0.6, -0.48, 0.64]), 0.7)  # R_WC of the ground at which contact frames are compared
@@ -71,6 +74,7 @@ def recursive(robot: Robot) -> Side:
         "momentum_matrix": partial(dynamics.momentum_matrix, robot),
         "kinetic_energy": partial(dynamics.kinetic_energy, robot),
         "potential_energy": partial(dynamics.potential_energy, robot),
+        **loop_sides.ours(robot),
     }
 
 
@@ -100,6 +104,7 @@ def pinocchio(robot: Robot) -> Side:
     return {
         **_answers(referee),
         **PinocchioStance(referee).side(),
+        **loop_sides.of_pinocchio(referee),
         "body_velocities": referee.body_velocities,
         "feet_jacobian_foot": partial(referee.feet_jacobian, frame="foot"),
         "jacobian_rate_foot": partial(referee.jacobian_rate, frame="foot"),
@@ -110,6 +115,7 @@ def mujoco(robot: Robot) -> Side:
     referee = MuJoCo(robot)
     return {
         **_answers(referee),
+        **loop_sides.of_mujoco(referee),
         "feet_jacobian_contact": partial(referee.feet_jacobian, R_WC=SLOPE),
         "jacobian_rate_contact": partial(referee.jacobian_rate, R_WC=SLOPE),
     }
@@ -117,7 +123,7 @@ def mujoco(robot: Robot) -> Side:
 
 def _answers(referee: Pinocchio | MuJoCo) -> dict[str, Callable[..., Any]]:
     """What both referees answer under the same name."""
-    alone = ("body_velocities", *STANCE_QUANTITIES)
+    alone = ("body_velocities", *STANCE_QUANTITIES, *LOOP_QUANTITIES)
     shared = [name for name in QUANTITIES if not name.endswith(("_foot", "_contact")) and name not in alone]
     return {name: getattr(referee, name) for name in shared}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +28,8 @@ class States:
     tau: Float[ndarray, "n nv"]
     wrenches: Float[ndarray, "n nb 6"]
     mode: Float[ndarray, "n nf"] | None = None  # which feet stand: see ``with_modes``
+    closed_q: Float[ndarray, "n nq"] | None = None  # of robots with loops, closed: see ``loop_sides``
+    closed_v: Float[ndarray, "n nv"] | None = None
 
     def __len__(self) -> int:
         return len(self.q)
@@ -35,8 +38,9 @@ class States:
         return [getattr(self, name) for name in names]
 
     def first(self, count: int) -> States:
-        few = States(*(getattr(self, name)[:count] for name in ("q", "v", "a", "tau", "wrenches")))
-        return few if self.mode is None else replace(few, mode=self.mode[:count])
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        few: dict[str, Any] = {name: array if array is None else array[:count] for name, array in given.items()}
+        return States(**few)
 
 
 def random_states(robot: Robot, samples: int, seed: int = 0) -> States:

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from footfall.compare.file_checks import file_checks
 from footfall.compare.laws import LAWS, Law
+from footfall.compare.loop_sides import LOOP_TOLERANCES, with_closed
 from footfall.compare.report import NOT_FINITE, Check, Report
 from footfall.compare.sides import OUTSIDE, QUANTITIES, SIDES, UNTRACED, Side
 from footfall.compare.stance_laws import SAMPLES, STANCE_LAWS
@@ -60,7 +61,7 @@ def verify(
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     plain = {"auto": min(samples, _PLAIN), "numpy": samples, "batch": 0}[backend]
-    states = with_modes(robot, random_states(robot, samples, seed))
+    states = with_closed(robot, with_modes(robot, random_states(robot, samples, seed)))
     chosen, skipped = _sides(robot, sides)
     identities = _identities(chosen) if laws else ()
     steps = sum(len(side) for side in chosen.values()) + len(identities)
@@ -192,7 +193,8 @@ def _side_check(
             note = f"raised {type(error).__name__}: {error}"
             return Check(quantity, left, right, NOT_FINITE, NOT_FINITE, TOLERANCE, len(states), note)
     errors = relative_errors(x, y, floor=_floor(robot, quantity))
-    return Check(quantity, left, right, float(errors.max()), float(np.median(errors)), TOLERANCE, len(states))
+    tolerance = LOOP_TOLERANCES.get(quantity, TOLERANCE)
+    return Check(quantity, left, right, float(errors.max()), float(np.median(errors)), tolerance, len(states))
 
 
 def _traced_checks(robot: Robot, values: Values, traced: Values) -> Iterable[Check]:

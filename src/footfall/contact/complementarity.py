@@ -29,6 +29,7 @@ from footfall.contact.model import ContactModelBase, Memory
 from footfall.contact.newton import solve_by_newton
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.contact.solution_slope import newton_impulses
+from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.numeric import select
 from footfall.robot.model.description import Robot
@@ -96,9 +97,10 @@ class Complementarity(ContactModelBase):
         v: Float[ndarray, "nv"],
         dt: float,
         memory: Memory,
+        loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
         """(accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
-        space = contact_space(robot, M, force, points, v, dt)
+        space = contact_space(robot, M, force, points, v, dt, loops)
         floor = -np.maximum(space.gap, 0.0) / dt
         guess = _Found(memory["impulse"].reshape(-1), memory["slip"], np.zeros(3), 0.0, 0.0)
         if type(self.restitution) in (int, float) and self.restitution == 0.0:  # a traced one passes for a float

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint
+from footfall.dynamics.closed_loops import LoopConstraint, closed_halves
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
@@ -49,8 +50,9 @@ def contact_space(
     points: Sequence[ContactPoint],
     v: Float[ndarray, "nv"],
     dt: float,
+    loops: LoopConstraint | None = None,
 ) -> ContactSpace:
-    """Eqs. (28)-(30) for a robot that feels ``force`` and has velocity v."""
+    """Eqs. (28)-(30) for a robot that feels ``force`` and has velocity v; its loops stay closed."""
     if not points:
         raise InputError(
             f"hard contact needs a sphere that may touch, and robot '{robot.name}' has no feet: give it feet=[...] or"
@@ -60,11 +62,13 @@ def contact_space(
     weights = 1.0 / d
     y = solve_outward(robot, L, force)
     J = np.concatenate([point.R_BC.T @ point.J for point in points])
-    Y = solve_outward(robot, L, J.T)
+    Y = felt = solve_outward(robot, L, J.T)
+    if loops is not None:
+        Y, y = closed_halves(felt, y, weights, solve_outward(robot, L, loops.G.T), loops.wanted)
     WY = weights[:, None] * Y
     V = J @ v
     return ContactSpace(
-        A=_symmetric_product(Y, WY), V_before=V, V_free=V + dt * (WY.T @ y),
+        A=_symmetric_product(Y, WY), V_before=V, V_free=V + dt * ((weights[:, None] * felt).T @ y),
         gap=np.stack([point.distance for point in points]), friction=np.stack([point.friction for point in points]),
         _L=L, _weights=weights, _Y=Y, _y=y,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from numpy import ndarray
 
 from footfall.contact.model import ContactModelBase
 from footfall.contact.points import ContactPoint, Sphere
+from footfall.dynamics.closed_loops import LoopConstraint, solve_closed
 from footfall.dynamics.factor import factor, factor_unsymmetric, solve_factored, solve_unsymmetric
 from footfall.robot.model.description import Robot
 
@@ -99,6 +100,7 @@ class ForceLaw(ContactModelBase):
         v: Float[ndarray, "nv"],
         dt: float,
         memory: Modes,
+        loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Modes]:
         """(accelerations, contact forces, memory): see ``contact.model``.
 
@@ -109,7 +111,7 @@ class ForceLaw(ContactModelBase):
             laws = [self.law(-p.distance, p.R_BC.T @ (p.J @ v), p.friction, 0.0)[0] for p in points]
             forces = [point.R_BC @ f for point, f in zip(points, laws)]
             pushes = [point.J.T @ f for point, f in zip(points, forces)]
-            return solve_factored(robot, *factor(robot, M), sum(pushes, start=force)), forces, memory
+            return _without_slopes(robot, M, sum(pushes, start=force), loops), forces, memory
         turn = memory["turn"]
         spheres = [
             self.linearised(
@@ -118,7 +120,7 @@ class ForceLaw(ContactModelBase):
             for k, point in enumerate(points)
         ]
         pushes = [point.J.T @ sphere.force for point, sphere in zip(points, spheres)]
-        a = self._solved(robot, M, sum(pushes, start=force), points, spheres)
+        a = self._solved(robot, M, sum(pushes, start=force), points, spheres, loops)
         v_end = v + dt * a
         judged = [self.judged(sphere, point.J @ v_end, dt, turn) for point, sphere in zip(points, spheres)]
         after = {key: np.stack([modes[key] for _, modes, _ in judged]) for key in judged[0][1]}
@@ -126,12 +128,27 @@ class ForceLaw(ContactModelBase):
         return a, [f for f, _, _ in judged], {**after, "turn": turn + 1.0, "unsettled": unsettled}
 
     def _solved(
-        self, robot: Robot, M: ndarray, force: ndarray, points: Sequence[ContactPoint], spheres: Sequence[Linearised]
-    ) -> Float[ndarray, "nv"]:
+        self, robot: Robot, M: ndarray, force: ndarray, points: Sequence[ContactPoint], spheres: Sequence[Linearised],
+        loops: LoopConstraint | None = None,
+    ) -> Float[ndarray, "nv"]:  # fmt: skip
         """a of (M + Σ JᵀDJ) a = force."""
+        coupled = any(point.couples for point in points)
         # multiplied so that the simple columns of the base come last: fewer operations
         below = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in zip(points, spheres)), start=M)
         if self.symmetric:
-            return solve_factored(robot, *factor(robot, below), force)
+            return _without_slopes(robot, below, force, loops, coupled)
         above = sum((point.J.T @ (sphere.D @ point.J) for point, sphere in zip(points, spheres)), start=M)
-        return solve_unsymmetric(robot, *factor_unsymmetric(robot, below, above), force)
+        factors = factor_unsymmetric(robot, below, above, coupled)
+        if loops is None:
+            return solve_unsymmetric(robot, *factors, force, coupled)
+        return solve_closed(lambda b: solve_unsymmetric(robot, *factors, b, coupled), force, loops)[0]
+
+
+def _without_slopes(
+    robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint | None, coupled: bool = False
+) -> Float[ndarray, "nv"]:
+    """a of M a = force, with loops kept closed."""
+    L, d = factor(robot, M, coupled)
+    if loops is None:
+        return solve_factored(robot, L, d, force, coupled)
+    return solve_closed(lambda b: solve_factored(robot, L, d, b, coupled), force, loops)[0]

@@ -7,6 +7,7 @@ accelerations are (v⁺ - v) / dt and their forces impulses / dt, so that nothin
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -16,6 +17,7 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground
 from footfall.contact.points import ContactPoint, Sphere
+from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from footfall.seams import Adapter, has_members
@@ -72,8 +74,12 @@ class ContactModel(Protocol):
         v: Float[ndarray, "nv"],
         dt: float,
         memory: Memory,
+        loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        """(accelerations, force on every sphere in base axes, memory) for M a = force + Jᵀ f."""
+        """(accelerations, force on every sphere in base axes, memory) for M a = force + Jᵀ f.
+
+        ``loops``: of a robot with closed loops, which ask for M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
+        """
         ...
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
@@ -137,8 +143,14 @@ class AdaptedContactModel(Adapter, ContactModelBase):
         v: Float[ndarray, "nv"],
         dt: float,
         memory: Memory,
+        loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        return self.adapted.respond(robot, M, force, points, v, dt, memory)
+        if loops is None:
+            return self.adapted.respond(robot, M, force, points, v, dt, memory)
+        if "loops" not in inspect.signature(self.adapted.respond).parameters:
+            kind = type(self.adapted).__name__
+            raise InputError(f"contact model {kind} knows no closed loops, and robot '{robot.name}' has some")
+        return self.adapted.respond(robot, M, force, points, v, dt, memory, loops=loops)
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
         return self.own("columns", super().columns)(memory, feet)

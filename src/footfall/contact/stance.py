@@ -34,6 +34,7 @@ from footfall.contact.ground import Ground
 from footfall.contact.impact import stopping_impulses
 from footfall.contact.model import ContactModelBase, Memory
 from footfall.contact.points import ContactPoint, Sphere, contact_points
+from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
@@ -109,9 +110,10 @@ class Stance(ContactModelBase):
         v: Float[ndarray, "nv"],
         dt: float,
         memory: Memory,
+        loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
         """(accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
-        space = contact_space(robot, M, force, points, v, dt)
+        space = contact_space(robot, M, force, points, v, dt, loops)
         ahead, wanted = self._plan(space, memory["mode"], dt)
         floor = -np.maximum(space.gap, 0.0) / dt
 

@@ -8,8 +8,9 @@ compiled with the physics; anything else (a solver from elsewhere) runs in Pytho
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
@@ -17,8 +18,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.control.command import Command, check_command
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY, Gravity, strength
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
 from footfall.seams import Adapter, function_name, has_members
 from footfall.spatial.quaternion import to_rotation
@@ -79,12 +81,6 @@ class Sensed:
     gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
     contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a foot that stands: of an estimator only
 
-    def standing(self, robot: Robot) -> Float[ndarray, "nf"]:
-        """The contact mode: the estimator's, or without one the feet that carry more than a fiftieth of the weight."""
-        load, least = self.forces[:, 2], 0.02 * strength(self.gravity) * robot.mass
-        felt = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
-        return felt if self.contact is None else self.contact
-
     @property
     def gyro(self) -> Float[ndarray, "3"]:
         """Angular velocity [rad/s]: the IMU's, or without one that of the base in its own axes."""
@@ -103,28 +99,6 @@ class Sensed:
     @property
     def _floating(self) -> bool:
         return self.q.shape[0] == self.v.shape[0] + 1
-
-
-@dataclass(frozen=True)
-class Command:
-    """What a user asks of a controller: velocities of the trunk in its heading's axes, its height and its posture."""
-
-    forward: float = 0.0  # [m/s]
-    sideways: float = 0.0  # [m/s], to the left
-    turn: float = 0.0  # [rad/s], to the left
-    height: float = 0.0  # [m] above the nominal height
-    roll: float = 0.0  # [rad] of the trunk beyond what the ground asks for, right side down
-    pitch: float = 0.0  # [rad], nose down
-
-
-def check_command(command: Command) -> None:
-    """Refuse a command with a value that is no finite number."""
-    if not isinstance(command, Command):
-        raise InputError(f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__}")
-    for f in fields(Command):
-        value = getattr(command, f.name)
-        if not isinstance(value, Real) or not np.isfinite(float(value)):
-            raise InputError(f"{f.name} of a command must be a finite number, got {value!r}")
 
 
 Log = list[tuple[float, str]]  # (time [s], what happened): a recording has it as events
@@ -182,6 +156,10 @@ class Controller(Protocol):
         """The joints [rad] it stands with, where a run may begin; None if it does not say."""
         ...
 
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        """How far it follows each part of a command, either way; one that is not named is ignored. None: not known."""
+        ...
+
     def renewed(self, memory: Any) -> Any:
         """The memory with what a user has changed of the controller since, which machine code does not see."""
         ...
@@ -216,6 +194,9 @@ class ControllerBase:
         """Nothing to compile."""
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        return None
+
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return None
 
     def renewed(self, memory: Any) -> Any:
@@ -271,6 +252,9 @@ class ControllerWrapper(ControllerBase):
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.wrapped.posture(robot)
+
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        return self.wrapped.command_limits(robot)
 
     def renewed(self, memory: Any) -> Any:
         if _keeps_inner(memory):
@@ -332,6 +316,9 @@ class AdaptedController(Adapter, ControllerBase):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.own("posture", super().posture)(robot)
 
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        return self.own("command_limits", super().command_limits)(robot)
+
     def renewed(self, memory: Any) -> Any:
         return self.own("renewed", super().renewed)(memory)
 
@@ -367,6 +354,12 @@ class FunctionController(ControllerBase):
     rate: float
     memory: Any = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        try:
+            inspect.signature(self.function).bind(*range(5))
+        except TypeError as error:
+            raise InputError(f"{self.name}(t, robot, sensed, command, memory) is how it is called: {error}") from None
+
     @property
     def name(self) -> str:
         return function_name(self.function)
@@ -399,3 +392,9 @@ def controller(rate: Any = 1000.0, memory: Any = None) -> Any:
         return FunctionController(rate, 1000.0)
     check_rate(rate)
     return lambda function: FunctionController(function, rate, {} if memory is None else memory)
+
+
+__all__ = [
+    "AdaptedController", "Command", "Controller", "ControllerBase", "ControllerWrapper", "FunctionController",
+    "Inertial", "JointCommand", "Log", "Sensed", "as_controller", "check_command", "check_rate", "controller",
+]  # fmt: skip

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint.joint_pd import JointPD
 from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.learned.policy import Policy, shipped
 from footfall.control.locomotion.locomotion import Locomotion
+from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
 
-ON_A_GAIT: dict[str, Callable[[JointPD], Any]] = {  # follow a gait's own paths, open loop
+ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Any]] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,
@@ -23,7 +25,8 @@ ON_A_GAIT: dict[str, Callable[[JointPD], Any]] = {  # follow a gait's own paths,
 }
 ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
-FOLLOWING = (*ON_COMMAND, LEARNED)  # follow a velocity command
+WHEELS = "wheels"  # rolls, on a robot whose wheels turn
+FOLLOWING = (*ON_COMMAND, LEARNED, WHEELS)  # follow a velocity command
 NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr")
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},
@@ -51,6 +54,7 @@ def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     if robot not in shipped():  # a robot's name, which a file may have given, is not taken for a path
         raise unknown("policy", robot, shipped(), "footfall comes with")
     policy = Policy.load(robot)
+    assert isinstance(policy, Policy)  # those that come with footfall are its own
     if gait != policy.gait.name:
         raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")
     return policy

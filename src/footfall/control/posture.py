@@ -8,6 +8,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.gravity import weight_of
+from footfall.kinematics.closed_loops import closed_joints
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height as hip_height_of
 from footfall.kinematics.leg_inverse import leg_inverse, within_limits
@@ -41,7 +42,10 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
                 break
         else:
             raise InputError(f"leg {foot} of robot '{robot.name}' cannot stand {height:.3f} m below its hip")
-    return joints
+    if not robot.loops:
+        return joints
+    given = [j for foot in robot.foot_names for j in leg_geometry(robot, foot, nearly=True).joints]
+    return closed_joints(robot, joints, given)
 
 
 def with_stand(robot: Robot) -> Robot:
@@ -51,7 +55,9 @@ def with_stand(robot: Robot) -> Robot:
         return robot
     given = stand_of(robot.poses)
     if given is not None and (given == "stand" or stands_in(robot, robot.poses[given].joints)):
-        pose = standing_pose(robot, robot.poses[given].joints)  # heights of keyframes are rounded, or for a drop
+        joints = robot.poses[given].joints
+        joints = closed_joints(robot, joints) if robot.loops else joints
+        pose = standing_pose(robot, joints)  # heights of keyframes are rounded, or for a drop
     else:
         try:
             q, _ = standing_state(robot)

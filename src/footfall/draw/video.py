@@ -64,6 +64,14 @@ class Film:
             self.bodies.append(_joined(parts))
         self.paths, self.centers = self._paths(), dict[int, ndarray]()
 
+    def show(self, rec: Recording) -> None:
+        """Go on with another recording of the same robot and ground: one that grows."""
+        if not len(rec):
+            raise InputError("the recording has no rows to show")
+        _check_rows(rec)
+        self.rec = rec
+        self.paths, self.centers = self._paths(), dict[int, ndarray]()
+
     def picture(self, time: float) -> Image:
         """The robot as it was at a time [s]."""
         rec, painter = self.rec, self.painter

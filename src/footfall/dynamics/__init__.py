@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from footfall.dynamics.articulated_body import articulated_body
+from footfall.dynamics.closed_loops import closed_dynamics
 from footfall.dynamics.constrained import constrained_dynamics, contact_jacobian, delassus_matrix, impact_map
 from footfall.dynamics.contact_sets import ContactSet, check_stance, contact_set, stance_dynamics
 from footfall.dynamics.coordinates import configuration_rate, difference, integrate, with_virtual_joints
@@ -36,6 +37,7 @@ __all__ = [
     "base_parameters",
     "bias_terms",
     "check_stance",
+    "closed_dynamics",
     "configuration_rate",
     "constrained_dynamics",
     "contact_jacobian",

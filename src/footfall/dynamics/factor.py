@@ -13,9 +13,14 @@ from numpy import ndarray
 from footfall.robot.model.description import Robot
 
 
-def next_above(robot: Robot) -> list[int]:
-    """For every degree of freedom the next one towards the root, or -1: the base's six form a chain of their own."""
+def next_above(robot: Robot, coupled: bool = False) -> list[int]:
+    """For every degree of freedom the next one towards the root, or -1: the base's six form a chain of their own.
+
+    ``coupled``: something ties branches to each other, and all degrees of freedom are one chain.
+    """
     tree = robot.tree
+    if coupled:
+        return [k - 1 for k in range(robot.nv)]
     chain = [k - 1 for k in range(tree.base_dof)]
     return chain + [tree.dof(j) if j > 0 else tree.base_dof - 1 for j in tree.parent[1:]]
 
@@ -27,9 +32,11 @@ def ancestors(parent: list[int], k: int) -> Iterator[int]:
         k = parent[k]
 
 
-def factor(robot: Robot, M: Float[ndarray, "nv nv"]) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-    """(L, d) with M = Lᵀ diag(d) L; reads the lower triangle of M on the branches of the tree only."""
-    parent, n = next_above(robot), robot.nv
+def factor(
+    robot: Robot, M: Float[ndarray, "nv nv"], coupled: bool = False
+) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
+    """(L, d) with M = Lᵀ diag(d) L; reads the lower triangle of M, on the branches of the tree only unless coupled."""
+    parent, n = next_above(robot, coupled), robot.nv
     A = {(k, i): M[k, i] for k in range(n) for i in (k, *ancestors(parent, k))}
     L = np.eye(n)
     for k in reversed(range(n)):
@@ -60,10 +67,11 @@ def solve_inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv
 
 
 def solve_factored(
-    robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv"]
-) -> Float[ndarray, "nv"]:
-    """x with Lᵀ diag(d) L x = b."""
-    parent, n = next_above(robot), robot.nv
+    robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv *columns"],
+    coupled: bool = False,
+) -> Float[ndarray, "nv *columns"]:  # fmt: skip
+    """x with Lᵀ diag(d) L x = b, a vector or columns."""
+    parent, n = next_above(robot, coupled), robot.nv
     x = [b[k] for k in range(n)]
     for k in reversed(range(n)):
         for i in ancestors(parent, k):
@@ -76,14 +84,14 @@ def solve_factored(
 
 
 def factor_unsymmetric(
-    robot: Robot, below: Float[ndarray, "nv nv"], above: Float[ndarray, "nv nv"]
+    robot: Robot, below: Float[ndarray, "nv nv"], above: Float[ndarray, "nv nv"], coupled: bool = False
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
     """(U, L, d) with A = U diag(1 / d) L for an A with the sparsity of M but not its symmetry, as friction makes it.
 
     L is unit lower triangular, U upper triangular with d on its diagonal (left out). A is read from ``below`` on
     and below its diagonal, and from ``above`` elsewhere.
     """
-    parent, n = next_above(robot), robot.nv
+    parent, n = next_above(robot, coupled), robot.nv
     chains = [tuple(ancestors(parent, k)) for k in range(n)]
     A = {(k, i): below[k, i] for k in range(n) for i in (k, *chains[k])}
     A |= {(i, k): above[i, k] for k in range(n) for i in chains[k]}
@@ -102,10 +110,11 @@ def solve_unsymmetric(
     U: Float[ndarray, "nv nv"],
     L: Float[ndarray, "nv nv"],
     d: Float[ndarray, "nv"],
-    b: Float[ndarray, "nv"],
-) -> Float[ndarray, "nv"]:
-    """x with A x = b for the factors of ``factor_unsymmetric``."""
-    parent, x = next_above(robot), [b[k] for k in range(robot.nv)]
+    b: Float[ndarray, "nv *columns"],
+    coupled: bool = False,
+) -> Float[ndarray, "nv *columns"]:
+    """x with A x = b, a vector or columns, for the factors of ``factor_unsymmetric``."""
+    parent, x = next_above(robot, coupled), [b[k] for k in range(robot.nv)]
     for k in reversed(range(robot.nv)):
         x[k] = x[k] * (1.0 / d[k])
         for i in ancestors(parent, k):

@@ -61,6 +61,7 @@ def forward_dynamics(
 ) -> Float[ndarray, "nv"]:
     """Accelerations a = dv/dt for joint torques τ and, if given, generalised external forces τ_e.
 
+    ``tau`` of length nv is taken for generalised forces, the base's wrench first; any other length is refused.
     ``classical``: the base's linear part is then the acceleration of its origin, not the rate of the components of v.
     """
     X = joint_transforms(robot, q)

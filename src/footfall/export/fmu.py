@@ -29,6 +29,7 @@ from footfall.control.interface import Command, JointCommand
 from footfall.errors import FootfallError
 from footfall.export.subjects import check_traceable, stepped
 from footfall.robot.model.description import Robot
+from footfall.simulate.commanding import command_at
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState, SimulationModel, tick
 from footfall.trace.face import tree
@@ -102,7 +103,7 @@ def write_fmu(simulation: Simulation, folder: str | Path, name: str = "", contro
 # -- what is in it -----------------------------------------------------------------------------------------------------
 def _with_controller(simulation: Simulation, name: str) -> Unit:
     check_traceable(simulation)
-    inputs = Inputs(simulation.command, np.zeros(6))
+    inputs = Inputs(command_at(simulation.command, 0.0), np.zeros(6))
     program = compiling.program(_ticked, simulation.model, simulation.state, inputs)
     units = dict(zip((f.name for f in dataclasses.fields(Command)), ("m/s", "m/s", "rad/s", "m", "rad", "rad")))
     asked = [(f"command.{key}", unit, float(getattr(simulation.command, key))) for key, unit in units.items()]

@@ -25,6 +25,7 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
 from footfall.robot.model.description import Robot
 from footfall.simulate.block import Block
+from footfall.simulate.commanding import command_at
 from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.runfile import options_of, plan
 from footfall.simulate.simulation import Simulation
@@ -167,7 +168,7 @@ def _of_block(robot: Robot, name: str) -> Exported:
 # -- steps and controllers ---------------------------------------------------------------------------------------------
 def of_step(simulation: Simulation) -> Exported:
     """One tick of physics under a joint command and a push on the base: (state, command, push) to the state after."""
-    check_world(simulation.model, simulation.state, Inputs(simulation.command, np.zeros(6)))
+    check_world(simulation.model, simulation.state, Inputs(command_at(simulation.command, 0.0), np.zeros(6)))
     commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).spread(simulation.robot.nj)
     rows = [(dataclasses.replace(state, memory=()), commands, np.zeros(6)) for state in _moments(simulation)]
     # "step" is an old symbol of the C library, which a program may not define again
@@ -186,7 +187,7 @@ def of_controller(simulation: Simulation, name: str) -> Exported:
     """
     check_traceable(simulation)
     robot, period = simulation.robot, simulation.model.period
-    asked = np.array(dataclasses.astuple(simulation.command))
+    asked = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))
     rows = [
         (float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], asked, s.memory) for s in _moments(simulation)
     ]  # fmt: skip
@@ -214,7 +215,7 @@ def check_traceable(simulation: Simulation) -> None:
             f"controller {acting.name} runs in Python between compiled steps and cannot be exported: one in plain NumPy"
             " without hidden state can, such as pd, gravity, computed_torque or impedance"
         )
-    inputs = Inputs(simulation.command, np.zeros(6))
+    inputs = Inputs(command_at(simulation.command, 0.0), np.zeros(6))
     try:
         check_world(simulation.model, simulation.state, inputs)
         check_controller(simulation.model, simulation.state, inputs)

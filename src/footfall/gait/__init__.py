@@ -2,6 +2,7 @@
 
 from footfall.gait.ellipse import Ellipse, Trapezoid, trapezoid
 from footfall.gait.foot_path import foot_offset, foot_rate, start_ramp
+from footfall.gait.networks import Beat, HopfNetwork, KuramotoNetwork, Network, RulkovNetwork
 from footfall.gait.oscillators import Hopf, Kuramoto, PolarHopf, touchdown_reset
 from footfall.gait.pattern import (
     LEGS,
@@ -40,16 +41,21 @@ from footfall.gait.tuned import Tuned, at_speed, choices, for_robot, scaled
 __all__ = [
     "LEGS",
     "PATTERNS",
+    "Beat",
     "Bezier",
     "Ellipse",
     "Gait",
     "Hopf",
+    "HopfNetwork",
     "Kuramoto",
+    "KuramotoNetwork",
+    "Network",
     "Pattern",
     "PolarHopf",
     "Posture",
     "PosturePlan",
     "Rulkov",
+    "RulkovNetwork",
     "Transition",
     "Trapezoid",
     "Tuned",

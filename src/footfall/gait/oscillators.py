@@ -123,7 +123,7 @@ class Hopf:
 
     def start(self, phase: Float[ndarray, "n"]) -> Float[ndarray, "2 n"]:
         """The state on the limit cycle at the given phases [cycles]."""
-        angle = _stance_angle(phase, self.duty)
+        angle = stance_angle(phase, self.duty)
         return np.sqrt(self.mu) * np.stack([np.cos(angle), np.sin(angle)])
 
     def rates(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "2 n"]:
@@ -143,7 +143,7 @@ class Hopf:
 
     def phase(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "n"]:
         """Phases [cycles]: stance while y > 0."""
-        return _phase_of_stance_angle(np.arctan2(state[1], state[0]), self.duty)
+        return phase_of_stance_angle(np.arctan2(state[1], state[0]), self.duty)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class PolarHopf:
 
     def start(self, phase: Float[ndarray, "n"]) -> Float[ndarray, "2 n"]:
         """The state on the limit cycle at the given phases [cycles]."""
-        angle = _stance_angle(phase, self.duty) + math.pi
+        angle = stance_angle(phase, self.duty) + math.pi
         return np.stack([math.sqrt(self.mu) + 0.0 * angle, angle])
 
     def rates(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "2 n"]:
@@ -193,15 +193,16 @@ class PolarHopf:
 
     def phase(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "n"]:
         """Phases [cycles]: swing while sin θ > 0."""
-        return _phase_of_stance_angle(state[1] - math.pi, self.duty)
+        return phase_of_stance_angle(state[1] - math.pi, self.duty)
 
 
-def _stance_angle(phase: Float[ndarray, "n"], duty: float) -> Float[ndarray, "n"]:
+def stance_angle(phase: Float[ndarray, "n"], duty: Any) -> Float[ndarray, "n"]:
     """An angle [rad] that is in [0, π) in stance and in [π, 2π) in swing, growing evenly in each."""
     return math.pi * np.where(phase < duty, phase / duty, 1.0 + (phase - duty) / (1.0 - duty))
 
 
-def _phase_of_stance_angle(angle: Float[ndarray, "n"], duty: float) -> Float[ndarray, "n"]:
+def phase_of_stance_angle(angle: Float[ndarray, "n"], duty: Any) -> Float[ndarray, "n"]:
+    """The phase [cycles] of such an angle."""
     turns = angle * (0.5 / math.pi)
     halves = 2.0 * (turns - np.floor(turns))  # [0, 1) stance, [1, 2) swing
     return np.where(halves < 1.0, duty * halves, duty + (1.0 - duty) * (halves - 1.0))

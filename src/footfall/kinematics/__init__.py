@@ -1,5 +1,6 @@
 """Where bodies and feet are, how they move, and how joints make them move."""
 
+from footfall.kinematics.closed_loops import closed_joints, loop_error
 from footfall.kinematics.fabrik import fabrik
 from footfall.kinematics.fabrik_leg import contact_angle, fabrik_leg
 from footfall.kinematics.forward import (
@@ -13,17 +14,20 @@ from footfall.kinematics.forward import (
     joint_rates,
     joint_transforms,
 )
+from footfall.kinematics.frames import frame_jacobian, frame_names, frame_pose, frame_velocity
 from footfall.kinematics.inverse import Inverse, inverse
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.kinematics.leg_chain import LegChain, foot_jacobian, foot_position, leg_chain
+from footfall.kinematics.numerical_leg import numerical_leg
 from footfall.kinematics.resolved_rate import leg_rates, manipulability, resolved_rate_leg
 from footfall.kinematics.whole_body_inverse import WholeBodyInverse, com_jacobian, whole_body_inverse
 
 __all__ = [
     "Inverse", "LegChain", "WholeBodyInverse", "base_pose", "body_poses", "body_velocities", "center_of_mass",
-    "com_jacobian", "contact_angle", "fabrik", "fabrik_leg", "feet_bias_acceleration", "feet_jacobian",
-    "foot_jacobian", "foot_position", "foot_positions", "foot_velocities", "inverse", "joint_positions", "joint_rates",
-    "joint_transforms", "leg_chain", "leg_rates", "manipulability", "resolved_rate_leg", "whole_body_inverse",
+    "closed_joints", "com_jacobian", "contact_angle", "fabrik", "fabrik_leg", "feet_bias_acceleration", "feet_jacobian",
+    "foot_jacobian", "foot_position", "foot_positions", "foot_velocities", "frame_jacobian", "frame_names",
+    "frame_pose", "frame_velocity", "inverse", "joint_positions", "joint_rates", "joint_transforms", "leg_chain",
+    "leg_rates", "loop_error", "manipulability", "numerical_leg", "resolved_rate_leg", "whole_body_inverse",
 ]  # fmt: skip
 
 

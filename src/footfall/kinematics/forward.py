@@ -3,10 +3,13 @@
 Poses of bodies in their parents (``joint_transforms``), in the base and in the world, twists of bodies, feet.
 """
 
+import math
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
@@ -31,7 +34,19 @@ def joint_rates(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nj"]:
 
 def base_pose(robot: Robot, q: Float[ndarray, "nq"]) -> Transform:
     """X_WB of the base, eq. (14); a fixed base is the world."""
-    return Transform(to_rotation(q[3:7]), q[:3]) if robot.floating else Transform.identity()
+    if not robot.floating:
+        return Transform.identity()
+    _check_quaternion(robot, q)
+    return Transform(to_rotation(q[3:7]), q[:3])
+
+
+def _check_quaternion(robot: Robot, q: Float[ndarray, "nq"]) -> None:
+    """Refuse numbers that are no rotation at all, such as four zeros; one that is a little off is a perturbation."""
+    if numeric.tracer.get() is not None or np.ndim(q) != 1:
+        return  # numbers of a trace are not known
+    length = math.sqrt(sum(x * x for x in np.asarray(q[3:7], dtype=float).tolist()))
+    if length < 0.1 or length > 10.0:
+        raise InputError(f"the quaternion (w, x, y, z) in q of robot '{robot.name}' has length {length:.3g}, not 1")
 
 
 def base_twist(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:

@@ -4,7 +4,7 @@
     found.joints, found.residual, found.reachable, found.why
 
 Out of reach, a foot goes to the nearest point that limits allow, as far as local search finds it, and ``why`` says what
-is in the way. Numbers only: inside a compiled controller use ``leg_inverse``, ``fabrik`` or ``resolved_rate_leg``.
+is in the way. In a trace one iteration from one start is all there is, and ``why`` is empty: see ``_traced``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.errors import InputError, unknown
 from footfall.kinematics.fabrik import fabrik
 from footfall.kinematics.fabrik_leg import Reached, bent, contact_angle, distance, fabrik_leg
@@ -77,6 +78,8 @@ def inverse(
         raise unknown("frame of foot targets", frame, FRAMES)
     if not tolerance > 0 or iterations < 1:
         raise InputError(f"tolerance and iterations must be positive, got {tolerance} and {iterations}")
+    if numeric.tracer.get() is not None:
+        return _traced(robot, targets, method, q, frame, knee, foot_pitch, tolerance, iterations, shared)
     q = posture_of(robot, q)
     wanted = targets_of(robot, targets)
     if frame == "trunk":
@@ -103,6 +106,56 @@ def inverse(
         np.array([together + int(r.iterations) for r in reached]),
         tuple(row[1] for row in rows), tuple(row[2] for row in rows),
     )  # fmt: skip
+
+
+def _traced(
+    robot: Robot, targets: Any, method: str, q: Any, frame: str, knee: Any, foot_pitch: Any, tolerance: float,
+    iterations: int, shared: bool,
+) -> Inverse:  # fmt: skip
+    """The same where no number is known: nothing is tried twice, so that the knee is the stand's unless given.
+
+    Legs with a closed form take it, cut to their limits; others FABRIK from the posture, or from the stand without one.
+    """
+    if shared or method == "resolved_rate":
+        raise InputError(f"a traced inverse moves legs alone, by 'closed' or 'fabrik': {method!r}, shared={shared}")
+    stand = posture_of(robot, None)
+    q = stand if q is None else q
+    joints_from, wanted = robot.nq - robot.nj, _by_foot(robot, targets)
+    poses = body_poses(robot, q)
+    found, rows = [q[k] for k in range(robot.nq)], list[tuple[Any, Any, str]]()
+    for foot, target in wanted.items():
+        leg, side, pitch = leg_chain(robot, foot), _of(knee, foot), _of(foot_pitch, foot)
+        p_W = poses[0].point(np.array(target)) if frame == "trunk" else np.array(target)
+        p = poses[leg.carrier].inverse().point(p_W)
+        start = [stand[joints_from + j] for j in leg.joints]
+        closed = method != "fabrik" and has_closed_form(robot, foot)
+        if closed:
+            bend = knee_direction(leg_geometry(robot, foot), np.array(start)) if side is None else side
+            angles = leg_inverse(robot, foot, p, bend, foot_pitch=0.0 if pitch is None else pitch).joints
+            inside = np.stack([screw.within(angle) for screw, angle in zip(leg.screws, angles)])
+            reached = Reached(inside, distance(foot_position(leg, list(inside)), p), 0.0)
+        else:
+            chain = leg if side is None else bent(leg, side)
+            near = [found[joints_from + j] for j in leg.joints]
+            reached = fabrik_leg(chain, p, near, pitch, iterations, tolerance)
+        for j, value in zip(leg.joints, reached.joints):
+            found[joints_from + j] = value
+        rows.append((reached.residual, reached.iterations, "closed" if closed else "fabrik"))
+    residual = np.stack([row[0] for row in rows])
+    whole = np.stack(found)
+    return Inverse(
+        whole, whole[joints_from:], tuple(wanted), residual, residual <= tolerance, np.stack([r[1] for r in rows]),
+        tuple(row[2] for row in rows), ("",) * len(rows),
+    )  # fmt: skip
+
+
+def has_closed_form(robot: Robot, foot: str) -> bool:
+    """Whether a leg's joints have a closed form."""
+    try:
+        leg_geometry(robot, foot)
+    except InputError:
+        return False
+    return True
 
 
 @dataclass
@@ -206,11 +259,7 @@ class _Search:
         return other + float(np.abs(found.joints - self.posture).max())
 
     def _has_closed_form(self) -> bool:
-        try:
-            leg_geometry(self.robot, self.leg.name)
-        except InputError:
-            return False
-        return True
+        return has_closed_form(self.robot, self.leg.name)
 
     def _has_ankle(self) -> bool:
         return self._has_closed_form() and leg_geometry(self.robot, self.leg.name).foot is not None
@@ -259,21 +308,27 @@ def posture_of(robot: Robot, q: Any) -> Float[ndarray, "nq"]:
 
 def targets_of(robot: Robot, targets: Any) -> dict[str, ndarray]:
     """Targets by foot, checked."""
+    wanted = {}
+    for foot, target in _by_foot(robot, targets).items():
+        wanted[foot] = np.asarray(target, dtype=float)
+        if not np.isfinite(wanted[foot]).all():
+            raise InputError(f"the target of foot {foot} is not finite: {wanted[foot].tolist()}")
+    return wanted
+
+
+def _by_foot(robot: Robot, targets: Any) -> dict[str, Any]:
+    """Targets by foot, whose numbers need not be known."""
     if not isinstance(targets, Mapping):
         shape = np.shape(targets)
         if shape != (robot.nf, 3):
             feet = ", ".join(robot.foot_names)
             raise InputError(f"targets must have shape ({robot.nf}, 3), for {feet}, or be a mapping; got {shape}")
         targets = dict(zip(robot.foot_names, targets))
-    wanted = {}
     for foot, target in targets.items():
         robot.foot(foot)
         if np.shape(target) != (3,):
             raise InputError(f"the target of foot {foot} must be three numbers, got shape {np.shape(target)}")
-        wanted[foot] = np.asarray(target, dtype=float)
-        if not np.isfinite(wanted[foot]).all():
-            raise InputError(f"the target of foot {foot} is not finite: {wanted[foot].tolist()}")
-    return wanted
+    return dict(targets)
 
 
 def _of(value: Any, foot: str) -> Any:

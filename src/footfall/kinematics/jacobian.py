@@ -25,14 +25,14 @@ def feet_jacobian(
     frames = _foot_frames(robot, X, frame, R_WC)
     blocks = []
     for i, X_BF, foot in zip(robot.tree.feet, frames, robot.feet):
-        J = _point_jacobian(robot, X, i, X_BF)
+        J = point_jacobian(robot, X, i, X_BF)
         if frame == "contact":  # from the sphere's centre to its lowest point: v - r ω x n
             J = Transform(np.eye(3), -foot.radius * _NORMAL).motion_matrix() @ J
         blocks.append(J)
     return np.stack(blocks) if blocks else np.zeros((0, 6, robot.nv))
 
 
-def _point_jacobian(robot: Robot, X: list[Transform], i: int, X_BF: Transform) -> Float[ndarray, "6 nv"]:
+def point_jacobian(robot: Robot, X: list[Transform], i: int, X_BF: Transform) -> Float[ndarray, "6 nv"]:
     """Algorithm 6 for one frame F on body i: every joint on the support path, carried outwards."""
     tree = robot.tree
     J = np.zeros((6, robot.nv))

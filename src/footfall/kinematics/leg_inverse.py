@@ -20,7 +20,9 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.kinematics.leg_geometry import Leg, Segment, leg_geometry
+from footfall.kinematics.leg_chain import leg_chain
+from footfall.kinematics.leg_geometry import Leg, Segment, has_closed_form, leg_geometry
+from footfall.kinematics.numerical_leg import numerical_leg
 from footfall.numeric import tracer
 from footfall.robot.model.description import Robot
 
@@ -52,7 +54,8 @@ def leg_inverse(
             to foot, plus that line's pitch: the same thing while the roll is zero.
         frame: ``carrier``: the frame of the body that carries the leg (the trunk; a spined robot's front or hind
             body). ``hip``: from the point under which the foot hangs when the roll is zero, along the leg's axes.
-        nearly: As in ``leg_geometry``, for legs whose axes are somewhat askew.
+        nearly: Also legs whose axes are askew: from their closed form with axes set straight, by iteration
+            (``numerical_leg``).
     """
     if frame not in FRAMES:
         raise InputError(f"unknown frame of a foot '{frame}': choose {', '.join(FRAMES)}")
@@ -68,7 +71,14 @@ def leg_inverse(
     else:
         x, y, z = (position[k] + offset for k, offset in enumerate(_under_hip(geometry)))
     angles, reachable = _SOLVERS[geometry.kind](geometry, x, y, z, knee, above, foot_pitch)
+    if nearly and not has_closed_form(robot, leg):
+        return LegPose(*numerical_leg(leg_chain(robot, leg), place_of(geometry, x, y, z), _signed(geometry, angles)))
     return LegPose(_signed(geometry, angles), reachable)
+
+
+def place_of(leg: Leg, x: Any, y: Any, z: Any) -> Float[ndarray, "3"]:
+    """A place in the carrier's frame [m], given from the leg's first joint along the leg's axes."""
+    return np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, (x, y, z))) for i in range(3)])
 
 
 def planar_inverse(leg: Leg, x: Any, z: Any, knee: int = 1, foot_pitch: float = 0.0) -> LegPose:

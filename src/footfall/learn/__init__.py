@@ -14,9 +14,12 @@ from footfall.control.learned.policy import Drive, Policy
 ID = "footfall/Walk-v0"
 _NAMES = {
     "WalkEnv": "walk", "WalkVectorEnv": "walk", "WalkTask": "task", "Randomisation": "randomise", "PPO": "ppo",
+    "OwnTask": "own",
 }  # fmt: skip
 
-__all__ = ["ID", "PPO", "Drive", "Policy", "Randomisation", "WalkEnv", "WalkTask", "WalkVectorEnv", "register"]
+__all__ = [
+    "ID", "PPO", "Drive", "OwnTask", "Policy", "Randomisation", "WalkEnv", "WalkTask", "WalkVectorEnv", "register",
+]  # fmt: skip
 
 
 def register() -> None:

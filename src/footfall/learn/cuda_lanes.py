@@ -16,13 +16,12 @@ import numpy as np
 from footfall import compiling
 from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
 from footfall.errors import InputError
-from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, observed
+from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import ActionController, WalkTask
+from footfall.learn.task_base import ActionController, Task
 from footfall.trace.targets import cuda, emit
 
 BLOCK = 128  # threads of the kernel that judges
-PUSH_DRAWS = 2
 
 
 @dataclass(frozen=True)
@@ -41,21 +40,21 @@ def judged_tick(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tra
 def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
     """A robot at the beginning of an episode."""
     episode, blank = begun(episodes, chance), tracked.outcome
-    seen = observed(episodes.task, episode.state, episode.inputs.command)
+    seen = episodes.task.observed(episode.state, episode.inputs.command, episode.parameters)
     return Tracked(episode, Outcome(**{**vars(blank), "seen": seen, "final": seen}))
 
 
 class JudgeSource:
     """The CUDA source of what follows a tick, and where its numbers lie; needs no GPU."""
 
-    def __init__(self, task: WalkTask, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
-        paths = randomisation.paths(task.robot)
+    def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
+        paths = (*randomisation.paths(task.robot), *task.paths)
         self.ticks = TickSource(
-            task.robot, ActionController(task.drive), free=paths, uses_foot_forces=True, dt=task.dt, threads=4
+            task.robot, ActionController(task.drive), free=paths, uses_foot_forces=True, threads=4, **task.world
         )
         limit = round(seconds * task.drive.rate)
         self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)
-        self.draws = self.episodes.draws + PUSH_DRAWS
+        self.draws = self.episodes.draws + self.episodes.tick_draws
         self.first = Tracked(
             Episode(self.ticks.first, self.ticks.inputs, self.ticks.parameters, 0.0, 0.0), _blank(task)
         )
@@ -72,7 +71,7 @@ class JudgeSource:
         """Rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
         sizes: dict[str, int] = {
             "state": number_count(self.ticks.first), "inputs": number_count(self.ticks.inputs),
-            "parameters": number_count(self.ticks.parameters), "age": 1, "next_push": 1,
+            "parameters": number_count(self.ticks.parameters), "age": 1, "next_push": 1, "level": 1,
         }  # fmt: skip
         sizes |= {key: number_count(value) for key, value in vars(self.first.outcome).items()}
         out, at = {}, 0
@@ -90,12 +89,12 @@ class CudaLanes:
     """n robots of a task on one GPU. ``columns`` is a CuPy array (number, robot); PyTorch takes it over by DLPack."""
 
     def __init__(
-        self, task: WalkTask, n: int, *, command: Mapping[str, Any], randomise: Any = True, seconds: float = 20.0
+        self, task: Task, n: int, *, command: Mapping[str, Any], randomise: Any = True, seconds: float = 20.0
     ) -> None:
         if int(n) != n or n < 1:
             raise InputError(f"a training needs at least one robot, got {n}")
         self.cupy, self.n, self.task = cupy(), int(n), task
-        self.source = JudgeSource(task, Randomisation.from_option(randomise), command, seconds)
+        self.source = JudgeSource(task, task.randomisation(randomise), command, seconds)
         ticks = self.source.ticks
         kernels = {}
         for name, text in ((KERNEL, ticks.text), ("judge", self.source.judge), ("begin", self.source.begin)):
@@ -129,6 +128,6 @@ class CudaLanes:
         self._kernels[name]((-(-threads // block),), (block,), arguments)
 
 
-def _blank(task: WalkTask) -> Outcome:
-    seen = np.zeros(len(task.drive.bounds(task.robot)))
+def _blank(task: Task) -> Outcome:
+    seen = np.zeros(len(task.bounds))
     return Outcome(seen, seen, 0.0, 0.0, 0.0, np.zeros(3), 0.0)

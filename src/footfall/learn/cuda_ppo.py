@@ -66,7 +66,7 @@ class CudaPPO:
         torch.backends.cuda.matmul.allow_tf32 = True
         self.lanes, self.settings, self.seed = lanes, settings or Settings(), seed
         robot, s = lanes.task.robot, self.settings
-        seen, acts, rng = len(lanes.task.drive.bounds(robot)), robot.nj, np.random.default_rng(seed)
+        seen, acts, rng = len(lanes.task.bounds), robot.nj, np.random.default_rng(seed)
         self.acts = acts
         actor, critic = orthogonal((seen, *s.hidden, acts), rng, 0.01), orthogonal((seen, *s.hidden, 1), rng, 1.0)
         count = max(1, round(s.steps * lanes.n / s.rows))
@@ -90,7 +90,7 @@ class CudaPPO:
         self.columns = torch.from_dlpack(self.lanes.columns)
         self.seen, self.action_rows = self.columns[places["seen"]], self.columns[places["action"]]
         self.final_rows = self.columns[places["final"]]
-        self.outcome_rows = self.columns[places["reward"].start : places["gait"].stop]
+        self.outcome_rows = self.columns[places["reward"].start : places["score"].stop]
         # of every tick of every robot: observation and a 1, action, its likelihood, its mean, advantage, return
         self.sizes = [seen + 1, acts, 1, acts, 1, 1]
         self.rows = zeros(sum(self.sizes), T, n)
@@ -184,7 +184,7 @@ class CudaPPO:
         target[0] = advantage + value
 
     def _summarise(self) -> None:
-        """Mean reward, errors of the forward speed and the turn, falls per tick, feet in time; all of the rollout."""
+        """Mean reward, errors of the forward speed and the turn, falls per tick, score; all of the rollout."""
         at = self.lanes.task.drive.place(self.lanes.task.robot, "command")
         command, outcome = self.final[at].transpose(0, 1), self.outcome.nan_to_num(0.0, 0.0, 0.0)
         off = (outcome[:, 3:6] - command).nan_to_num(0.0).abs().mean((0, 2))
@@ -288,11 +288,11 @@ class CudaPPO:
 
     def curve_row(self) -> dict[str, float]:
         """What the last rollout was like; waits until the card is done."""
-        reward, forward, turn, falls, gait, noise = self.summary.tolist()
+        reward, forward, turn, falls, score, noise = self.summary.tolist()
         rate = self.lanes.task.drive.rate
         return {
             "iteration": self.iteration, "samples": self.iteration * self.settings.steps * self.lanes.n,
-            "reward": reward, "forward_error": forward, "turn_error": turn, "falls": rate * falls, "gait": gait,
+            "reward": reward, "forward_error": forward, "turn_error": turn, "falls": rate * falls, "score": score,
             "noise": noise,
         }  # fmt: skip
 

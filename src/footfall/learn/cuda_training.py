@@ -13,26 +13,25 @@ from footfall.control.learned.policy import Policy
 from footfall.errors import InputError
 from footfall.learn.cuda_lanes import CudaLanes
 from footfall.learn.cuda_ppo import CudaPPO, pytorch
-from footfall.learn.lanes import RANGES
 from footfall.learn.ppo import Settings
-from footfall.learn.task import WalkTask
+from footfall.learn.task_base import Task
 from footfall.learn.training import Training
-
-SETTINGS = Settings(rows=24576, noise=0.3)  # four minibatches of 4096 robots
 
 
 class CudaTraining(Training):
     """Everything stays on the card; the processor looks at six numbers now and then."""
 
     device = "cuda"
+    usual = Settings(rows=24576, noise=0.3)  # four minibatches of 4096 robots
 
     def __init__(
-        self, task: WalkTask, robots: int = 4096, seed: int = 0, settings: Settings | None = None,
-        command: Mapping[str, Any] | None = None, randomise: Any = True, seconds: float = 20.0,
+        self, task: Task, robots: int = 4096, seed: int = 0, settings: Settings | None = None,
+        command: Mapping[str, Any] | None = None, randomise: Any = True, seconds: float | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(task, robots, seed, settings or SETTINGS)
+        super().__init__(task, robots, seed, settings)
         self.torch = pytorch()
-        lanes = CudaLanes(task, robots, command={**RANGES, **(command or {})}, randomise=randomise, seconds=seconds)
+        ranges, limit = {**task.commands, **(command or {})}, task.seconds if seconds is None else seconds
+        lanes = CudaLanes(task, robots, command=ranges, randomise=randomise, seconds=limit)
         self.ppo = CudaPPO(lanes, self.settings, self.seed)
         self.ppo.prepare()
 
@@ -52,7 +51,8 @@ class CudaTraining(Training):
         ppo, task = self.ppo, self.task
         weights = tuple((W.astype(float), b.astype(float)) for W, b in ppo.networks.actor())
         mean, inverse = (x.cpu().numpy()[:, 0].astype(float) for x in (ppo.mean, ppo.inverse))
-        return Policy(task.robot.name, task.drive, mean, 1.0 / inverse, weights, self.settings.activation)
+        name, activation = task.robot.name, self.settings.activation
+        return Policy(name, task.drive, mean, 1.0 / inverse, weights, activation, task.robot.joint_names)
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def _numbers(self) -> dict[str, ndarray]:

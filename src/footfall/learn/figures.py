@@ -33,18 +33,18 @@ def read_curve(path: str | Path) -> list[dict[str, float]]:
 
 
 def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
-    """Reward, speed error, feet in time and falls over the time that training took."""
+    """Reward, speed error, score (of walking: feet in time with the clock) and falls over the time of training."""
     if not curve:
         raise InputError("a learning curve needs a row or more")
     panels = (
         ("reward", "reward of a tick"), ("forward_error", "error of the forward speed [m/s]"),
-        ("gait", "part of the feet in time with the clock"), ("falls", "falls of a robot in a second"),
+        ("score", "score"), ("falls", "falls of a robot in a second"),
     )  # fmt: skip
     x = [row.get("seconds", row.get("cpu_seconds", 0.0)) for row in curve]  # curves of before say cpu_seconds
     with style():
         figure = new_figure(8.4, 4.6)
         for axis, (key, title), color in zip(figure.subplots(2, 2, sharex=True).ravel(), panels, COLORS):
-            axis.plot(x, [row[key] for row in curve], color=color)
+            axis.plot(x, [row.get(key, row.get("gait")) for row in curve], color=color)
             axis.set_title(title, loc="left")
             axis.set_xlim(0.0, x[-1])
             if key != "reward":

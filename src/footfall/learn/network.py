@@ -1,6 +1,6 @@
 """Small networks in plain NumPy: gradients by hand, Adam, and running means of what goes in.
 
-The forward pass is ``control.policy.layers_of``, the same that walks.
+The forward pass is ``control.learned.network.layers_of``, the same that walks.
 """
 
 from __future__ import annotations

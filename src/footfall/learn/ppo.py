@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.learned.policy import ACTIVATIONS, layers_of
+from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
 from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal
 

@@ -7,20 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.control.interface import Command, Sensed
 from footfall.control.learned.policy import Drive
-from footfall.errors import InputError, unknown
-from footfall.gait import tuned
 from footfall.gait.pattern import clock_phase, stance, trot
-from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
+from footfall.learn.randomise import Randomisation, within
+from footfall.learn.task_base import (
+    NONE,
+    WILD,
+    WORST,
+    ActionController,
+    Judged,
+    Parameters,
+    Task,
+    check_stands,
+    check_weights,
+    drive_of,
+    heading_velocity,
+    weighted,
+)  # fmt: skip
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.simulate.tick import RunState
@@ -42,47 +53,12 @@ WEIGHTS: Mapping[str, float] = {
     "energy": -2e-3,  # mechanical power of the motors [W], none given back
     "fall": -50.0,  # the tick of a fall
 }
-WORST = 10.0
 _SPEED, _TURN = 0.1, 0.2  # errors that are worth a half [m/s], [rad/s]
-_WILD = 300.0  # length of a velocity that no robot has
-
-
-@dataclass(frozen=True)
-class ActionController(ControllerBase):
-    """PD around the action in its memory, which the environment writes between ticks.
-
-    ``last``: the action before it; ``gains``: factors of stiffness and damping.
-    """
-
-    drive: Drive
-
-    @property
-    def rate(self) -> float:
-        return self.drive.rate
-
-    def start(self, robot: Robot) -> dict[str, ndarray]:
-        return {"action": np.zeros(robot.nj), "last": np.zeros(robot.nj), "gains": np.ones(2)}
-
-    def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
-    ) -> tuple[JointCommand, dict[str, ndarray]]:
-        return self.drive.command(robot, memory["action"], memory["gains"]), memory
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What comes of a tick."""
-
-    observation: Float[ndarray, "no"]
-    terms: dict[str, Any]  # of the reward, weighted
-    reward: Any
-    fallen: Any  # 1 or 0
-    velocity: Float[ndarray, "3"]  # forward, sideways [m/s], turn [rad/s], in the heading's axes
-    contact: Float[ndarray, "nf"]  # 1 where a foot is down
+RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways": (-0.25, 0.25), "turn": (-0.6, 0.6)}
 
 
 @dataclass(frozen=True, eq=False)
-class WalkTask:
+class WalkTask(Task):
     """A robot, its drive, and what its walking is worth. ``weights`` change those of ``WEIGHTS``.
 
     dt: physics step [s]. lean: more than so many degrees is a fall, as is a trunk below 0.4 of its standing height.
@@ -94,87 +70,96 @@ class WalkTask:
     dt: float = 2e-3
     swing_height: float = 0.05  # of the feet [m]
     lean: float = 50.0
+    seconds: ClassVar[float] = 20.0
+    commands: ClassVar[Mapping[str, tuple[float, float]]] = RANGES
 
     def __post_init__(self) -> None:
-        for key, value in self.weights.items():
-            if key not in WEIGHTS:
-                raise unknown("term of the reward", key, WEIGHTS)
-            if not np.isfinite(value):
-                raise InputError(f"the weight of {key} must be finite, got {value}")
-        if "stand" not in self.robot.poses or len(self.robot.feet) != 4:
-            raise InputError(f"walking needs four feet and a pose 'stand', which robot '{self.robot.name}' has not")
-        object.__setattr__(self, "weights", {**WEIGHTS, **self.weights})
+        weights = check_weights(self.weights, WEIGHTS)
+        check_stands(self.robot, "walking")
+        object.__setattr__(self, "weights", weights)
 
     @staticmethod
     def of(robot: Robot, **options: Any) -> WalkTask:
         """The task with gains that are known to carry the robot, or that scale with it."""
-        if "stand" not in robot.poses or len(robot.feet) != 4:
-            raise InputError(f"walking needs four feet and a pose 'stand', which robot '{robot.name}' has not")
-        gains = tuned.for_robot(robot, "trot")
-        return WalkTask(robot, Drive(trot(period=0.4, duty=0.55), gains.kp, gains.kd), **options)
+        check_stands(robot, "walking")
+        return WalkTask(robot, drive_of(robot, gait=trot(period=0.4, duty=0.55)), **options)
 
-    @cached_property
-    def digest(self) -> str | None:
-        return digest_of(self)
+    def started(
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
+        parameters: Parameters = NONE, level: Any = 0.0,
+    ) -> Float[ndarray, "nq"]:  # fmt: skip
+        """Standing with its lowest foot on the ground, its joints off by a little."""
+        robot = self.robot
+        q = q + np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, joints)])
+        lowest = least(self.foot_heights(q, parameters))
+        return q - np.concatenate([np.zeros(2), np.stack([lowest]), np.zeros(robot.nq - 3)])
+
+    # -- of the ground, which is level here ------------------------------------------------------------------------
+    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Any:
+        """Of the trunk's origin over the ground [m]."""
+        return q[2]
+
+    def foot_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "nf"]:
+        """Of the lowest points of the feet over the ground [m]."""
+        return foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
+
+    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
+        robot, drive, memory = self.robot, self.drive, state.memory
+        t = state.tick / drive.rate
+        sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
+        R = to_rotation(state.q[3:7])
+        velocity, height = heading_velocity(R, state.v), self.trunk_height(state.q, parameters)
+        stand = robot.poses["stand"]
+        low = 0.4 * stand.height
+        fine = (R[2, 2] > np.cos(np.radians(self.lean))) & (height > low) & (state.v @ state.v < WILD**2)
+        contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
+        joints, rates = state.q[robot.nq - robot.nj :], state.v[robot.nv - robot.nj :]
+        asked = drive.command(robot, memory["action"], memory["gains"])
+        motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
+        step = memory["action"] - memory["last"]
+        aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
+        down = stance(drive.gait, clock_phase(drive.gait, t)) > 0.5
+        values = {
+            "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
+            "turning": 1.0 / (1.0 + missed * missed / _TURN**2),
+            "gait": np.sum(np.where(down, contact, 1.0 - contact)) / 4.0,
+            "clearance": clearance_error(self, t, self.foot_heights(state.q, parameters)),
+            "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
+            "height": (height / stand.height - 1.0) ** 2,
+            "bounce": (R[2] @ state.v[3:6]) ** 2,
+            "rocking": state.v[0] * state.v[0] + state.v[1] * state.v[1],
+            "smoothness": np.sum(step * step),
+            "posture": np.sum((joints - stand.joints) ** 2),
+            "energy": np.sum(np.maximum(motor * rates, 0.0)),
+            "fall": np.where(fine, 0.0, 1.0),
+        }
+        terms = weighted(values, self.weights, drive.rate)
+        observation = self.observed(state, command, parameters)
+        return Judged(observation, terms, sum(terms.values()), values["fall"], velocity, contact, values["gait"])
 
 
-def judge(task: WalkTask, state: RunState, command: Command) -> Judged:
-    """Look at a robot after a tick in which it followed a command with the action in its memory."""
-    robot, drive, memory = task.robot, task.drive, state.memory
-    t = state.tick / drive.rate
-    sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
-    R = to_rotation(state.q[3:7])
-    velocity, height = heading_velocity(R, state.v), state.q[2]
-    stand = robot.poses["stand"]
-    low = 0.4 * stand.height
-    fine = (R[2, 2] > np.cos(np.radians(task.lean))) & (height > low) & (state.v @ state.v < _WILD**2)
-    contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
-    joints, rates = state.q[robot.nq - robot.nj :], state.v[robot.nv - robot.nj :]
-    asked = drive.command(robot, memory["action"], memory["gains"])
-    motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
-    step = memory["action"] - memory["last"]
-    aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
-    values = {
-        "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
-        "turning": 1.0 / (1.0 + missed * missed / _TURN**2),
-        "gait": np.sum(np.where(stance(drive.gait, clock_phase(drive.gait, t)) > 0.5, contact, 1.0 - contact)) / 4.0,
-        "clearance": clearance_error(task, t, state.q),
-        "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
-        "height": (height / stand.height - 1.0) ** 2,
-        "bounce": (R[2] @ state.v[3:6]) ** 2,
-        "rocking": state.v[0] * state.v[0] + state.v[1] * state.v[1],
-        "smoothness": np.sum(step * step),
-        "posture": np.sum((joints - stand.joints) ** 2),
-        "energy": np.sum(np.maximum(motor * rates, 0.0)),
-        "fall": np.where(fine, 0.0, 1.0),
-    }
-    worth = {key: task.weights[key] * value for key, value in values.items() if key != "fall"}
-    terms = {key: np.maximum(value, -WORST) / drive.rate for key, value in worth.items()}
-    terms["fall"] = task.weights["fall"] / drive.rate * values["fall"]
-    observation = drive.observe(robot, t, sensed, command, memory["action"])
-    return Judged(observation, terms, sum(terms.values()), np.where(fine, 0.0, 1.0), velocity, contact)
+def judge(task: Task, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
+    """``task.judged`` as a function to compile."""
+    return task.judged(state, command, parameters)
 
 
 def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Any:
     """Height of the lowest foot over flat ground [m]; below zero where it is in it."""
-    heights = foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
+    return least(foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet]))
+
+
+def least(heights: Float[ndarray, "4"]) -> Any:
     return np.minimum(np.minimum(heights[0], heights[1]), np.minimum(heights[2], heights[3]))
 
 
-def heading_velocity(R_WB: Float[ndarray, "3 3"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3"]:
-    """Forward and sideways speed [m/s] and turn rate [rad/s] in level axes that look where the trunk looks."""
-    length = np.sqrt(R_WB[0, 0] * R_WB[0, 0] + R_WB[1, 0] * R_WB[1, 0] + 1e-12)
-    c, s = R_WB[0, 0] / length, R_WB[1, 0] / length
-    v_W, omega_W = R_WB @ v[3:6], R_WB @ v[:3]
-    return np.stack([c * v_W[0] + s * v_W[1], c * v_W[1] - s * v_W[0], omega_W[2]])
-
-
-def clearance_error(task: WalkTask, t: float, q: Float[ndarray, "nq"]) -> Any:
+def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> Any:
     """Mean over the feet of the squared lack of height in a swing, in parts of its height, whose path is a sine's."""
     gait = task.drive.gait
     phase = clock_phase(gait, t)
     swing = np.clip((phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
     wanted = task.swing_height * np.sin(np.pi * swing)
-    radii = np.array([foot.radius for foot in task.robot.feet])
-    lack = np.maximum(wanted - (foot_positions(task.robot, q)[:, 2] - radii), 0.0) / task.swing_height
+    lack = np.maximum(wanted - heights, 0.0) / task.swing_height
     return np.sum(lack * lack) / 4.0
+
+
+__all__ = ["RANGES", "WEIGHTS", "WORST", "ActionController", "Judged", "Task", "WalkTask", "judge", "lowest_foot"]

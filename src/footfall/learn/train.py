@@ -7,15 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from footfall.control.learned import onnx_file
+from footfall.control.learned.policy import SUFFIXES
 from footfall.errors import InputError, unknown
 from footfall.learn.figures import curve_figure
 from footfall.learn.ppo import Settings
-from footfall.learn.task import WalkTask
+from footfall.learn.recover import RecoverTask
+from footfall.learn.rough import RoughTask
+from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
 from footfall.robot.model.description import Robot
 
-TASKS = {"walk": WalkTask.of}
+TASKS: dict[str, Callable[[Robot], Task]] = {
+    "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": RoughTask.blind,
+}  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda")
 LOOK = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
 SAVE_EVERY = 30.0  # [s] between checkpoints
@@ -53,8 +59,10 @@ def train(
     ``resume`` goes on from it.
     """
     policy = Path(out)
-    if policy.suffix != ".npz":
-        raise InputError(f"a policy is an .npz file, got {policy}")
+    if policy.suffix not in SUFFIXES:
+        raise InputError(f"a policy is an {' or '.join(SUFFIXES)} file, got {policy}")
+    if policy.suffix == ".onnx":
+        onnx_file.library()  # is missing before the training, not after it
     if task not in TASKS:
         raise unknown("task", task, TASKS)
     if device not in DEVICES:
@@ -73,7 +81,7 @@ def train(
         training.save(checkpoint)
     if not training.curve:
         training.iterate()
-    training.policy().save(policy)
+    training.policy().save(policy, subject)
     training.save_curve(policy.with_suffix(".csv"))
     curve_figure(training.curve).savefig(policy.with_suffix(".png"))
     return Trained(training, policy)

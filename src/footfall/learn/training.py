@@ -7,7 +7,7 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from footfall.control.learned.policy import Policy
 from footfall.errors import SPOILED, InputError
 from footfall.learn.episode import COMMANDS
 from footfall.learn.ppo import PPO, Settings
-from footfall.learn.task import WalkTask
+from footfall.learn.task_base import Task
 from footfall.robot.model.description import Robot
 from footfall.trace.face import tree
 from footfall.whole_file import whole_file
 
-COLUMNS = ("iteration", "samples", "seconds", "reward", "forward_error", "turn_error", "falls", "gait", "noise")
+COLUMNS = ("iteration", "samples", "seconds", "reward", "forward_error", "turn_error", "falls", "score", "noise")
 _MOST_BYTES = 1 << 31  # of a checkpoint: one of 4096 robots has 4 MB
 
 
@@ -32,11 +32,13 @@ class Training(ABC):
     """What trainings share: ``iterate`` until content, then ``policy``. ``curve``: a row for every look."""
 
     device: str
+    usual = Settings()  # of a training on this device
 
-    def __init__(self, task: WalkTask, robots: int, seed: int, settings: Settings | None) -> None:
+    def __init__(self, task: Task, robots: int, seed: int, settings: Settings | None) -> None:
         if int(seed) != seed or seed < 0:
             raise InputError(f"the seed of a training must be a whole number, 0 or more, got {seed}")
-        self.task, self.robots, self.seed, self.settings = task, robots, int(seed), settings or Settings()
+        self.task, self.robots, self.seed = task, robots, int(seed)
+        self.settings = settings or replace(self.usual, **task.settings)
         self.curve: list[dict[str, float]] = []
         self.seconds = 0.0  # of training, over all parts that it was cut into
 
@@ -114,7 +116,7 @@ class CpuTraining(Training):
 
     def __init__(
         self, robot: Robot | str = "mini_cheetah", robots: int = 1024, seed: int = 0, settings: Settings | None = None,
-        task: WalkTask | None = None, **options: Any,
+        task: Task | None = None, **options: Any,
     ) -> None:  # fmt: skip
         from footfall.learn.walk import WalkVectorEnv
 
@@ -135,22 +137,22 @@ class CpuTraining(Training):
             self.seconds += time.process_time() - began
         means = np.mean(seen, axis=0)
         row |= {"forward_error": means[0], "turn_error": means[1], "falls": self.task.drive.rate * means[2]}
-        return self._look({**row, "gait": means[3], "seconds": self.seconds})
+        return self._look({**row, "score": means[3], "seconds": self.seconds})
 
     def _seen(self, terminated: ndarray, infos: dict[str, Any]) -> tuple[float, ...]:
-        """Errors of the forward speed and the turn, falls, feet in time: means over the robots of a tick."""
+        """Errors of the forward speed and the turn, falls, score: means over the robots of a tick."""
         there = infos["_velocity"]
         command = np.stack([self.env.lanes.batch.command[key] for key in COMMANDS], axis=1)[there]
         off = np.abs(infos["velocity"][there] - command).mean(axis=0)
-        weight = self.task.weights["gait"] / self.task.drive.rate
-        gait = infos["reward_gait"][there].mean() / weight if weight else 0.0
-        return float(off[0]), float(off[2]), float(terminated.mean()), float(gait)
+        score = infos["score"][there].mean()
+        return float(off[0]), float(off[2]), float(terminated.mean()), float(score)
 
     def policy(self) -> Policy:
         task, normaliser = self.task, self.ppo.normaliser
         weights = tuple((W.astype(float), b.astype(float)) for W, b in self.ppo.actor)
         mean, spread = normaliser.mean.copy(), normaliser.spread
-        return Policy(task.robot.name, task.drive, mean, spread, weights, self.settings.activation)
+        joints = task.robot.joint_names
+        return Policy(task.robot.name, task.drive, mean, spread, weights, self.settings.activation, joints)
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def _arrays(self) -> dict[str, ndarray]:
@@ -164,7 +166,13 @@ class CpuTraining(Training):
             "parameter": [lanes.batch.parameters[key] for key in lanes.episodes.nominal],
         }  # fmt: skip
         named = {f"{name}{k}": x for name, arrays in lists.items() for k, x in enumerate(arrays)}
-        single = {"log_noise": ppo.log_noise, "push": lanes.batch.push, "age": lanes.age, "next_push": lanes.next_push}
+        single = {
+            "log_noise": ppo.log_noise,
+            "push": lanes.batch.push,
+            "age": lanes.age,
+            "next_push": lanes.next_push,
+            "level": lanes.level,
+        }
         return {**named, **single, "observation": ppo.observation}
 
     def _numbers(self) -> dict[str, ndarray]:
@@ -194,7 +202,7 @@ class CpuTraining(Training):
             generator.bit_generator.state = state
 
 
-def make_training(task: WalkTask, device: str, robots: int | None, seed: int, settings: Settings | None) -> Training:
+def make_training(task: Task, device: str, robots: int | None, seed: int, settings: Settings | None) -> Training:
     """A training of a task on a device; as many robots as suit it unless given."""
     if device == "cpu":
         return CpuTraining(robots=1024 if robots is None else robots, seed=seed, settings=settings, task=task)

@@ -20,7 +20,9 @@ from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError
 from footfall.learn.lanes import WalkLanes
-from footfall.learn.task import Judged, WalkTask
+from footfall.learn.own import own_parts
+from footfall.learn.rendering import MODES, Page, Pictures, checked_mode
+from footfall.learn.task import Judged, Task, WalkTask
 from footfall.loading import load
 from footfall.robot.model.description import Robot
 
@@ -35,19 +37,19 @@ except ImportError:
 RATE = 50
 
 
-def _lanes(robot: Robot | str, task: WalkTask | None, n: int, options: dict[str, Any]) -> WalkLanes:
+def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Any]) -> WalkLanes:
     if int(n) != n or n < 1:
         raise InputError(f"a vector environment needs at least one robot, got num_envs = {n}")
     if task is None:
         task = WalkTask.of(load(robot) if isinstance(robot, str) else robot, weights=options.pop("weights", {}))
     elif options.pop("weights", None):
         raise InputError("give the weights to the task")
-    return WalkLanes(task, int(n), **options)
+    return WalkLanes(own_parts(task, options), int(n), **options)
 
 
-def _spaces(task: WalkTask) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+def _spaces(task: Task) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
     """(of observations, of actions)."""
-    most = task.drive.bounds(task.robot).astype(np.float32)
+    most = task.bounds.astype(np.float32)
     one = np.ones(task.robot.nj, np.float32)
     return gymnasium.spaces.Box(-most, most, dtype=np.float32), gymnasium.spaces.Box(-one, one, dtype=np.float32)
 
@@ -55,29 +57,30 @@ def _spaces(task: WalkTask) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]
 def _info(judged: Judged) -> dict[str, ndarray]:
     """The info of a tick, with a lane axis."""
     terms = {f"reward_{key}": value for key, value in judged.terms.items()}
-    return {**terms, "velocity": judged.velocity, "contact": judged.contact}
+    return {**terms, "velocity": judged.velocity, "contact": judged.contact, "score": judged.score}
 
 
 class WalkEnv(gymnasium.Env):
     """One robot: a batch of one, so that it moves as it would among thousands.
 
     robot: a library robot's name or a Robot. task: gains, weights, steps (``WalkTask``). Options: command, randomise,
-    seconds, dtype, threads (``WalkLanes``), weights of the reward.
+    seconds, dtype, threads (``WalkLanes``), weights of the reward; and parts of one's own: ground, rewards,
+    observations, command as a function (``OwnTask``).
     """
 
-    metadata = {"render_modes": [], "render_fps": RATE}  # noqa: RUF012
+    metadata = {"render_modes": list(MODES), "render_fps": RATE}  # noqa: RUF012
 
     def __init__(
         self,
         robot: Robot | str = "mini_cheetah",
-        task: WalkTask | None = None,
+        task: Task | None = None,
         render_mode: Any = None,
         **options: Any,
     ) -> None:
-        if render_mode is not None:
-            raise InputError("footfall/Walk-v0 draws nothing: replay a policy with footfall.view.replay")
+        self.render_mode = checked_mode(render_mode)
         self.lanes = _lanes(robot, task, 1, {"threads": 1, **options})
         self.observation_space, self.action_space = _spaces(self.lanes.task)
+        self._shown: Pictures | Page | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -87,15 +90,43 @@ class WalkEnv(gymnasium.Env):
         self.lanes.generators = [self.np_random]
         self.lanes.begin([0])
         drawn = {key: _only(value) for key, value in self.lanes.episode(slice(None)).items()}
-        return _only(self.lanes.look(slice(None)).observation.astype(np.float32)), drawn
+        if self.render_mode is not None:
+            self._show(fresh=True)
+        return _only(self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32)), drawn
 
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
         """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
         done = self.lanes.tick(np.asarray(action)[None])
         info = {key: _only(value) for key, value in _info(done.judged).items()}
-        observation = _only(done.judged.observation.astype(np.float32))
+        observation = _only(self.lanes.noisy(done.judged.observation).astype(np.float32))
         late = bool(done.late[0] and not done.fallen[0])
+        if self.render_mode is not None:
+            self._show()
         return observation, float(done.judged.reward[0]), bool(done.fallen[0]), late, info
+
+    def _show(self, fresh: bool = False) -> None:
+        """The robot as it is now, for a picture or on the page."""
+        robot, period = self.lanes.robot, 1.0 / self.lanes.task.drive.rate
+        if self._shown is None:
+            self._shown = Page(robot, period) if self.render_mode == "human" else Pictures(robot, period)
+        if fresh:
+            self._shown.forget()
+        state = self.lanes.batch.state
+        self._shown.add(float(self.lanes.age[0]), state.q[0], state.v[0], state.forces[0, : robot.nf])
+
+    def render(self) -> Any:
+        """A picture of the robot (height, width, 3), or None where a page shows it."""
+        if self.render_mode is None:
+            raise InputError('there is nothing to render: make the environment with render_mode="rgb_array"')
+        if not isinstance(self._shown, Pictures):
+            return None
+        return self._shown.picture()
+
+    def close(self) -> None:
+        """Close the page, if there is one."""
+        if isinstance(self._shown, Page):
+            self._shown.close()
+        self._shown = None
 
 
 def _only(array: ndarray) -> Any:
@@ -109,11 +140,16 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
     Lane k is seeded with seed + k and equals a ``WalkEnv`` with that seed bit for bit. Options as for ``WalkEnv``.
     """
 
-    metadata = {"render_modes": [], "render_fps": RATE, "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+    metadata = {  # noqa: RUF012
+        "render_modes": ["rgb_array"], "render_fps": RATE, "autoreset_mode": AutoresetMode.SAME_STEP,
+    }  # fmt: skip
 
     def __init__(
-        self, num_envs: int = 1, robot: Robot | str = "mini_cheetah", task: WalkTask | None = None, **options: Any
-    ) -> None:
+        self, num_envs: int = 1, robot: Robot | str = "mini_cheetah", task: Task | None = None,
+        render_mode: Any = None, **options: Any,
+    ) -> None:  # fmt: skip
+        self.render_mode = checked_mode(render_mode, ("rgb_array",))
+        self._pictures: list[Pictures] = []
         self.lanes = _lanes(robot, task, num_envs, options)
         self.num_envs = self.lanes.n
         self.single_observation_space, self.single_action_space = _spaces(self.lanes.task)
@@ -130,7 +166,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         infos: dict[str, Any] = {}
         mask = np.isin(np.arange(self.num_envs), which)
         _add(infos, self.lanes.episode(which), mask)
-        return self.lanes.look(slice(None)).observation.astype(np.float32), infos
+        return self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32), infos
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: ndarray) -> None:
         if seed is None or isinstance(seed, (int, np.integer)):
@@ -168,8 +204,22 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
             self.lanes.begin(which)
             observation[which] = self.lanes.look(which).observation
             _add(infos, self.lanes.episode(which), over)
+        observation = self.lanes.noisy(observation)
         reward = np.asarray(done.judged.reward, dtype=float)
         return observation, reward, terminated, truncated, infos
+
+    def render(self) -> tuple[ndarray, ...]:
+        """A picture of every robot."""
+        if self.render_mode is None:
+            raise InputError('there is nothing to render: make the environment with render_mode="rgb_array"')
+        lanes, robot = self.lanes, self.lanes.robot
+        if not self._pictures:
+            self._pictures = [Pictures(robot, 1.0 / lanes.task.drive.rate) for _ in range(self.num_envs)]
+        for k, pictures in enumerate(self._pictures):
+            pictures.forget()
+            state = lanes.batch.state
+            pictures.add(float(lanes.age[k]), state.q[k], state.v[k], state.forces[k, : robot.nf])
+        return tuple(pictures.picture() for pictures in self._pictures)
 
 
 def _mask(mask: Any, n: int) -> ndarray:

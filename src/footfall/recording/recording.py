@@ -31,9 +31,12 @@ from footfall.spatial import quaternion
 from footfall.spatial.rotation import EULER_ORDERS, to_euler
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
     from matplotlib.figure import Figure
     from PIL.Image import Image
+
+    from footfall.compare.recordings import Differences
 
 
 class Recording:
@@ -181,9 +184,13 @@ class Recording:
         scale = float(np.max([moved, *changed]))
         return float(np.abs(self.energy_balance()).max()) / scale if scale > 0 else 0.0
 
-    def cost_of_transport(self, after: float = 0.0) -> float:
-        """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back."""
-        part = self.between(after, None)
+    def cost_of_transport(self, after: float = 0.0, until: float | None = None) -> float:
+        """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back.
+
+        Over the whole recording, the start included, unless a window from ``after`` to ``until`` [s] is given. The work
+        is that of ``spent``, and the distance the straight line between the window's first and last place.
+        """
+        part = self.between(after, until)
         effort = weight_of(self.robot.mass, self.meta.get("gravity", GRAVITY)) * part.distance
         return part.spent() / effort if effort > 0 else float("inf")
 
@@ -223,7 +230,9 @@ class Recording:
     # -- files and tables ----------------------------------------------------------------------------------------------
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """The recording of an ``.mcap`` file; a broken one is refused, and told apart from a foreign one."""
+        """The recording of an ``.mcap`` or ``.nc`` file; a broken one is refused, and told apart from a foreign one."""
+        if Path(path).suffix == ".nc":
+            return cls.from_netcdf(path)
         found = recording_file.read(path)
         if not found.whole:
             raise RecordingError(
@@ -233,9 +242,24 @@ class Recording:
         return cls(found.robot, found.columns or _no_rows(found.robot), found.events, found.meta)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write an ``.mcap`` file: all of it, or nothing."""
-        recording_file.write(Path(path), self.robot, self.columns, self.events, self.meta)
-        return Path(path)
+        """Write all of a file, or nothing, in the format of its suffix.
+
+        ``.mcap`` and ``.nc`` (NetCDF 4) hold everything and can be loaded again; ``.csv`` and ``.parquet`` are tables
+        for other programs, one row per time and one column per number (see ``to_pandas``).
+        """
+        from footfall.recording.tables import save_as
+
+        file = Path(path)
+        if file.suffix == ".mcap" or (file.exists() and not file.is_file()):  # a pipe has no suffix
+            recording_file.write(file, self.robot, self.columns, self.events, self.meta)
+            return file
+        return save_as(self, file)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per time [s], one column per number: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``."""
+        from footfall.recording.tables import to_pandas
+
+        return to_pandas(self)
 
     def to_xarray(self) -> xarray.Dataset:
         """An xarray Dataset with named dimensions (time, joint, foot, axis, ...) and units."""
@@ -256,11 +280,20 @@ class Recording:
 
         return cls(*from_netcdf(Path(path)))
 
-    def plot(self, kind: str = "trunk", **options: Any) -> Figure:
-        """A matplotlib figure: ``trunk``, ``contact``, ``torque``, ``joints`` or ``energy``."""
+    def plot(self, kind: str = "trunk", *others: Recording, **options: Any) -> Figure:
+        """A matplotlib figure: ``trunk``, ``contact``, ``torque``, ``joints`` or ``energy``.
+
+        ``others`` are laid over it, named by ``labels`` or by what tells the runs apart; ``between=(t0, t1)`` [s].
+        """
         from footfall.analysis.plots import plot
 
-        return plot(self, kind, **options)
+        return plot(self, kind, *others, **options)
+
+    def compare(self, other: Recording) -> Differences:
+        """How far another run of the same robot is from this one: a table, quantity by quantity."""
+        from footfall.compare.recordings import compare_recordings
+
+        return compare_recordings(self, other)
 
     def picture(self, time: float | None = None, width: int = 640, height: int = 360) -> Image:
         """The robot at a time [s], by default the middle, as a Pillow image; needs no browser and no GPU."""

@@ -1,11 +1,14 @@
-"""Recordings as xarray Datasets and NetCDF files: named dimensions, coordinates with names, units in ``attrs``."""
+"""Recordings as tables: xarray Datasets and NetCDF with named dimensions; pandas, CSV and Parquet, a row per time."""
 
 from __future__ import annotations
 
+import csv
 import importlib
+import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +23,7 @@ from footfall.robot.model.json_form import robot_from_json, robot_to_json
 from footfall.whole_file import whole_file
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
     from footfall.recording.recording import Recording
@@ -59,6 +63,82 @@ def to_netcdf(rec: Recording, path: Path) -> Path:
     except (OSError, ValueError) as error:
         raise RecordingError(f"cannot write the table {path}: {reason(error)}") from error
     return path
+
+
+# -- one row per time --------------------------------------------------------------------------------------------------
+def flat_columns(rec: Recording) -> dict[str, np.ndarray]:
+    """Every number of a row by its own name, time first: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``."""
+    labels = _coordinates(rec.robot)
+    flat = {"time": rec.time}
+    for name, array in rec.columns.items():
+        if name == "time":
+            continue
+        dims = dims_of(name, array.shape[1:], rec.robot)
+        sides = [labels.get(dim) or tuple(map(str, range(size))) for dim, size in zip(dims, array.shape[1:])]
+        for k, place in enumerate(itertools.product(*(range(size) for size in array.shape[1:]))):
+            words = (side[i] for side, i in zip(sides, place))
+            flat[".".join([name, *words])] = array.reshape(len(array), -1)[:, k]
+    return flat
+
+
+def to_pandas(rec: Recording) -> pandas.DataFrame:
+    """``flat_columns`` as a DataFrame with time [s] as its index; ``attrs`` say robot and units."""
+    pandas = _needed("pandas", "a pandas table of a recording")
+    flat = flat_columns(rec)
+    table = pandas.DataFrame(flat).set_index("time")
+    table.attrs = {"robot": rec.robot.name, "units": {name: _flat_unit(name) for name in flat}}
+    return table
+
+
+def to_csv(rec: Recording, path: Path) -> Path:
+    """A header and a row per time; numbers with all their digits, contact as 0 and 1."""
+    flat = flat_columns(rec)
+    cells = [(array.astype(int) if array.dtype == bool else array).tolist() for array in flat.values()]
+    try:
+        with whole_file(path) as passing, open(passing, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(flat)
+            writer.writerows(zip(*cells))
+    except OSError as error:
+        raise RecordingError(f"cannot write the table {path}: {reason(error)}") from error
+    return path
+
+
+def to_parquet(rec: Recording, path: Path) -> Path:
+    """``flat_columns`` as Apache Parquet; units are in the fields' metadata, robot and settings in the file's."""
+    arrow = _needed("pyarrow", "a Parquet file")
+    parquet = _needed("pyarrow.parquet", "a Parquet file")
+    flat = {name: arrow.array(np.ascontiguousarray(array)) for name, array in flat_columns(rec).items()}
+    fields = [arrow.field(name, array.type, metadata={"units": _flat_unit(name)}) for name, array in flat.items()]
+    about = {"robot": rec.robot.name, "meta": to_json(rec.meta)}
+    table = arrow.Table.from_arrays(list(flat.values()), schema=arrow.schema(fields, metadata=about))
+    try:
+        with whole_file(path) as passing:
+            parquet.write_table(table, passing)
+    except OSError as error:
+        raise RecordingError(f"cannot write the table {path}: {reason(error)}") from error
+    return path
+
+
+def save_as(rec: Recording, path: Path) -> Path:
+    """Write the table that a suffix names; a suffix that names none is refused."""
+    if path.suffix not in TABLES:
+        known = ", ".join([".mcap", *TABLES])
+        raise InputError(f"the suffix of {path.name!r} names no format of a recording: choose from {known}")
+    return TABLES[path.suffix](rec, path)
+
+
+TABLES: dict[str, Callable[[Recording, Path], Path]] = {".csv": to_csv, ".parquet": to_parquet, ".nc": to_netcdf}
+
+
+def _flat_unit(name: str) -> str:
+    """The unit of one number of a row."""
+    column, _, part = name.partition(".")
+    if column == "q":
+        return "m" if part in ("x", "y", "z") else "1" if part.startswith("quat_") else "rad"
+    if column == "v":
+        return "m/s" if part in ("v_x", "v_y", "v_z") else "rad/s"
+    return unit_of(column)
 
 
 _PROBE = "import sys, xarray; xarray.open_dataset(sys.argv[1], engine='h5netcdf', decode_times=False).load()"

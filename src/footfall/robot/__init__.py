@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from footfall.robot.files.export import to_mjcf, to_urdf
     from footfall.robot.files.loading import load
     from footfall.robot.model import dh
-    from footfall.robot.model.description import Actuator, Foot, Joint, Link, Pose, Provenance, Robot, Rotor
+    from footfall.robot.model.description import Actuator, Foot, Joint, Link, Loop, Pose, Provenance, Robot, Rotor
     from footfall.robot.model.parametric import quadruped
     from footfall.robot.model.payload import with_payload
 
@@ -18,7 +18,7 @@ __all__, __getattr__, __dir__ = room(
     {
         "library": "library",
         "model.dh": "dh",
-        "model.description": "Actuator Foot Joint Link Pose Provenance Robot Rotor",
+        "model.description": "Actuator Foot Joint Link Loop Pose Provenance Robot Rotor",
         "files.export": "to_mjcf to_urdf",
         "files.loading": "load",
         "model.parametric": "quadruped",

@@ -135,6 +135,9 @@ def joint_forces(
     asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
     wanted = stiffness * (command.position - q_J - play) + command.kd * command.velocity + command.torque
     asked = wanted - asked_slope * rates
+    if robot.passive_joints:
+        driven = np.array([0.0 if j in robot.passive_joints else 1.0 for j in range(robot.nj)])
+        asked, asked_slope = driven * asked, driven * asked_slope
     motor, slope = asked, asked_slope
     if model.motor_limits and robot.actuators:
         known = modes or _saturation_modes(robot, asked, rates)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,8 @@ def check_law(contact: Any, dt: float) -> None:
         _check_normal(contact, dt)
     if type(contact).law is ForceLaw.law:
         raise InputError(f"{type(contact).__name__} must define law(self, depth, v_C, friction, dt)")
-    answer, again = (contact.law(1e-4, np.array([0.01, 0.0, -0.01]), 0.8, dt) for _ in range(2))
+    depth, v_C = 1e-4, np.array([0.01, 0.0, -0.01])
+    answer, again = (_called(contact.law, (depth, v_C, 0.8, dt), f"law of {owner_of(contact)}") for _ in range(2))
     if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(3,), (3,)]:
         shown = [np.shape(part) for part in answer] if isinstance(answer, tuple) else type(answer).__name__
         raise InputError(f"{owner} must return (force, slopes), two arrays of three numbers, got {shown}")
@@ -49,6 +52,47 @@ def check_law(contact: Any, dt: float) -> None:
         raise InputError(f"{owner} must return arrays: np.array([...]) rather than [...]")
     if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(answer, again)):
         raise InputError(f"{owner} answers the same question in two ways: chance and clocks are frozen in machine code")
+    _check_slopes(contact, dt)
+
+
+def owner_of(part: Any) -> str:
+    return type(part).__name__
+
+
+def _called(method: Any, arguments: tuple[Any, ...], name: str) -> Any:
+    """What a user's method returns; one that takes other arguments is told which it is given."""
+    try:
+        return method(*arguments)
+    except TypeError as error:
+        try:
+            inspect.signature(method).bind(*arguments)
+        except TypeError:
+            words = "law(self, depth, v_C, friction, dt)" if name.startswith("law") else f"{name.split()[0]}(self, p)"
+            raise InputError(f"{name} is called as {words}: {error}") from None
+        raise
+
+
+def _check_slopes(contact: ForceLaw, dt: float) -> None:
+    """Compare a user's slopes with how the force falls with the velocity: negated ones would feed the step energy.
+
+    Slopes along the ground may be secants, of friction that stays as it is: only their sign is looked at.
+    """
+    for depth, v_C in ((1e-3, np.array([0.02, -0.01, -0.05])), (2e-3, np.array([-0.3, 0.2, 0.01]))):
+        slopes = np.asarray(contact.law(depth, v_C, 0.8, dt)[1], dtype=float)
+        for k, axis in enumerate("xyz"):
+            step = 1e-6 * np.eye(3)[k]
+            ahead, behind = (np.asarray(contact.law(depth, v_C + s * step, 0.8, dt)[0], float)[k] for s in (1, -1))
+            falls = float(behind - ahead) / 2e-6
+            off = abs(slopes[k] - falls) > 0.5 * max(abs(falls), abs(float(slopes[k])))
+            said = (
+                f"slopes of {owner_of(contact)}: the force along {axis} falls by {falls:.4g} N s/m with the velocity"
+                f" there, and its slope says {slopes[k]:.4g}"
+            )
+            if off and slopes[k] * falls < 0.0:
+                raise InputError(f"{said}: its sign is turned")
+            if off and axis == "z" and falls > 0.0:
+                warnings.warn(said, stacklevel=5)
+                return
 
 
 def _check_normal(contact: StickSlip, dt: float) -> None:
@@ -73,12 +117,13 @@ def check_ground(ground: Any) -> None:
     if type(ground).__module__.startswith("footfall."):
         return
     owner, p = type(ground).__name__, np.array([0.0, 0.0, 0.1])
-    for name, answer in (("distance", ground.distance(p)), ("friction_at", ground.friction_at(p))):
+    for name in ("distance", "friction_at"):
+        answer = _called(getattr(ground, name), (p,), f"{name} of {owner}")
         if np.shape(answer) != ():
             raise InputError(f"{name}(p) of {owner} must be one number, got {answer!r}")
     if not float(ground.friction_at(p)) >= 0.0:
         raise InputError(f"friction_at(p) of {owner} must be 0 or more, got {ground.friction_at(p)!r}")
-    R = np.asarray(ground.frame(p), dtype=float)
+    R = np.asarray(_called(ground.frame, (p,), f"frame of {owner}"), dtype=float)
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
         raise InputError(f"frame(p) of {owner} must be a rotation, 3 by 3 with the normal as its last column")
     for x, y in _PLACES:

@@ -152,8 +152,14 @@ def _traced(model: SimulationModel, *arguments: Any) -> Any:
 def _answer(answer: Any, model: SimulationModel, where: str = "") -> tuple[JointCommand, Any]:
     """What a controller returned, if it is what it must be."""
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
-        where = where or f"controller {model.acting.name}"
-        raise InputError(f"{where} must return (JointCommand, memory), got {type(answer).__name__}")
+        where, got = where or f"controller {model.acting.name}", type(answer).__name__
+        if isinstance(answer, tuple):
+            got = f"({', '.join(type(part).__name__ for part in answer)})"
+        if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], JointCommand):
+            got += ": the other way round"
+        if isinstance(answer, JointCommand):
+            got += " alone: return command, memory"
+        raise InputError(f"{where} must return (JointCommand, memory), got {got}")
     return answer
 
 

@@ -43,9 +43,10 @@ class LinearStep:
     """The step of a world, compiled, with its derivatives by the state and by ``by``.
 
     world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick are
-    taken. by: one or more of torque, position, velocity, kp, kd (of the joint command) and push; B has their columns in
-    this order. dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for a world
-    unless given; the derivative is that of all of them together.
+    taken. by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
+    world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order. dt: 1 ms
+    for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given; the
+    derivative is that of all of them together.
     """
 
     def __init__(
@@ -56,12 +57,13 @@ class LinearStep:
         self.robot = self.model.world.robot
         self.by = (by,) if isinstance(by, str) else tuple(by)
         for name in self.by:
-            if name not in INPUTS:
-                raise unknown("input to differentiate by", name, INPUTS)
+            if name not in INPUTS and "." not in name:
+                choices = (*INPUTS, "trunk.mass", "ground.friction")
+                raise unknown("input to differentiate by", name, choices, "choose these or any parameter, as")
         if len(set(self.by)) != len(self.by):
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
-        self.widths = [6 if name == "push" else self.robot.nj for name in self.by]
-        self.memory = self.model.world.contact.start(self.model.world.spheres)
+        self.widths = [_width(self.model, name) for name in self.by]
+        self.memory = self.model.world.contact.start(self.model.world.contacts)
         robot = self.robot
         q, v = np.array(robot.state()[0], dtype=float), np.zeros(robot.nv)
         command, push = JointCommand().spread(robot.nj), np.zeros(6)
@@ -158,15 +160,25 @@ def deviated(
     robot = model.world.robot
     at = 2 * robot.nv
     for name in by:
-        width = 6 if name == "push" else robot.nj
+        width = _width(model, name)
         change, at = deviation[at : at + width], at + width
-        if name == "push":
+        if name not in INPUTS:
+            own = np.asarray(model.parameter(name), dtype=float)
+            model = model.with_parameters({name: own + change.reshape(own.shape) if own.ndim else own + change[0]})
+        elif name == "push":
             push = push + change
         else:
             command = replace(command, **{name: getattr(command, name) + change})
     moved_q, moved_v = integrate(robot, q, deviation[: robot.nv], 1.0), v + deviation[robot.nv : 2 * robot.nv]
     q_after, v_after = moved(model, moved_q, moved_v, memory, command, push)
     return np.concatenate([difference(robot, q_next, q_after), v_after - v_next])
+
+
+def _width(model: SimulationModel, name: str) -> int:
+    """How many numbers an input, or a parameter of the world, has."""
+    if name in INPUTS:
+        return 6 if name == "push" else model.world.robot.nj
+    return int(np.size(model.parameter(name)))
 
 
 def _model(world: World | Simulation | SimulationModel, dt: float | None, steps: int | None) -> SimulationModel:

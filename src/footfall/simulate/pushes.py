@@ -1,4 +1,4 @@
-"""Pushes on the trunk: forces for a while, whose impulse is force times duration whatever the controller's rate."""
+"""Pushes on the trunk or any link for a while: the impulse is force times duration, whatever the controller's rate."""
 
 from __future__ import annotations
 
@@ -9,34 +9,50 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.points import Sphere
 from footfall.errors import InputError
+from footfall.kinematics.frames import frame_in_body, frame_jacobian
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
 
 _SLACK = 1e-6  # of a tick: rounding in a time that is meant to fall on one
 
 
+Place = tuple[str | None, tuple[float, ...]]  # a link and a point of it
+
+
 @dataclass(frozen=True)
 class Push:
-    """A force [N] on the base for a while, in world axes, at its origin; ``moment`` [N m] as well if given."""
+    """A force [N] for a while, in world axes; ``moment`` [N m] as well if given.
+
+    It acts on the base at its origin, or on the ``link`` that is named, at a ``point`` [m] of it in its own axes.
+    """
 
     start: float
     duration: float
     force: tuple[float, float, float] = (0.0, 0.0, 0.0)
     moment: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    link: str | None = None
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         try:
-            numbers = np.array([self.start, self.duration, *self.force, *self.moment], dtype=float)
+            numbers = np.array([self.start, self.duration, *self.force, *self.moment, *self.point], dtype=float)
         except (TypeError, ValueError):
             numbers = np.array([np.nan])
-        if numbers.shape != (8,) or not np.isfinite(numbers).all() or self.duration <= 0 or self.start < 0:
+        if numbers.shape != (11,) or not np.isfinite(numbers).all() or self.duration <= 0 or self.start < 0:
             raise InputError(f"a push needs a start >= 0, a duration > 0 and finite forces along x, y, z, got {self}")
 
     @property
     def event(self) -> Event:
         """What a recording says of it."""
-        return Event(self.start, "push", f"{np.round(self.force, 3).tolist()} N for {self.duration:g} s")
+        where = "" if self.link is None else f" on {self.link}"
+        return Event(self.start, "push", f"{np.round(self.force, 3).tolist()} N for {self.duration:g} s{where}")
+
+    @property
+    def place(self) -> Place | None:
+        """Where it acts: None for the base's origin."""
+        return None if self.link is None and not any(self.point) else (self.link, tuple(map(float, self.point)))
 
     @property
     def wrench(self) -> Float[ndarray, "6"]:
@@ -48,18 +64,71 @@ def check_pushes(pushes: Sequence[Push], robot: Robot) -> None:
     wrong = [push for push in pushes if not isinstance(push, Push)] if isinstance(pushes, (list, tuple)) else [pushes]
     if wrong:
         raise InputError(f"pushes must be a list of Push(start, duration, force), got {type(wrong[0]).__name__}")
-    if pushes and not robot.floating:
-        raise InputError(f"a push acts on the base, which is fixed for robot '{robot.name}'")
+    for push in pushes:
+        if push.link is None and not robot.floating:
+            raise InputError(f"a push acts on the base, which is fixed for robot '{robot.name}': name a link")
+        if push.place is not None:
+            frame_in_body(robot, _link_of(push.place, robot))
 
 
-def mean_wrench(pushes: Sequence[Push], tick: float, period: float) -> Float[ndarray, "6"]:
-    """The pushes' mean over a tick: one that ends within it counts for the part of it that it lasts."""
-    total = np.zeros(6)
+def _link_of(place: Place, robot: Robot) -> str:
+    return robot.tree.bodies[0].name if place[0] is None else place[0]
+
+
+def parse_pushes(text: str | None) -> tuple[Push, ...]:
+    """Pushes of a command line: ``"1.0, 0.1, 0, 60, 0"`` [s, s, N], then a link's name; several apart by ";"."""
+    found = []
+    for part in (part for part in (text or "").split(";") if part.strip()):
+        words = [word.strip() for word in part.split(",")]
+        try:
+            start, duration, x, y, z = (float(word) for word in words[:5])
+        except ValueError:
+            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {part.strip()!r}") from None
+        if len(words) > 6:
+            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {part.strip()!r}")
+        found.append(Push(start, duration, (x, y, z), link=words[5] if len(words) == 6 else None))
+    return tuple(found)
+
+
+def places_of(pushes: Sequence[Push]) -> tuple[Place, ...]:
+    """Where pushes act besides the base's origin, each place once."""
+    return tuple(dict.fromkeys(push.place for push in pushes if push.place is not None))
+
+
+def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
+    """Points of the robot's bodies that are pushed, as the step wants them."""
+    found = []
+    for place in places:
+        body, X_BF = frame_in_body(robot, _link_of(place, robot), place[1])
+        found.append(Sphere(f"push on {_link_of(place, robot)}", body, X_BF.p, 0.0))
+    return tuple(found)
+
+
+def mean_wrench(
+    pushes: Sequence[Push], tick: float, period: float, places: Sequence[Place] = ()
+) -> Float[ndarray, "6*n"]:
+    """The pushes' mean over a tick: one that ends within it counts for the part of it that it lasts.
+
+    Six numbers for the base's origin, then six for every one of ``places``.
+    """
+    everywhere, total = (None, *places), np.zeros((1 + len(places), 6))
     for push in pushes:
         start, end = push.start / period - tick, (push.start + push.duration) / period - tick
         part = min(end, 1.0) - max(start, 0.0)
         if part > _SLACK:
-            total += push.wrench * (part if part < 1.0 - _SLACK else 1.0)
+            total[everywhere.index(push.place)] += push.wrench * (part if part < 1.0 - _SLACK else 1.0)
+    return total.ravel()
+
+
+def generalised_push(
+    robot: Robot, q: Float[ndarray, "nq"], pushes: Sequence[Push], tick: float, period: float
+) -> Float[ndarray, "nv"]:
+    """What the pushes of a tick do to a robot at q, as generalised forces."""
+    places, base = places_of(pushes), robot.tree.bodies[0].name
+    wrenches = mean_wrench(pushes, tick, period, places).reshape(-1, 6)
+    total = np.zeros(robot.nv)
+    for (link, point), wrench in zip(((None, (0.0, 0.0, 0.0)), *places), wrenches):
+        total += frame_jacobian(robot, q, base if link is None else link, point).T @ wrench
     return total
 
 

@@ -14,12 +14,13 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.dynamics.energy import kinetic_energy, potential_energy
-from footfall.errors import FootfallError
+from footfall.errors import FootfallError, InputError
 from footfall.hardware.motors import overheating
 from footfall.recording.ground_form import contact_settings, ground_form
 from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
+from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
 from footfall.seams import unadapted
 from footfall.simulate.rows import Rows
@@ -50,6 +51,8 @@ class Recorder:
         self.rows = 0  # so far
         self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
         self.events: list[Event] = []
+        if path is not None and Path(path).suffix in TABLES:
+            raise InputError(f"a run is written as it goes to an .mcap file: run it, then rec.save({str(path)!r})")
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
         self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
         self._new_events: list[Event] = []
@@ -146,22 +149,17 @@ class Recorder:
     def _columns(self, rows: Rows) -> dict[str, ndarray]:
         feet, state = self.robot.nf, rows.state
         kinetic, potential = self.energies(state.q, state.v)
-        work = state.work - self._work_before
         columns = {
-            "time": rows.time, "q": state.q, "v": state.v,
-            "command_position": rows.command.position, "command_torque": rows.command.torque,
-            "torque": state.motor, "force": state.forces[:, :feet],
-            "contact": np.linalg.norm(state.forces[:, :feet], axis=2) > 0,
+            **columns_of(rows, feet, self._work_before),
             "kinetic": kinetic, "potential": potential,
-            "work": work[:, 0], "friction_work": work[:, 1], "contact_work": work[:, 2], "push_work": work[:, 3],
-            "spent": work[:, 4],
         }  # fmt: skip
         if state.contact:
             columns |= self.model.world.contact.columns(state.contact, feet)
         if self.watch is not None:
             columns["self_distance"] = self.watch.nearest(state.q)[0]
-        if state.forces.shape[1] > feet:
-            columns["body_force"] = state.forces[:, feet:].sum(axis=1)
+        spheres = len(self.model.world.spheres)
+        if spheres > feet:
+            columns["body_force"] = state.forces[:, feet:spheres].sum(axis=1)
         return columns
 
     def finish(self) -> Recording:
@@ -183,6 +181,19 @@ class Recorder:
             self.writer.meta["interrupted"] = f"{type(error).__name__}: {error}".strip(": ")
             with contextlib.suppress(FootfallError, OSError):
                 self.writer.close()
+
+
+def columns_of(rows: Rows, feet: int, work_before: ndarray | float = 0.0) -> dict[str, ndarray]:
+    """What every recording keeps of rows; work is counted from ``work_before`` on."""
+    state, work = rows.state, rows.state.work - work_before
+    return {
+        "time": rows.time, "q": state.q, "v": state.v,
+        "command_position": rows.command.position, "command_torque": rows.command.torque,
+        "torque": state.motor, "force": state.forces[:, :feet],
+        "contact": np.linalg.norm(state.forces[:, :feet], axis=2) > 0,
+        "work": work[:, 0], "friction_work": work[:, 1], "contact_work": work[:, 2], "push_work": work[:, 3],
+        "spent": work[:, 4],
+    }  # fmt: skip
 
 
 class Energies:

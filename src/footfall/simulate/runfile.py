@@ -27,16 +27,25 @@ from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
 from footfall.control.estimation.estimated import Estimated
-from footfall.control.interface import Command, Controller
+from footfall.control.interface import Command, Controller, as_controller
+from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.joint.wheels import Wheels
+from footfall.control.learned.policy import SUFFIXES, Policy
+from footfall.control.locomotion.reflex_pd import ReflexPD
+from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
 from footfall.gait import tuned
+from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
+from footfall.gait.transition import Transition
 from footfall.hardware.sensors import Sensors
 from footfall.robot import library
 from footfall.robot.model.description import Robot
+from footfall.simulate.commanding import Schedule, unfollowed
+from footfall.simulate.pushes import parse_pushes
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 from footfall.simulate.standing_lqr import lqr_stand
@@ -63,7 +72,13 @@ class RunOptions:
     speed: float | None = None  # forward [m/s]
     sideways: float = 0.0  # to the left [m/s]
     turn: float = 0.0  # to the left [rad/s]
+    schedule: str | None = None  # commands in time: "0: forward=0.3; 4: forward=0.3, turn=0.5"
+    push: str | None = None  # "start, duration, x, y, z" [s, N], and a link's name; several apart by ";"
     controller: str = "pd"
+    oscillator: str | None = None  # that paces a gait: kuramoto, hopf or rulkov
+    touchdown: bool = False  # feet that land early begin their stance at once
+    reflexes: str | None = None  # all, none, or names with commas: of pd (which has none) and of those on command
+    then: str | None = None  # another gait to change to, and when: "trot:4"
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
     contact: str = "compliant"
@@ -102,7 +117,7 @@ class Planned:
     options: RunOptions
     simulation: Simulation
     gait: Gait | None
-    commanded_speed: float  # [m/s]
+    commanded_speed: float  # [m/s], as the controller follows it; the fastest of a schedule
     ramp: float  # time of the start that means leave out [s]
 
 
@@ -119,6 +134,10 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
         value = keys.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
             keys[key] = str(file.parent / value)
+    if isinstance(keys.get("controller"), str) and is_policy(keys["controller"]):
+        keys["controller"] = str(file.parent / keys["controller"])
+    if isinstance(keys.get("schedule"), list):
+        keys["schedule"] = str(Schedule.of(keys["schedule"]))
     if isinstance(keys.get("ground"), str):
         keys["ground"] = resolved_ground(keys["ground"], file.parent)
     return keys
@@ -134,22 +153,47 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
+def load_options(options: RunOptions) -> dict[str, Any]:
+    """How the robot of a run is to be loaded: wheels turn for the controller that rolls."""
+    rolls = options.controller == control_named.WHEELS and options.robot not in library.names()
+    return {"lock_wheels": False} if rolls else {}
+
+
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
     robot = with_stand(robot)
     ground = ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
-    if options.speed is None and options.controller in control_named.FOLLOWING:
+    if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
-    command = Command(forward=speed, sideways=options.sideways, turn=options.turn)
-    start = standing_start(robot, controller, ground, command, options.drop)
+    first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
+    command: Command | Schedule = first
+    if options.schedule is not None:
+        command = _schedule(options)
+        first, speed = command(0.0), max((each.forward for _, each in command.entries), key=abs)
+    followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
+    start = standing_start(robot, controller, ground, first, options.drop)
     sensors = Sensors.realistic(options.seed) if options.estimate else None
     simulation = Simulation(
         robot, Estimated(controller) if options.estimate else controller, contact_named(options.contact), ground,
         dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
+        pushes=parse_pushes(options.push),
     )  # fmt: skip
-    return Planned(options, simulation, gait, speed, gait.ramp if gait else 0.0)
+    return Planned(options, simulation, gait, followed.forward, gait.ramp if gait else 0.0)
+
+
+def _schedule(options: RunOptions) -> Schedule:
+    """The commands in time, of which nothing else may speak."""
+    for key in ("speed", "sideways", "turn"):
+        if getattr(options, key):
+            raise InputError(f"a schedule says every speed itself: leave out {key}")
+    return Schedule.parse(options.schedule or "")
+
+
+def is_policy(controller: str) -> bool:
+    """Whether a controller is named by the file of a policy."""
+    return Path(controller).suffix in SUFFIXES
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------
@@ -157,11 +201,12 @@ Made = tuple[Controller, Gait | None]
 
 
 def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    if options.controller not in CONTROLLERS:
-        raise unknown("controller", options.controller, CONTROLLERS)
+    policy = is_policy(options.controller)
+    if not policy and options.controller not in CONTROLLERS:
+        raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
         raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
-    return _MAKERS[options.controller](robot, options, constants)
+    return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
 def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
@@ -177,16 +222,32 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
 
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
-    moving = control_named.on_command(options.controller, options.gait or "trot", rate=fitting_rate(options.dt))
+    _refuse_rhythm(options)
+    moving = control_named.on_command(
+        options.controller, options.gait or "trot", rate=fitting_rate(options.dt), reflexes=_reflexes(options, True)
+    )
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
 
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
-    _refuse(options, "has its own gait", list(constants))
-    policy = control_named.learned(robot.name, options.gait or "trot")
-    return policy, policy.gait
+    _refuse(options, "has its own gait", [*constants, *_given(options, "reflexes")])
+    _refuse_rhythm(options)
+    if not is_policy(options.controller):
+        policy = control_named.learned(robot.name, options.gait or "trot")
+        return policy, policy.gait
+    _refuse(options, "has its own gait", _given(options, "gait"))
+    read = Policy.load(options.controller)
+    read.start(robot)  # refuses a robot that it cannot drive before any long work
+    return read, read.gait if isinstance(read, Policy) else None
+
+
+def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse(options, "rolls", [*_given(options, "gait", "constants"), *constants])
+    if options.sideways:
+        raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
+    return Wheels(options.kp, options.kd, rate=fitting_rate(options.dt)), None
 
 
 def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
@@ -198,14 +259,53 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
             )
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
-    inner = JointPD(gait, kp, kd, fitting_rate(options.dt), pace=_PACE if gait.stride else 0.0)
-    return control_named.ON_A_GAIT[options.controller](inner), gait
+    rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
+    rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
+    if options.reflexes is not None:
+        _refuse(options, "with reflexes feels its touchdowns and chooses its gait", _given(options, "then"))
+        return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
+    if options.then is None:
+        return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
+    change, (kp_then, kd_then) = _change(robot, options, gait)
+    paced = _PACE if gait.stride and change.second.stride else 0.0
+    inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
+    return wrapped(inner), change.second.replace(ramp=change.begin + change.duration)
+
+
+def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[float, float], rate: float) -> ReflexPD:
+    """Joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
+    reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Any]()
+    if reflexes.speed_gait:
+        trot = tuned.for_robot(robot, "trot")
+        faster = {"faster": trot.gait.replace(knees=gait.knees), "faster_gains": (trot.kp, trot.kd)}
+    paced = _PACE if gait.stride else 0.0
+    oscillator = options.oscillator or NETWORKS[0]
+    return ReflexPD(gait, *gains, rate, oscillator=oscillator, pace=paced, reflexes=reflexes, **faster)
+
+
+def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
+    given = options.reflexes
+    return usual if given is None else given == "all" if given in ("all", "none") else given.split(",")
+
+
+def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
+    """The change of gait that ``then`` asks for, and the gains after it; knees go on bending the way they do."""
+    assert options.then is not None
+    name, _, when = options.then.partition(":")
+    try:
+        begin = float(when) if when else 4.0
+    except ValueError:
+        raise InputError(f"then is a gait and when to change to it, such as trot:4, got {options.then!r}") from None
+    later = dataclasses.replace(options, gait=name, constants=None)
+    second = _gait(robot, later, {}).replace(knees=first.knees)
+    return Transition(first, second, begin), _gains(robot, later)
 
 
 _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
     "hold": _hold,
     "lqr": _lqr,
     control_named.LEARNED: _learned,
+    control_named.WHEELS: _wheels,
     **dict.fromkeys(control_named.ON_COMMAND, _on_command),
     **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
 }
@@ -220,8 +320,14 @@ def _refuse(options: RunOptions, why: str, keys: list[str]) -> None:
         raise InputError(f"controller '{options.controller}' {why}: it takes no {keys[0]}")
 
 
+def _refuse_rhythm(options: RunOptions) -> None:
+    keys = _given(options, "oscillator", "then") + (["touchdown"] if options.touchdown else [])
+    _refuse(options, "keeps its own time", keys)
+
+
 def _refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
-    keys = _given(options, "gait", "constants", "speed", *others)
+    keys = _given(options, "gait", "constants", "speed", "reflexes", *others)
+    _refuse_rhythm(options)
     keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
     _refuse(options, "stands still", keys)
 
@@ -284,6 +390,7 @@ __all__ = [
     "Planned",
     "RunOptions",
     "ground_named",
+    "load_options",
     "options_of",
     "plan",
     "read_run_file",

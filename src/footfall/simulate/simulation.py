@@ -21,19 +21,19 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
+from footfall.contact.bodies import body_spheres
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model, named
 from footfall.contact.points import spheres_of
 from footfall.contact.terrain import named as ground_named
-from footfall.control.interface import Command, Controller, as_controller, check_command
-from footfall.control.joint.joint_pd import Hold
+from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.posture import with_stand
-from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError
-from footfall.gravity import GRAVITY, Gravity
+from footfall.gravity import GRAVITY
 from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
 from footfall.hardware.sensors import Sensors, SensorWrapper
+from footfall.kinematics.closed_loops import check_closed
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
@@ -51,15 +51,17 @@ from footfall.simulate.arguments import (
     vector,
 )  # fmt: skip
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
+from footfall.simulate.commanding import Commands, command_at, ticks_to_command, warn_unfollowed
 from footfall.simulate.engine import CompiledEngine, Engine, make_engine
 from footfall.simulate.falls import Falls
 from footfall.simulate.integrators import check_integrator
 from footfall.simulate.progress import Progress, ProgressBar
-from footfall.simulate.pushes import Push, check_pushes, mean_wrench, ticks_to_change
+from footfall.simulate.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points, ticks_to_change
 from footfall.simulate.recorder import Energies, Recorder
 from footfall.simulate.rows import Rows
-from footfall.simulate.self_collision import watcher
+from footfall.simulate.self_collision import colliding_pairs, watcher
 from footfall.simulate.standing import standing_start
+from footfall.simulate.starting import standing_controller, start_state
 from footfall.simulate.stop import Stop
 from footfall.simulate.stop_detectors import Collision, Divergence, Fall, Piece, StopDetector, is_finite
 from footfall.simulate.tick import Inputs, SimulationModel, at_rest
@@ -76,11 +78,12 @@ class Simulation:
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
-    that may touch, such as ``contact.trunk_corners(robot)``. compile_controller: False runs it in Python; None decides
-    by tracing it. record_rate: rows per second, the controller's rate unless given. sensors: what the controller sees
-    the robot through (``hardware.sensors``), the truth unless given. emergency_stop: a switch behind it
-    (``hardware.emergency_stop``).
-    self_collision: "report" records and says, "stop" also ends the run, when links meet (``simulate.self_collision``).
+    that may touch, such as ``contact.trunk_corners(robot)``. collisions: True lets all links touch, "trunk,knees" parts
+    (``contact.bodies``). compile_controller: False runs it in Python; None decides by tracing it. record_rate: rows per
+    second, the controller's rate unless given. sensors: what the controller sees the robot through, the truth unless
+    given (``hardware.sensors``). emergency_stop: a switch behind it (``hardware.emergency_stop``).
+    command: a ``Command``, a function of time that returns one, or a ``Schedule``. pushes: on the base or any link.
+    self_collision: when links meet, "report" records and says, "stop" also ends the run, "force" pushes them apart.
     """
 
     robot: Robot
@@ -92,9 +95,10 @@ class Simulation:
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
     start: Any = None
-    command: Command = field(default_factory=Command)
+    command: Commands = field(default_factory=Command)
     pushes: Sequence[Push] = ()
     touching: Sequence[Foot] = ()
+    collisions: bool | str | Sequence[str] = False
     stop_on_fall: bool = True
     compile_controller: bool | None = None
     record_rate: float | None = None
@@ -110,7 +114,7 @@ class Simulation:
             raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt!r}")
         self.robot = with_stand(self.robot)
         gravity = vector(self.gravity)
-        self.controller = self.controller or _stand(self.robot, self.dt, gravity)
+        self.controller = self.controller or standing_controller(self.robot, self.dt, gravity)
         rate = as_controller(self.controller).rate
         if self.contact is None and self.integrator != "linearly_implicit":
             law: Any = Compliant.as_printed()  # explicit steps stand no more damping
@@ -125,9 +129,13 @@ class Simulation:
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact)
-        world = World(self.robot, ground, contact, self.joints, gravity, spheres_of(self.robot, self.touching))
         check_pushes(self.pushes, self.robot)
-        check_command(self.command)
+        self._places = places_of(self.pushes)
+        touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
+        spheres, pushed = spheres_of(self.robot, touching), pushed_points(self.robot, self._places)
+        pairs = colliding_pairs(self.robot, self.self_collision, ground)
+        world = World(self.robot, ground, contact, self.joints, gravity, spheres, pushed, pairs)
+        command_at(self.command, 0.0)
         self.watch = watcher(self.robot, self.self_collision)
         behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
         self.model = SimulationModel(world, behind, self.integrator, self.dt, substeps(rate, self.dt))
@@ -143,8 +151,9 @@ class Simulation:
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:
         """Back to the start."""
-        q, v = _start(self.robot, self._standing() if self.start is None else self.start)
+        q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
         check_clear(self.model.world, q)
+        check_closed(self.robot, q)
         self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
         self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
         self.state = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
@@ -156,7 +165,7 @@ class Simulation:
         if controller is None or not (self.robot.floating and self.robot.nf):
             return None
         level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
-        level = level and deepest(self.model.world, _start(self.robot, None)[0])[0] < 1e-3
+        level = level and deepest(self.model.world, start_state(self.robot, None)[0])[0] < 1e-3
         if level and as_controller(controller).posture(self.robot) is None:
             return None
         return standing_start(self.robot, controller, ground, gravity=self.model.world.gravity)
@@ -164,6 +173,11 @@ class Simulation:
     @property
     def time(self) -> float:
         return float(self.state.tick) * self.model.period
+
+    @property
+    def command_now(self) -> Command:
+        """What is commanded at the present time."""
+        return command_at(self.command, self.time)
 
     @property
     def q(self) -> Float[ndarray, "nq"]:
@@ -177,7 +191,7 @@ class Simulation:
     def engine(self) -> Engine:
         """What runs ticks: compiled on first use."""
         if self._engine is None:
-            inputs = Inputs(self.command, np.zeros(6))
+            inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
             self._engine = make_engine(self.model, self.state, inputs, self.compile_controller)
         return self._engine
 
@@ -222,9 +236,8 @@ class Simulation:
             raise InputError(f"the duration of a run must be positive, got {duration!r}")
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
-        check_pushes(self.pushes, self.robot)
-        check_command(self.command)
         every = self._every()
+        warn_unfollowed(self.model.acting, self.robot, self.command)
         if duration / self.model.period / every > _MOST_ROWS:
             raise InputError(
                 f"a run of {duration:g} s would record more than {_MOST_ROWS:.0e} rows: lower record_rate, or run it in"
@@ -251,8 +264,6 @@ class Simulation:
         """
         if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
             raise InputError(f"a simulation advances by a whole number of ticks, got {ticks!r}")
-        check_pushes(self.pushes, self.robot)
-        check_command(self.command)
         self._refresh()
         before = self.state.tick
         for _ in self._pieces(int(ticks), recorder):
@@ -261,6 +272,12 @@ class Simulation:
 
     def _refresh(self) -> None:
         """Compile, unless there is machine code and all that a user's part reads is still what it was."""
+        check_pushes(self.pushes, self.robot)
+        command_at(self.command, self.time)
+        if not set(places_of(self.pushes)) <= set(self._places):  # a link that was not pushed before
+            self._places = places_of(self.pushes)
+            world = dataclasses.replace(self.model.world, pushed=pushed_points(self.robot, self._places))
+            self.model, self._engine = dataclasses.replace(self.model, world=world), None
         if self._engine is not None and self._engine.outdated:
             self._engine = None
         _ = self.engine
@@ -285,6 +302,7 @@ class Simulation:
         while ticks > 0 and self.stopped is None:
             count = min(ticks, max(every, int(_CHUNK_SECONDS / self.model.period) // every * every))
             count = ticks_to_change(self.pushes, self.state.tick, self.model.period, count)
+            count = ticks_to_command(self.command, float(np.round(self.state.tick)), self.model.period, count)
             self._advance(count, every, recorder)
             ticks -= count
             yield count
@@ -312,7 +330,9 @@ class Simulation:
 
     def _rolled(self, count: int, every: int) -> Piece:
         """Some ticks as they come, with the rows of every ``every``-th, or of all where that does not come out even."""
-        inputs = Inputs(self.command, mean_wrench(self.pushes, float(np.round(self.state.tick)), self.model.period))
+        tick, period = float(np.round(self.state.tick)), self.model.period
+        push = mean_wrench(self.pushes, tick, period, self._places)
+        inputs = Inputs(command_at(self.command, tick * period), push)
         before, engine = self.state, self.engine
         aligned = before.tick % every == 0 and count % every == 0
         after, rows, trouble = engine.roll(before, inputs, count, every if aligned else 1)
@@ -364,33 +384,6 @@ def _behind(
     elif as_controller(controller).needs_sensors:
         raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
     return controller if stop is None else EmergencyStopWrapper(controller, stop)
-
-
-def _stand(robot: Robot, dt: float, gravity: Gravity) -> Controller:
-    """Hold the stand, at about 1 kHz in whole steps."""
-    pose = "stand" if "stand" in robot.poses else np.zeros(robot.nj)
-    return Hold(pose, *stand_gains(robot, gravity), rate=1.0 / (dt * max(1, round(1e-3 / dt))))
-
-
-def _start(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
-    if isinstance(start, tuple) and len(start) == 2:
-        try:
-            q, v = (np.asarray(x, dtype=float) for x in start)
-        except (TypeError, ValueError, OverflowError):
-            raise InputError("the start must be a pose's name, joint positions, or (q, v) of numbers") from None
-    else:
-        q, v = robot.state("stand" if start is None and "stand" in robot.poses else start)
-    for name, array, size in (("q", q, robot.nq), ("v", v, robot.nv)):
-        if array.shape != (size,):
-            raise InputError(f"{name} of robot '{robot.name}' must have shape ({size},), got {array.shape}")
-        if not np.isfinite(array).all():
-            raise InputError(f"the start has a value of {name} that is not finite")
-    if robot.floating:
-        length = np.sqrt(q[3:7] @ q[3:7])
-        if abs(length - 1.0) > 1e-6:
-            raise InputError(f"the quaternion of the start has length {length:.6g}, not 1")
-        q = np.concatenate([q[:3], q[3:7] / length, q[7:]])
-    return q, v
 
 
 __all__ = ["Push", "Simulation", "Stop"]

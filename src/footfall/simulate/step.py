@@ -15,12 +15,16 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.contact.points import contact_points
+from footfall.contact.pairs import pair_points
+from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
+from footfall.dynamics.closed_loops import step_constraint
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
-from footfall.dynamics.parallel_joints import posture
+from footfall.dynamics.parallel_joints import Posture, posture
+from footfall.kinematics.closed_loops import brought_back, rows_of
 from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
+from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
 from footfall.simulate.free_rotation import gyroscopic_change
@@ -46,7 +50,7 @@ class Acted:
 
     motor: Float[ndarray, "nj"]  # joint torques of the motors [N m]
     passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
-    forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
+    forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
     generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
 
@@ -56,12 +60,14 @@ def step(
 ) -> tuple[State, Acted, Float[ndarray, "4"]]:
     """(state after dt, what acted, work of motors, passive torques, contact and pushes [J]).
 
-    ``push`` is a wrench (n, f) on the base at its origin, in world axes. Work is force times the mean velocity of the
-    step, so that the audit closes to the order of the integrator.
+    ``push`` is a wrench (n, f) on the base at its origin, in world axes, then one at each of ``world.pushed``. Work is
+    force times the mean velocity of the step, so that the audit closes to the order of the integrator.
     """
     spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
     a, acted = accelerate(world, state, command, push, dt)
     after = advance(world.robot, state, a, dt, spin)
+    if world.robot.loops:
+        after = replace(after, q=brought_back(world.robot, after.q))
     return replace(after, memory=acted.memory), acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
 
 
@@ -73,7 +79,7 @@ def accelerate(
     Implicit laws are linear within a mode: a foot sticks, slides or is let go, a motor is free or at its limit, a joint
     moves or is held by dry friction. The step is solved until what it finds agrees with the modes it was solved in.
     """
-    before = state.memory or world.contact.start(world.spheres)
+    before = state.memory or world.contact.start(world.contacts)
     modes = _modes(world)
     if not any(modes.values()):
         a, acted, *_ = _solve(world, state, command, push, dt, before, modes, 0.0)
@@ -88,7 +94,7 @@ def accelerate(
         return _Turn(*solved, turn, carry.before, carry.state, carry.command, carry.push)
 
     nothing = Acted(
-        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
+        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.contacts), 3)),
         np.zeros((4, world.robot.nv)), before,
     )  # fmt: skip
     start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push)
@@ -115,7 +121,7 @@ def _modes(world: World) -> dict[str, Any]:
     """What an implicit step chooses, of the joints and of the contact law, before its first turn."""
     if not world.contact.implicit:
         return {"joints": {}, "contact": {}}
-    contact = world.contact.modes(len(world.spheres)) if world.spheres else {}
+    contact = world.contact.modes(len(world.contacts)) if world.contacts else {}
     return {"joints": joint_modes(world.robot, world.joints), "contact": contact}
 
 
@@ -132,8 +138,11 @@ def _solve(
     robot, X = at_q.robot, at_q.X
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
-    spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
-    points = contact_points(robot, X, poses_in_base(robot, X), spheres, world.ground)
+    spheres = [_placed(at_q, sphere) for sphere in world.spheres]
+    poses = poses_in_base(robot, X)
+    points = contact_points(robot, X, poses, spheres, world.ground)
+    if world.pairs:
+        points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
     composite = composite_bodies(robot, X)
     M = composite_mass_matrix(robot, X, composite)
     at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
@@ -144,11 +153,15 @@ def _solve(
     torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at)
     if world.contact.implicit:
         M = M + np.diag(_behind_base(robot, dt * (torques.motor_slope + torques.passive_slope)))
-    pushed = _pushed(robot, X[0], push)
+    pushed = _pushed(robot, X[0], push[:6])
+    for k, target in enumerate(world.pushed, start=1):
+        place = replace(target, center=at_q.point(target.body, target.center))
+        pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
     known = {**modes["contact"], "turn": turn} if modes["contact"] else before
-    a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known)
+    loops = _loops(at_q, poses, q_J, v, dt)
+    a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known, **loops)
 
     a_J, unsettled = joint_rates(robot, a), 0.0
     motor, passive, spring = torques.motor, torques.passive, torques.spring
@@ -189,6 +202,30 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
     )
 
 
+def _placed(at_q: Posture, sphere: Sphere) -> Sphere:
+    """A sphere or wheel in the axes in which its body stands."""
+    center = at_q.point(sphere.body, sphere.center)
+    if sphere.axis is None:
+        return replace(sphere, center=center)
+    return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
+
+
+def _loops(
+    at_q: Posture, poses: list[Transform], q_J: Float[ndarray, "nj"], v: Float[ndarray, "nv"], dt: float
+) -> dict[str, Any]:
+    """What keeps closed loops closed, as an argument of a contact model; nothing for a robot without."""
+    robot = at_q.robot
+    if not robot.loops:
+        return {}
+
+    def link_pose(link: str) -> Transform:
+        body, X_BL = robot.tree.frames[link]
+        return poses[body] @ Transform(at_q.turns[body] @ X_BL.R, at_q.point(body, X_BL.p))
+
+    rows = rows_of(robot, poses, link_pose, q_J, joint_rates(robot, v))
+    return {"loops": step_constraint(rows, v, dt)}
+
+
 def _behind_base(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nv"]:
     """Sᵀ: joint quantities behind six zeros of a floating base."""
     return np.concatenate([np.zeros(6), joints]) if robot.floating else joints
@@ -199,3 +236,9 @@ def _pushed(robot: Robot, X_WB: Transform, push: Float[ndarray, "6"]) -> Float[n
     if not robot.floating:
         return np.zeros(robot.nv)
     return np.concatenate([X_WB.R.T @ push[:3], X_WB.R.T @ push[3:], np.zeros(robot.nj)])
+
+
+def _pushed_at(robot: Robot, X: list[Transform], place: Sphere, push: Float[ndarray, "6"]) -> Float[ndarray, "nv"]:
+    """A wrench in world axes at a point of a body as generalised forces."""
+    R_WB = (X[0] @ poses_in_base(robot, X)[place.body]).R
+    return point_jacobian(robot, X, place.body, Transform(R_WB.T, place.center)).T @ push

@@ -1,10 +1,10 @@
 """Solvers in plain NumPy that are traced with what needs them: factors, quadratic programs, optimal control."""
 
-from footfall.solve import quadratic, stagewise
+from footfall.solve import pivoted, quadratic, stagewise
 from footfall.solve.factor import cholesky, cholesky_solve, ldl, ldl_solve
 from footfall.solve.riccati import riccati_step
 
-__all__ = ["cholesky", "cholesky_solve", "ldl", "ldl_solve", "quadratic", "riccati_step", "stagewise"]
+__all__ = ["cholesky", "cholesky_solve", "ldl", "ldl_solve", "pivoted", "quadratic", "riccati_step", "stagewise"]
 
 
 def __dir__() -> list[str]:

@@ -133,7 +133,7 @@ def _constants(model: SimulationModel) -> SimulationModel:
 def _engine(simulation: Simulation, free: tuple[str, ...]) -> CompiledEngine | PythonEngine:
     """The engine with as many of the numbers free as can be."""
     kind = CompiledEngine if simulation.model.acting.traceable else PythonEngine
-    asked = simulation.model, simulation.state, Inputs(simulation.command, np.zeros(6))
+    asked = simulation.model, simulation.state, Inputs(simulation.command_now, np.zeros(6))
     try:
         return kind(*asked, free)
     except Exception:  # a number that decides what is computed, whatever the trace stumbles over
@@ -195,7 +195,7 @@ def _skeleton(model: SimulationModel, first: SimulationModel, free: Sequence[str
 def _agrees(family: Family, simulation: Simulation) -> bool:
     """Whether one tick from states in motion, feet in the ground, is the one of the readable code."""
     engine = family.engine.like(simulation.model)
-    inputs = Inputs(simulation.command, np.zeros(6))
+    inputs = Inputs(simulation.command_now, np.zeros(6))
     random = np.random.default_rng(5)
     for _ in range(2):
         state = _moved(simulation, random)

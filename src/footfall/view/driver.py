@@ -28,9 +28,10 @@ from footfall.control import posture
 from footfall.control.interface import Command
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.locomotion.locomotion import LIMITS
-from footfall.control.named import NAMES, ON_COMMAND
+from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
+from footfall.gait.networks import NAMES as NETWORKS
 from footfall.robot import library
 from footfall.robot.model.description import Pose, Robot
 from footfall.simulate.pushes import Push
@@ -85,11 +86,12 @@ class Choice:
     controller: str = "whole_body"
     contact: str = "compliant"
     ground: str = "plane"
+    oscillator: str = NETWORKS[0]  # of controllers that follow a gait's own paths
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "robot": library.names(), "gait": pattern.names(), "controller": tuple(NAMES), "contact": tuple(MODELS),
-    "ground": GROUNDS,
+    "ground": GROUNDS, "oscillator": NETWORKS,
 }  # fmt: skip
 
 
@@ -139,6 +141,7 @@ class Driver:
         self._speeds = [(time.monotonic(), 0.0)]
         self._folder = tempfile.TemporaryDirectory(prefix="footfall-view-")
         self.sim = self._made(self.choice)
+        self._changed_over = False  # the simulation began with another gait
         self._begin()
         self._thread = threading.Thread(target=self._run, name="footfall-view", daemon=True)
 
@@ -280,11 +283,13 @@ class Driver:
     def _fitting(self, name: str) -> str:
         return fitting_controller(self._robot(name))
 
-    def _made(self, choice: Choice) -> Simulation:
-        robot = self._robot(choice.robot)
+    def _made(self, choice: Choice, then: str | None = None) -> Simulation:
+        """A simulation of a choice; ``then`` is a gait to change to, and when."""
+        robot, rhythmic = self._robot(choice.robot), choice.controller in ON_A_GAIT
         options = RunOptions(
-            robot=choice.robot, gait=None if choice.controller in STILL else choice.gait,
+            robot=choice.robot, gait=None if choice.controller in STILL else choice.gait, then=then,
             controller=choice.controller, contact=choice.contact, ground=choice.ground,
+            oscillator=choice.oscillator if rhythmic else None, touchdown=rhythmic,
         )  # fmt: skip
         if robot.floating:
             sim = plan(robot, options).simulation
@@ -310,18 +315,23 @@ class Driver:
         self._say("preparing …")
         self.on_frame()
         old, before = self.sim, self.choice
+        alike = replace(before, gait=choice.gait) == choice and old.stopped is None
+        goes_on = alike and choice.controller in (*ON_COMMAND, *ON_A_GAIT)
+        changes = goes_on and choice.controller in ON_A_GAIT  # its own steps go over into those of the other gait
         try:
-            made = self._made(choice)
+            made = self._made(before, f"{choice.gait}:{old.time:g}") if changes else self._made(choice)
         except FootfallError as error:
             self._say(str(error))
             self._last = time.monotonic()
             self.on_refused()
             return
         self._hand_over()
-        self.sim = made
-        if replace(before, gait=choice.gait) == choice and choice.controller in ON_COMMAND and old.stopped is None:
+        self.sim, self._changed_over = made, changes
+        if goes_on:
             assert self.sim.controller is not None
             memory = self.sim.controller.start(self.sim.robot)
+            if changes:
+                memory = {key: old.state.memory.get(key, value) for key, value in memory.items()}
             self.sim.state = replace(old.state, memory=memory)
         else:
             self.command = Command()
@@ -332,6 +342,8 @@ class Driver:
     def _reset(self) -> None:
         self._hand_over()
         self.command = Command()
+        if self._changed_over:  # not the change of gait again
+            self.sim, self._changed_over = self._made(self.choice), False
         self.sim.pushes = ()
         self.sim.reset()
         self._begin()

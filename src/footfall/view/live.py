@@ -12,7 +12,7 @@ import numpy as np
 
 from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import LIMITS
-from footfall.control.named import FOLLOWING
+from footfall.control.named import FOLLOWING, ON_A_GAIT
 from footfall.draw.ground_surface import level_under
 from footfall.draw.solids import size_of
 from footfall.gravity import weight_of
@@ -300,8 +300,11 @@ class LivePage:
         if np.isfinite(cost):
             numbers.append(f"cost of transport {cost:.2f}")
         lines = [f"**{as_text(driver.sim.robot.name)}: {as_text(driver.status)}**", " · ".join(numbers)]
-        if choice.controller not in FOLLOWING:
-            lines.append(f"*{choice.controller} follows its gait alone: speeds act on {', '.join(FOLLOWING)}.*")
+        if choice.controller in ON_A_GAIT:
+            others = ", ".join(FOLLOWING)
+            lines.append(f"*{choice.controller} walks straight ahead; sideways and turn act on {others}.*")
+        elif choice.controller not in FOLLOWING:
+            lines.append(f"*{choice.controller} stands still: speeds act on {', '.join(FOLLOWING)}.*")
         if isinstance(self.commander, Gamepad):
             lines.append("*gamepad*")
         if driver.recording is not None:

@@ -9,10 +9,12 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, planar_targets
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, longest_stride, planar_targets
+from footfall.control.joint.pacing import Strider
+from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
 from footfall.errors import InputError
 from footfall.gait.foot_path import foot_offset, start_ramp
-from footfall.gait.oscillators import Kuramoto
+from footfall.gait.networks import Beat, Network, network_of
 from footfall.gait.transition import Transition
 from footfall.robot.model.description import Robot
 
@@ -21,7 +23,8 @@ from footfall.robot.model.description import Robot
 class ChangingPD(ControllerBase):
     """Feet on the paths of a changing gait, joints after them by PD; gains change with it.
 
-    ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after, one number or two.
+    ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown`` and ``pace`` are those
+    of JointPD; a commanded speed is meant for the second gait, and the first goes at the same part of its own.
     """
 
     transition: Transition
@@ -31,27 +34,39 @@ class ChangingPD(ControllerBase):
     coupling: float = 4.0  # of the oscillators [1/s]
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
+    oscillator: str | Network = "kuramoto"
+    touchdown: bool = False
+    pace: float = 0.0  # [1/s]
 
     def __post_init__(self) -> None:
         if not isinstance(self.transition, Transition):
             raise InputError(f"ChangingPD needs a Transition, got {type(self.transition).__name__}")
         check_rate(self.rate)
+        network_of(self.oscillator, self.coupling)
         for key in ("kp", "kd"):
             for value in getattr(self, key):
                 check_gain(value, f"{key} of ChangingPD", ())
+        check_gain(self.pace, "pace of ChangingPD", ())
+        if self.pace and not (self.transition.first.stride and self.transition.second.stride):
+            raise InputError("ChangingPD with pace follows a speed by its strides: a gait that steps in place has none")
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The phases [cycles] of the first gait; says now what either gait cannot do."""
         for gait in (self.transition.first, self.transition.second):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
-        return {"phase": Kuramoto.of(self.transition.first, self.coupling).start()}
+        paced = {"stride": np.zeros(2)} if self.pace else {}
+        return {**first_rhythm(self._network, self.transition.beat(0.0)), **paced}
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """Joints to start from [rad]: those of the first gait."""
         first = self.transition.first
-        x, z = foot_offset(first, Kuramoto.of(first, self.coupling).start())
+        x, z = foot_offset(first, Beat.of(first).first_phase)
         ramp = start_ramp(first, 0.0)
         return planar_targets(robot, first, ramp * x, ramp * z)
+
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It follows its gaits."""
+        return {}
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
@@ -59,6 +74,15 @@ class ChangingPD(ControllerBase):
         change, phase = self.transition, memory["phase"]
         ramp, part = start_ramp(change.first, t), change.part(t)
         x, z = change.foot_offset(phase, t)
+        paced = {}
+        if self.pace:
+            most = [longest_stride(robot, gait) for gait in (change.first, change.second)]
+            speed, wanted = change.blend("speed", t), command.forward / change.second.speed
+            strider = Strider(speed, change.blend("period", t), most[0] + (most[1] - most[0]) * part)
+            stride, paced["stride"] = strider.strides(
+                wanted * speed, wanted, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
+            )
+            x = stride * x
         ends: list[Float[ndarray, "nj"]] = [
             planar_targets(robot, gait, ramp * x, ramp * z) for gait in (change.first, change.second)
         ]  # they differ in height and foot pitch alone
@@ -67,5 +91,10 @@ class ChangingPD(ControllerBase):
             for (a, b), spine in ((self.kp, self.spine_kp), (self.kd, self.spine_kd))
         )
         position = ends[0] + (ends[1] - ends[0]) * part
-        after = {"phase": change.advance(phase, t, 1.0 / self.rate, self.coupling)}
-        return JointCommand(position=position, kp=kp, kd=kd), after
+        landed = on_the_ground(robot, sensed) if self.touchdown else None
+        after = next_rhythm(self._network, memory, 1.0 / self.rate, change.beat(t), landed)
+        return JointCommand(position=position, kp=kp, kd=kd), {**after, **paced}
+
+    @property
+    def _network(self) -> Network:
+        return network_of(self.oscillator, self.coupling)

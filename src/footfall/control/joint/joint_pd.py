@@ -18,17 +18,20 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.joint.pacing import Strider
+from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
 from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
-from footfall.gait.oscillators import Kuramoto
+from footfall.gait.networks import Beat, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
 from footfall.gait.tuned import for_robot
+from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.fabrik_leg import bent, fabrik_leg
 from footfall.kinematics.leg_chain import leg_chain
-from footfall.kinematics.leg_geometry import Leg, leg_geometry
-from footfall.kinematics.leg_inverse import hip_height, knee_direction, planar_inverse
+from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
+from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
+from footfall.kinematics.numerical_leg import numerical_leg
 from footfall.robot.model.description import Robot
-from footfall.spatial.quaternion import to_rotation
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik")
@@ -42,7 +45,9 @@ class JointPD(ControllerBase):
     """Feet on the paths of a gait by inverse kinematics, joints after them by PD; roll joints stay at zero.
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
-    their own. Phases come from oscillators in the controller's memory, or with ``clock`` from the time alone.
+    their own. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
+    ``Network`` of one's own), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
+    time begins its stance at once, and the oscillators of the others follow.
 
     ``inverse``: ``closed`` or ``fabrik``, which goes on from the joints it found a tick before (with ``clock``, from
     the standing pose) and so needs an iteration or two.
@@ -62,6 +67,8 @@ class JointPD(ControllerBase):
     spine_kd: float = SPINE_GAINS[1]
     inverse: str = "closed"
     pace: float = 0.0
+    oscillator: str | Network = "kuramoto"
+    touchdown: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
@@ -71,6 +78,9 @@ class JointPD(ControllerBase):
             raise unknown("inverse kinematics of JointPD", self.inverse, INVERSES)
         for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace"):
             check_gain(getattr(self, key), f"{key} of JointPD", ())
+        network_of(self.oscillator, self.coupling)
+        if self.clock and (self.touchdown or self.oscillator != "kuramoto"):
+            raise InputError("JointPD with clock has no oscillators: it takes no oscillator and no touchdown")
         if self.pace and (self.clock or not self.gait.stride):
             why = "has no memory" if self.clock else "of a gait that steps in place cannot change"
             raise InputError(f"JointPD with pace {self.pace:g} follows a speed by its stride, which {why}")
@@ -87,7 +97,7 @@ class JointPD(ControllerBase):
         check_gait(robot, self.gait)  # says now what it cannot do
         if self.clock:
             return {}
-        memory = {"phase": self._oscillators.start()}
+        memory = first_rhythm(self._network, Beat.of(self.gait))
         if self.inverse == "fabrik":
             memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
         if self.pace:
@@ -97,8 +107,12 @@ class JointPD(ControllerBase):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """Joints to start from [rad]: those of the first tick, which may bend the other way than the robot's stand."""
         check_gait(robot, self.gait)
-        phase = clock_phase(self.gait, 0.0) if self.clock else self._oscillators.start()
+        phase = clock_phase(self.gait, 0.0) if self.clock else Beat.of(self.gait).first_phase
         return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
+
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """With a ``pace`` it walks as fast as its longest stride allows [m/s]; without, as its gait does."""
+        return {"forward": abs(float(longest_stride(robot, self.gait) * self.gait.speed))} if self.pace else {}
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
@@ -107,12 +121,16 @@ class JointPD(ControllerBase):
             phase, after = clock_phase(self.gait, t), {}
         else:
             phase = memory["phase"]
-            gait = self.gait
-            after = {"phase": self._oscillators.advance(phase, 1.0 / self.rate, gait.delays, gait.frequency)}
+            landed = on_the_ground(robot, sensed) if self.touchdown else None
+            after = next_rhythm(self._network, memory, 1.0 / self.rate, Beat.of(self.gait), landed)
         kp, kd = self._gains(robot)
         ramp, stride = start_ramp(self.gait, t), 1.0
         if self.pace:
-            stride, after["stride"] = self._stride(robot, sensed, command, memory["stride"], ramp)
+            gait, asked = self.gait, command.forward
+            strider = Strider(gait.speed, gait.period, longest_stride(robot, gait))
+            stride, after["stride"] = strider.strides(
+                asked, asked / gait.speed, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
+            )
         if self.inverse == "closed":
             position = joint_targets(robot, self.gait, phase, ramp, stride)
         else:
@@ -122,31 +140,18 @@ class JointPD(ControllerBase):
         return JointCommand(position=position, kp=kp, kd=kd), after
 
     @property
-    def _oscillators(self) -> Kuramoto:
-        return Kuramoto(self.gait.delays, 1.0, self.coupling)  # at the gait's frequency, which may be free
-
-    def _stride(
-        self, robot: Robot, sensed: Sensed, command: Command, memory: Float[ndarray, "2"], ramp: Any
-    ) -> tuple[Any, Float[ndarray, "2"]]:
-        """(strides to take, in strides of the gait; memory): the command's, and an integral of what the speed lacks."""
-        gait, dt = self.gait, 1.0 / self.rate
-        R = to_rotation(sensed.q[3:7])
-        velocity = R @ sensed.v[3:6]
-        ahead = (R[0, 0] * velocity[0] + R[1, 0] * velocity[1]) / np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
-        mean = memory[0] + dt / gait.period * (ahead - memory[0])
-        most = longest_stride(robot, gait)
-        wanted = command.forward / gait.speed
-        lack = memory[1] + dt * self.pace * ramp * (ramp * command.forward - mean) / gait.speed
-        lack = np.clip(wanted + lack, -most, most) - wanted  # an integral that the legs cannot follow stays
-        return np.clip(wanted + memory[1], -most, most), np.stack([mean, lack])
+    def _network(self) -> Network:
+        return network_of(self.oscillator, self.coupling)
 
     def _gains(self, robot: Robot) -> tuple[ndarray, ndarray]:
         return gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
 
 
 def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
-    """A gain a joint: one for all joints of legs, one for the others."""
+    """A gain a joint: one for all joints of legs, and those that loops tie to them, one for the others."""
     of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
+    if robot.loops:
+        of_legs |= set(loop_joints(robot).involved)
     return np.array([legs if j in of_legs else spine for j in range(robot.nj)])
 
 
@@ -165,12 +170,25 @@ def joint_targets(
 def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"]) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet at offsets (x, z) [m] from their places under the hips, roll at zero."""
     targets = _elsewhere(robot)
-    for k, stance in enumerate(_stances(robot, gait)):
+    for k, stance in enumerate(stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
-        joints, _ = planar_inverse(stance.leg, x[k], z[k] - depth, stance.knee, gait.foot_pitch)
+        joints, _ = _put(robot, stance, x[k], z[k] - depth, gait.foot_pitch)
         for j, angle in zip(stance.leg.joints, joints):
             targets[j] = angle
-    return np.array(targets)
+    return with_loops(robot, np.array(targets))
+
+
+def _put(robot: Robot, stance: _Stance, x: Any, z: Any, foot_pitch: Any) -> LegPose:
+    """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
+
+    In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
+    """
+    leg = stance.leg
+    found = planar_inverse(leg, x, z, stance.knee, foot_pitch)
+    if has_closed_form(robot, leg.name):
+        return found
+    place = place_of(leg, leg.hip[0] + x, leg.hip[1] + leg.side, leg.hip[2] + z)
+    return LegPose(*numerical_leg(leg_chain(robot, leg.name), place, found.joints))
 
 
 def reached_targets(
@@ -181,17 +199,23 @@ def reached_targets(
     x, z = foot_offset(gait, phase)
     x = stride * x
     targets = _elsewhere(robot)
-    for k, stance in enumerate(_stances(robot, gait)):
+    for k, stance in enumerate(stances(robot, gait)):
         leg = stance.leg
         chain = bent(leg_chain(robot, leg.name), stance.knee)
         depth = stance.hip_height - leg.radius
-        away = [leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k]]
-        place = np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, away)) for i in range(3)])
+        place = place_of(leg, leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k])
         pitch = gait.foot_pitch if leg.foot is not None else None
         found = fabrik_leg(chain, place, [last[j] for j in leg.joints], pitch, REACHES, 1e-6)
         for j, angle in zip(leg.joints, found.joints):
             targets[j] = angle
-    return np.stack(targets)
+    return with_loops(robot, np.stack(targets))
+
+
+def with_loops(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """Joints with those of the legs as they are and the others of their loops as they must be."""
+    if not robot.loops:
+        return joints
+    return closed_joints(robot, joints, [j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints])
 
 
 def _elsewhere(robot: Robot) -> list[Any]:
@@ -222,6 +246,10 @@ class Hold(ControllerBase):
             check_gain(getattr(self, key), f"{key} of Hold", ((robot.nj,),))
         return {}
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It stands."""
+        return {}
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
@@ -233,13 +261,15 @@ class Hold(ControllerBase):
 
 # -- what a robot makes of a gait --------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class _Stance:
+class Stance:
+    """A leg, the way its knee bends (+1 behind the hip) and the height of its hip [m]."""
+
     leg: Leg
     knee: int
     hip_height: float
 
 
-def _stances(robot: Robot, gait: Gait) -> tuple[_Stance, ...]:
+def stances(robot: Robot, gait: Gait) -> tuple[Stance, ...]:
     """The legs, and how they stand in a gait; the gait's numbers may be traced."""
     knees = gait.knees if isinstance(gait.knees, tuple) else (gait.knees,) * len(LEGS)
     found = []
@@ -250,7 +280,7 @@ def _stances(robot: Robot, gait: Gait) -> tuple[_Stance, ...]:
         bend, raised = asked if asked is not None else knee, gait.hip_height if gait.hip_height is not None else height
         assert bend is not None
         assert raised is not None
-        found.append(_Stance(leg, bend, raised))
+        found.append(Stance(leg, bend, raised))
     return tuple(found)
 
 
@@ -270,9 +300,9 @@ def _standing(robot: Robot, name: str) -> tuple[Leg, int | None, float | None]:
 
 def check_gait(robot: Robot, gait: Gait) -> None:
     """Refuse a gait whose stand a leg cannot reach, or only past its joints' limits."""
-    for name, stance in zip(LEGS, _stances(robot, gait)):
+    for name, stance in zip(LEGS, stances(robot, gait)):
         leg, knee, height = stance.leg, stance.knee, stance.hip_height
-        joints, reachable = planar_inverse(leg, 0.0, leg.radius - height, knee, gait.foot_pitch)
+        joints, reachable = _put(robot, stance, 0.0, leg.radius - height, gait.foot_pitch)
         if not reachable:
             raise InputError(
                 f"hip_height {height:g} m of gait '{gait.name}' is out of reach of {name} of '{robot.name}'"
@@ -291,7 +321,7 @@ def longest_stride(robot: Robot, gait: Gait) -> Any:
     reaches = [
         (stance.leg.stretch + (stance.leg.foot.length if stance.leg.foot else 0.0)) ** 2
         - (stance.hip_height - stance.leg.radius) ** 2
-        for stance in _stances(robot, gait)
+        for stance in stances(robot, gait)
     ]
     least = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
     return np.minimum(3.0, 0.95 * least / (_FURTHEST * np.abs(gait.half_stride)))

@@ -63,6 +63,10 @@ class PlanFollower(ControllerBase):
                 raise InputError(f"the plan puts foot {leg} of '{robot.name}' out of reach at its start")
         return {}
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It follows its plan."""
+        return {}
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:

@@ -7,8 +7,9 @@ network behind it: plain NumPy, traced and compiled with the physics as any othe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,18 @@ from numpy import ndarray
 from footfall.archive import NoArchive, read_archive
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import check_gain, gains_of
+from footfall.control.learned import onnx_file
+from footfall.control.learned.interface import Interface, checked, from_text, to_text
+from footfall.control.learned.mapping import checked_mapping, read_mapping, wired
+from footfall.control.learned.network import ACTIVATIONS, Graph, layers_of
+from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
+from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
+SUFFIXES = (".npz", ".onnx")
 SHIPPED = Path(__file__).parent / "policies"
 _MOST_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
 _MOST_LAYERS = 32
@@ -91,28 +99,19 @@ class Drive:
             at += count
         raise unknown("part of an observation", name, self.parts(robot))
 
+    def interface(self, robot: Robot) -> Interface:
+        """The same in words that travel."""
+        parts, n = self.parts(robot), robot.nj
+        kp, kd = gains_of(robot, self.kp, _SPINE * self.kp), gains_of(robot, self.kd, _SPINE * self.kd)
+        return Interface(
+            robot.name, robot.joint_names, np.ones(n), np.array(_stand(robot)), kp, kd, np.full(n, self.reach),
+            self.rate, tuple(parts), (1.0,) * len(parts), tuple(most for _, most in parts.values()), action_clip=1.0,
+            clock_period=self.gait.period,
+        )  # fmt: skip
+
     def bounds(self, robot: Robot) -> Float[ndarray, "no"]:
         """The most of each number of an observation."""
         return np.concatenate([np.full(count, most) for count, most in self.parts(robot).values()])
-
-
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {  # between the layers of a network
-    "tanh": np.tanh,
-    "elu": lambda x: np.where(x > 0.0, x, np.exp(np.minimum(x, 0.0)) - 1.0),
-    "relu": lambda x: np.maximum(x, 0.0),
-}
-
-
-def layers_of(weights: Any, x: Any, activation: str = "tanh") -> list[Any]:
-    """What each layer of a network gives, the input first; the last one gives what it computes as it is.
-
-    ``weights`` are pairs (W, b); x is one input, or rows of them.
-    """
-    given = [x]
-    for k, (W, b) in enumerate(weights):
-        linear = given[-1] @ W + b
-        given.append(ACTIVATIONS[activation](linear) if k < len(weights) - 1 else linear)
-    return given
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,9 @@ class Policy(ControllerBase):
     spread: Float[ndarray, "no"]
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
+    joints: tuple[str, ...] = ()  # of the robot that it was learned on, in order; () where its file does not say
 
+    NOT_IN_DIGEST = ("joints",)
     follows_command = True
 
     @property
@@ -141,11 +142,20 @@ class Policy(ControllerBase):
         """Joints to start from [rad]."""
         return _stand(robot)
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """What it hears of a command; nothing is clipped."""
+        return dict.fromkeys(("forward", "sideways", "turn"), np.inf)
+
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the last action."""
         size, seen = len(self.weights[-1][1]), len(self.drive.bounds(robot))
         if size != robot.nj or seen != len(self.mean):
             raise InputError(f"this policy drives '{self.robot}' with {size} joints, not '{robot.name}' ({robot.nj})")
+        if self.joints and self.joints != robot.joint_names:
+            raise InputError(
+                f"this policy drives the joints {', '.join(self.joints)}; robot '{robot.name}' has"
+                f" {', '.join(robot.joint_names)}"
+            )
         return {"action": np.zeros(robot.nj)}
 
     def __call__(
@@ -159,23 +169,56 @@ class Policy(ControllerBase):
         return np.clip(layers_of(self.weights, (observation - self.mean) / self.spread, self.activation)[-1], -1.0, 1.0)
 
     # -- files -------------------------------------------------------------------------------------------------------
-    def save(self, path: str | Path) -> None:
-        """Write an .npz of plain arrays in single precision."""
+    def save(self, path: str | Path, robot: Robot | None = None) -> None:
+        """Write an .npz of plain arrays in single precision, or an .onnx with words on how it is wired.
+
+        ``robot``: the one that it drives, whose joints, pose and gains an .onnx tells; else the library's of its name.
+        """
+        suffix = Path(path).suffix
+        if suffix not in SUFFIXES:
+            raise InputError(f"a policy is an {' or '.join(SUFFIXES)} file, got {path}")
+        if suffix == ".onnx":
+            subject = robot if robot is not None else _of_library(self.robot)
+            self.start(subject)
+            numbers = (self.mean, self.spread, self.weights, self.activation)
+            onnx_file.write_onnx(path, *numbers, clip=1.0, metadata=self.metadata(subject))
+            return
         arrays = {f"{name}{k}": x for k, layer in enumerate(self.weights) for name, x in zip("Wb", layer)}
-        words = json.dumps({"robot": self.robot, "drive": asdict(self.drive), "activation": self.activation})
-        numbers = {"mean": self.mean, "spread": self.spread, **arrays}
-        single: dict[str, Any] = {key: np.asarray(x, np.float32) for key, x in numbers.items()}
-        np.savez_compressed(path, words=np.frombuffer(words.encode(), np.uint8), **single)
+        text = json.dumps(self._words())
+        single: dict[str, Any] = {
+            key: np.asarray(x, np.float32) for key, x in {"mean": self.mean, "spread": self.spread, **arrays}.items()
+        }
+        np.savez_compressed(path, words=np.frombuffer(text.encode(), np.uint8), **single)
+
+    def _words(self) -> dict[str, Any]:
+        words = {"robot": self.robot, "drive": asdict(self.drive), "activation": self.activation}
+        return {**words, "joints": list(self.joints)} if self.joints else words
+
+    def metadata(self, robot: Robot) -> dict[str, str]:
+        """What an .onnx says beside the network: how it is wired to a robot, and by what it was written."""
+        drive = {"drive": json.dumps(asdict(self.drive)), "written_by": f"footfall {version('footfall')}"}
+        more = {"normalisation": "inside", "quaternion_order": "wxyz", "axes": "x forward, y left, z up"}
+        return {**to_text(self.drive.interface(robot).words()), **drive, **more}
 
     @staticmethod
-    def load(path: str | Path = "mini_cheetah") -> Policy:
-        """A policy from an .npz, or one that comes with footfall, by its robot's name."""
+    def load(
+        path: str | Path = "mini_cheetah", mapping: Mapping[str, Any] | str | Path | None = None
+    ) -> Policy | TravelledPolicy:
+        """A policy from an .npz or .onnx, or one that comes with footfall, by its robot's name.
+
+        An .onnx that was made elsewhere gives a ``TravelledPolicy``, wired as its metadata say; ``mapping``, a table or
+        a TOML file (``learned.mapping``), says what those leave out.
+        """
         file = Path(path)
         if not file.suffix:
             known = shipped()
             if str(path) not in known:
                 raise unknown("policy", path, known, "footfall comes with")
             file = SHIPPED / f"{path}.npz"
+        if file.suffix == ".onnx":
+            return _from_onnx(file, mapping)
+        if mapping:
+            raise InputError(f"a mapping is for a policy in ONNX, not for {file}")
         try:
             policy = _made(read_archive(file, _MOST_BYTES))
         except OSError as error:
@@ -212,12 +255,58 @@ def _made(arrays: dict[str, ndarray]) -> Policy:
     if activation not in ACTIVATIONS:
         raise unknown("activation", activation, ACTIVATIONS)
     mean, spread = arrays["mean"].astype(float), arrays["spread"].astype(float)
-    return Policy(words["robot"], Drive(**drive), mean, spread, weights, activation)
+    joints = words.get("joints", [])
+    if not isinstance(joints, list) or not all(isinstance(name, str) for name in joints):
+        raise ValueError
+    return Policy(words["robot"], Drive(**drive), mean, spread, weights, activation, tuple(joints))
+
+
+def _from_onnx(file: Path, mapping: Mapping[str, Any] | str | Path | None) -> Policy | TravelledPolicy:
+    """Ours where it is written and wired as ours, else whatever its words say."""
+    if isinstance(mapping, (str, Path)):
+        mapping = read_mapping(mapping)
+    table = checked_mapping(mapping or {}, "the mapping")
+    graph, metadata = onnx_file.read_onnx(file)
+    words = from_text(metadata, str(file))
+    if not table and "drive" in metadata:
+        ours = _ours(file, graph, metadata, words)
+        if ours is not None:
+            return ours
+    return TravelledPolicy(graph, wired(words, table, str(file)))
+
+
+def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str, Any]) -> Policy | None:
+    """A policy that ``save`` wrote; None where its words are no more those of its drive."""
+    layers = onnx_file.layers(graph)
+    if layers is None:
+        return None
+    try:
+        drive = json.loads(metadata["drive"])
+        drive = Drive(**{**drive, "gait": Gait(**_tuples(drive["gait"]))})
+        joints = tuple(words["joint_names"])
+        robot = _of_library(words["robot"]) if words["robot"] in library.names() else None
+    except SPOILED:
+        raise InputError(f"the drive of the policy {file} is spoiled") from None
+    if robot is None or joints != robot.joint_names:
+        return None
+    same = checked(drive.interface(robot).words(), str(file))
+    if any(words.get(key) != value for key, value in same.items()):
+        return None
+    mean, spread, weights, activation = layers
+    policy = Policy(words["robot"], drive, mean, spread, weights, activation, joints)
+    policy._check(file)
+    return policy
 
 
 def shipped() -> tuple[str, ...]:
     """The robots that footfall has a learned policy for."""
     return tuple(sorted(path.stem for path in SHIPPED.glob("*.npz")))
+
+
+def _of_library(name: str) -> Robot:
+    if name not in library.names():
+        raise InputError(f"robot '{name}' is none of the library: say which it is, save(path, robot=...)")
+    return library.load(name)
 
 
 def _tuples(words: dict[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,10 @@ class Follow(ControllerBase):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         return self.x[0, robot.nq - robot.nj : robot.nq]
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It follows its trajectory."""
+        return {}
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:

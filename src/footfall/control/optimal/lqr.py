@@ -154,6 +154,10 @@ class LqrStand(ControllerBase):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         return self.q[robot.nq - robot.nj :]
 
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        """It stands."""
+        return {}
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.robot.files.guard import MOST_DEPTH, MOST_LINKS
+from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.transform import Transform
 
@@ -52,6 +53,7 @@ class Draft:
     floating: bool = True
     frictions: dict[str, list[float]] = field(default_factory=dict)  # link -> coefficients of shapes that collide
     remarks: list[str] = field(default_factory=list)  # for a warning
+    loops: list[Loop] = field(default_factory=list)
 
     def check(self, where: str) -> None:
         """Refuse all that is not one tree of bearable size. Robot would find some of it only by deep recursion."""

@@ -23,6 +23,7 @@ from footfall.robot.files.draft import tensor_about_com
 from footfall.robot.files.foot_shapes import POINT
 from footfall.robot.files.urdf import UNLIMITED
 from footfall.robot.model.description import Robot
+from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Foot, Joint, Link
 from footfall.robot.model.tree import Body
 from footfall.spatial.inertia import Inertia
@@ -91,6 +92,9 @@ def _urdf_joint(root: ET.Element, robot: Robot, joint: Joint) -> None:
     if joint.kind == "fixed":
         return
     ET.SubElement(element, "axis", xyz=_row(joint.axis))
+    for loop in (loop for loop in robot.loops if _is_mimic(loop) and loop.first == joint.name):
+        offset, multiplier = (*loop.coefficients, 0.0)[:2]
+        ET.SubElement(element, "mimic", joint=loop.second, multiplier=_text(multiplier), offset=_text(offset))
     actuator = next((a for a in robot.actuators if a.joint == joint.name), None)
     effort, speed = (actuator.torque_limit, actuator.speed_limit) if actuator else (math.inf, math.inf)
     bounds = {"lower": joint.lower, "upper": joint.upper, "effort": effort, "velocity": speed}
@@ -111,6 +115,7 @@ def _lost_in_urdf(robot: Robot) -> str:
         kept = [f"{key} {_text(value)}" for key, value in said.items() if value]
         if kept:
             lines.append(f"URDF cannot say of joint {joint.name}: {', '.join(kept)}")
+    lines += [f"URDF cannot say that loop {loop.name} is closed." for loop in robot.loops if not _is_mimic(loop)]
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
         lines.append("URDF cannot say that rotors spin: their gyroscopic coupling is lost.")
     return "\n  ".join(lines)
@@ -151,6 +156,7 @@ def to_mjcf(
                                       "contype": "0", "conaffinity": "1"})  # fmt: skip
     _MjcfBodies(robot).write(world)
     _mjcf_motors(root, robot)
+    _mjcf_equalities(root, robot)
     if robot.poses:
         keys = ET.SubElement(root, "keyframe")
         for name in robot.poses:
@@ -267,6 +273,30 @@ def _mjcf_motors(root: ET.Element, robot: Robot) -> None:
         motor = ET.SubElement(motors, "motor", name=actuator.joint, joint=actuator.joint)
         if math.isfinite(actuator.torque_limit) and actuator.torque_limit > 0:
             motor.set("ctrlrange", _row([-actuator.torque_limit, actuator.torque_limit]))
+
+
+def _is_mimic(loop: Loop) -> bool:
+    return loop.kind == "joint" and not any(loop.coefficients[2:])
+
+
+def _mjcf_equalities(root: ET.Element, robot: Robot) -> None:
+    """Loops between sites, which say where their ends are whatever the posture at zero."""
+    section = ET.SubElement(root, "equality") if robot.loops else root
+    for loop in robot.loops:
+        if loop.kind == "joint":
+            if len(loop.coefficients) > 5:
+                raise InputError(f"MJCF cannot say loop '{loop.name}': its polynomial has more than five coefficients")
+            ET.SubElement(section, "joint", name=loop.name, joint1=loop.first, joint2=loop.second,
+                          polycoef=_row([*loop.coefficients, 0.0, 0.0, 0.0, 0.0][:5]))  # fmt: skip
+            continue
+        ends = []
+        for link, p, R in ((loop.first, loop.at, np.eye(3)), (loop.second, loop.to, loop.rotation.T)):
+            body = next(element for element in root.iter("body") if element.get("name") == link)
+            ends.append(f"{loop.name} on {link}")
+            ET.SubElement(body, "site", {"name": ends[-1], "size": "0.001", **_pose(Transform(R, p))})
+        ET.SubElement(
+            section, "connect" if loop.kind == "point" else "weld", name=loop.name, site1=ends[0], site2=ends[1]
+        )
 
 
 def write(robot: Robot, format: str, folder: str | Path, **settings: Any) -> Path:

@@ -17,6 +17,7 @@ from numpy import ndarray
 from footfall.errors import InputError, MissingExtraError, ModelError
 from footfall.robot.files.draft import Draft, Shape
 from footfall.robot.files.guard import Package, label, shown
+from footfall.robot.files.mjcf_equalities import read_loops
 from footfall.robot.files.mjcf_guard import CleanMjcf, Mesh, clean
 from footfall.robot.files.urdf import UNLIMITED, lenient_link
 from footfall.robot.model.parts import Actuator, Joint, Link
@@ -71,6 +72,8 @@ class _Reader:
         self._add_shapes(draft)
         self._add_actuators(draft)
         self._add_poses(draft, base)
+        moving = [joint.name for joint in draft.joints if joint.kind != "fixed"]
+        draft.loops = read_loops(self.model, [link.name for link in draft.links], moving, draft.remarks)
         return draft
 
     # -- the base ----------------------------------------------------------------------------------------------------

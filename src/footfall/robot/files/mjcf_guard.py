@@ -18,7 +18,6 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import ModelError
-from footfall.gravity import GRAVITY
 from footfall.robot.files.guard import (
     MOST_DEPTH,
     MOST_ELEMENTS,
@@ -31,6 +30,8 @@ from footfall.robot.files.guard import (
     read_bytes,
     shown,
 )
+from footfall.robot.files.mjcf_equalities import passed_equalities
+from footfall.robot.files.mjcf_left_out import ACTUATORS, left_out, other_gravity
 from footfall.robot.files.mjcf_texts import check_texts
 
 _MOST_INCLUDES = 50
@@ -51,7 +52,6 @@ _ACTUATOR: _Counts = {
     "name": _WORD, "class": _WORD, "joint": _WORD, "jointinparent": _WORD, "ctrllimited": _WORD, "forcelimited": _WORD,
     "ctrlrange": (2, 2), "forcerange": (2, 2), "gear": (1, 6),
 }  # fmt: skip
-_ACTUATORS = ("motor", "position", "velocity", "intvelocity", "general")
 _PASSED: dict[str, _Counts] = {
     "compiler": {
         "angle": _WORD, "autolimits": _WORD, "eulerseq": _WORD, "inertiafromgeom": _WORD, "balanceinertia": _WORD,
@@ -75,35 +75,24 @@ _PASSED: dict[str, _Counts] = {
     },
     "site": {"name": _WORD, "class": _WORD, "pos": (3, 3), "fromto": (6, 6), **_TURN},
     "actuator": {},
-    **dict.fromkeys(_ACTUATORS, _ACTUATOR),
+    **dict.fromkeys(ACTUATORS, _ACTUATOR),
     "keyframe": {},
     "key": {"name": _WORD, "qpos": (0, 8 * MOST_LINKS)},
 }  # fmt: skip
 _INSIDE = {
     "mujoco": ("compiler", "default", "worldbody", "actuator", "keyframe"),
-    "default": ("default", "joint", "geom", "site", *_ACTUATORS),
+    "default": ("default", "joint", "geom", "site", *ACTUATORS),
     "worldbody": ("body", "frame", "geom"),
     "body": ("body", "frame", "geom", "site", "joint", "freejoint", "inertial"),
     "frame": ("body", "frame", "geom", "site", "joint", "freejoint"),
-    "actuator": _ACTUATORS,
+    "actuator": ACTUATORS,
     "keyframe": ("key",),
 }
 _REFUSED = {
     "replicate": "repeats its content", "composite": "makes many bodies", "flexcomp": "is not rigid",
     "attach": "attaches another model", "plugin": "needs a plugin",
 }  # fmt: skip
-_REMARKED = {"tendon": "tendons", "deformable": "deformable bodies", "extension": "plugins"}
 _WHOLE = ("contype", "conaffinity", "group")  # MuJoCo reads these as 32-bit integers
-_CONTACT = (
-    "condim",
-    "gap",
-    "margin",
-    "priority",
-    "solimp",
-    "solmix",
-    "solref",
-)  # of geoms: footfall's contact laws differ
-_SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # of actuators: controllers bring their own gains
 _MESHLIKE = ("mesh", "hfield", "sdf")
 _PLACEHOLDER = {"type": "sphere", "size": "0.001", "mass": "0"}
 
@@ -134,24 +123,7 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     where = package.model.name
     root = _included(root, package)
     _check_size(root, where)
-    for section in root:
-        for constraint in section if section.tag == "equality" else ():
-            if constraint.get("active", "true") != "false":
-                what = f"{label(constraint)} of <equality>"
-                raise ModelError(f"{where}: {what} couples bodies or joints: closed loops are not supported")
     result = CleanMjcf(ET.Element("mujoco", model=root.get("model", package.model.stem)))
-    left = [words for tag, words in _REMARKED.items() if any(len(s) for s in root.findall(tag))]
-    if any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body")):
-        left.append("gravity compensation")
-    left += _parameters_left(root)
-    if left:
-        verb = "is" if left == ["gravity compensation"] else "are"
-        result.remarks.append(f"{', '.join(left)} {verb} left out")
-    for option in root.findall("option"):
-        if "gravity" in option.attrib:
-            gravity = option.attrib["gravity"]
-            if not np.allclose(numbers(gravity, "'gravity' of <option>", 3), GRAVITY):
-                result.remarks.append(f"gravity {shown(gravity)} is left out: Simulation(..., gravity=...) sets it")
     assets = _meshes(root, package)
     for section in root:
         if section.tag in _INSIDE["mujoco"]:
@@ -160,17 +132,17 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
     geoms = _Geoms(root, result, assets)
     geoms.replace()
     _name_all(result)
+    equalities, unknown = passed_equalities(root, result.root)
+    check_texts(equalities, where)
+    result.root.append(equalities)
+    left = [*left_out(root), *unknown]
+    if left:
+        verb = "is" if left == ["gravity compensation"] else "are"
+        result.remarks.append(f"{', '.join(left)} {verb} left out")
+    result.remarks += other_gravity(root)
     result.called = {geom.attrib["name"]: words for geom, words, _ in geoms.words}
     result.frictions = {geom.attrib["name"] for geom, _, stated in geoms.words if stated}
     return result
-
-
-def _parameters_left(root: ET.Element) -> list[str]:
-    """What a file says of contacts and servos that is not taken over, in words."""
-    contact = sorted({key for geom in root.iter("geom") for key in geom.attrib if key in _CONTACT})
-    servo = sorted({key for tag in _ACTUATORS for motor in root.iter(tag) for key in motor.attrib if key in _SERVO})
-    left = [f"contact parameters ({', '.join(contact)})"] if contact else []
-    return left + ([f"servo gains ({', '.join(servo)})"] if servo else [])
 
 
 # -- includes and sizes ----------------------------------------------------------------------------------------------
@@ -271,7 +243,7 @@ def _passed(element: ET.Element, owner: str = "") -> ET.Element:
 
 def _name_all(result: CleanMjcf) -> None:
     """Names for what has none: messages and results refer to elements by name."""
-    kinds = (("body",), ("joint", "freejoint"), ("geom",), _ACTUATORS)
+    kinds = (("body",), ("joint", "freejoint"), ("geom",), ACTUATORS)
     for tags, word in zip(kinds, ("body", "joint", "geom", "actuator")):
         elements = [e for section in result.root if section.tag != "default" for e in section.iter() if e.tag in tags]
         taken = {e.get("name") for e in elements}

@@ -18,12 +18,14 @@ from numpy import ndarray
 from footfall.errors import ModelError
 from footfall.robot.files.draft import Draft, Shape
 from footfall.robot.files.guard import MOST_LINKS, MOST_VALUE, Package, label, number, numbers, shown, unique
+from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.rotation import from_euler
 from footfall.spatial.transform import Transform
 
 UNLIMITED = 1e9  # a limit as large as this, or an effort or velocity of zero, says that there is none
 POINT_SIZE = 1e-9  # [m] a point mass is read as a ball of this radius of gyration
+_OF_GAZEBO = {"material", "mu1", "mu2", "visual"}  # friction is spoken of where there is a foot, colours are not needed
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
@@ -50,6 +52,10 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
         joint, actuator = _joint(element, known)
         draft.joints.append(joint)
         draft.actuators += [actuator] if actuator is not None else []
+    draft.loops = _mimics(joints, draft)
+    followers = {loop.first for loop in draft.loops}  # have no motor of their own
+    draft.actuators = [actuator for actuator in draft.actuators if actuator.joint not in followers]
+    draft.remarks += _left_out(root)
     colors = {m.get("name", ""): _color(m) for m in root.findall("material")}
     for element in links:
         draft.shapes[element.attrib["name"]] = _shapes(element, package, colors)
@@ -59,6 +65,37 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     for texture in root.iter("texture"):
         package.find(texture.get("filename", ""), what="texture")
     return draft
+
+
+def _mimics(joints: list[ET.Element], draft: Draft) -> list[Loop]:
+    """<mimic>: q = multiplier times that of another joint, plus offset."""
+    moving, loops = {joint.name for joint in draft.joints if joint.kind != "fixed"}, []
+    for element in joints:
+        owner = f"joint {shown(element.attrib['name'])}"
+        mimic = _one(element, "mimic", owner)
+        if mimic is None or element.attrib["name"] not in moving:
+            continue
+        leader = _needed(mimic, "joint", owner)
+        if leader not in moving:
+            raise ModelError(f"{owner} mimics {shown(leader)}, which is no moving joint")
+        line = (_value(mimic, "offset", owner, 0.0), _value(mimic, "multiplier", owner, 1.0))
+        loops.append(
+            Loop(f"{element.attrib['name']}_mimic", "joint", element.attrib["name"], leader, coefficients=line)
+        )
+    return loops
+
+
+def _left_out(root: ET.Element) -> list[str]:
+    """What is not taken over, in words; drawings apart."""
+    kinds = {"transmission": "transmissions", "ros2_control": "ros2_control", "sensor": "sensors"}
+    left = [words for tag, words in kinds.items() if root.find(tag) is not None]
+    inside = {"calibration": "calibrations", "safety_controller": "safety controllers"}
+    left += [
+        words for tag, words in inside.items() if any(joint.find(tag) is not None for joint in root.findall("joint"))
+    ]
+    said = sorted({part.tag for extra in root.findall("gazebo") for part in extra} - _OF_GAZEBO)
+    left += [f"what <gazebo> says of {', '.join(shown(tag)[1:-1] for tag in said[:8])}"] if said else []
+    return [f"left out: {', '.join(left)}"] if left else []
 
 
 def _add_friction(draft: Draft, extra: ET.Element) -> None:
@@ -153,8 +190,6 @@ def _joint(element: ET.Element, links: set[str]) -> tuple[Joint, Actuator | None
     owner = f"joint {shown(name)}"
     if kind not in _KINDS:
         raise ModelError(f"{owner} has the type {shown(kind)}: choose {', '.join(_KINDS)}")
-    if _one(element, "mimic", owner) is not None:
-        raise ModelError(f"{owner} mimics another joint: coupled joints are not supported")
     ends = {}
     for end in ("parent", "child"):
         tie = _one(element, end, owner)

@@ -37,7 +37,7 @@ def load_model(
 
     ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
     objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
-    ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, which no controller here uses.
+    ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, for the controller ``Wheels``.
     Meshes are not needed and not read, a foot's apart; whatever is assumed or left out is said in one ``ModelWarning``.
     """
     try:
@@ -85,6 +85,7 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
     finder.check_mirrored(feet)
     if finder.wheels and lock_wheels:
         _lock(draft, finder.wheels)
+        feet = [Foot(foot.name, foot.link, foot.position, foot.radius) for foot in feet]
         finder.remarks.append(f"its wheels are locked and stand as feet do: {', '.join(finder.wheels)}")
     joints = in_leg_order(draft, feet)
     notes = f"read from {where}"
@@ -96,7 +97,7 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
         draft.name, draft.links, joints, feet, draft.actuators, draft.floating,
         poses={key: _pose(joints, *pose) for key, pose in draft.poses.items()},
         provenance={"*": Provenance("imported", where), **_assumed(feet, finder)}, notes=notes,
-        model_file=file,
+        model_file=file, loops=draft.loops,
     )  # fmt: skip
     _check_bodies(robot, odd)
     feet_of: dict[str, list[str]] = {}
@@ -125,6 +126,7 @@ def _lock(draft: Draft, names: list[str]) -> None:
         for joint in draft.joints
     ]  # fmt: skip
     draft.actuators = [actuator for actuator in draft.actuators if actuator.joint not in names]
+    draft.loops = [loop for loop in draft.loops if loop.kind != "joint" or not {loop.first, loop.second} & set(names)]
 
 
 def _pose(joints: list[Joint], positions: dict[str, float], height: float) -> Pose:

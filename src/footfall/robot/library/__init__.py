@@ -1,8 +1,8 @@
-"""The robots of the papers, each in its own file: the only home of their numbers.
+"""The robots of the papers, and one with closed loops, each in its own file: the only home of their numbers.
 
 Names, for every robot: legs and feet ``LF RF LH RH`` in this order; joints ``LF_abad``, ``LF_hip``, ``LF_knee``; the
 link that joint ``X`` carries is ``X_link``; the root link is ``trunk``. Beyond these: ``spine_pitch`` and
-``spine_roll`` of ``spined``, ``LF_ankle`` of ``dynakat``.
+``spine_roll`` of ``spined``, ``LF_ankle`` of ``dynakat``, ``LF_crank`` and ``LF_rod`` of ``fivebar``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from footfall.errors import unknown
 from footfall.robot.library.biped import biped
 from footfall.robot.library.dynakat import dynakat
+from footfall.robot.library.fivebar import fivebar
 from footfall.robot.library.mini_cheetah import mini_cheetah
 from footfall.robot.library.one_leg import one_leg
 from footfall.robot.library.spined import spined
@@ -25,6 +26,7 @@ _ROBOTS: dict[str, Callable[..., Robot]] = {
     "spined": spined,
     "xiling": xiling,
     "dynakat": dynakat,
+    "fivebar": fivebar,
 }
 _MACHINES: dict[str, Callable[..., Robot]] = {"one_leg": one_leg, "biped": biped}  # of the lecture slides
 
@@ -51,4 +53,4 @@ def load(name: str, **variant: Any) -> Robot:
     return made[name](**variant)
 
 
-__all__ = ["biped", "dynakat", "load", "machines", "mini_cheetah", "names", "one_leg", "spined", "xiling"]
+__all__ = ["biped", "dynakat", "fivebar", "load", "machines", "mini_cheetah", "names", "one_leg", "spined", "xiling"]

@@ -19,6 +19,7 @@ from footfall import numeric
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
 from footfall.robot.model.limb_frames import LimbFrames
+from footfall.robot.model.loops import Loop, check_loops, loop_axes
 from footfall.robot.model.movable import check_masses
 from footfall.robot.model.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
 from footfall.robot.model.tree import Tree
@@ -69,10 +70,11 @@ class Robot:
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     notes: str = ""
     model_file: Path | None = None  # where its meshes are named, if it was read from a file; never written down
+    loops: Sequence[Loop] = ()  # what ties links and joints together besides the tree
 
     def __post_init__(self) -> None:
         name_of(self.name, "a robot")
-        for key in ("links", "joints", "feet", "actuators"):
+        for key in ("links", "joints", "feet", "actuators", "loops"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
         if self.rotors not in ROTOR_MODES:
             raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
@@ -85,6 +87,9 @@ class Robot:
                 raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
         tree = self.tree  # finds unknown names, cycles and two roots
         check_masses(self, tree)
+        if self.loops:
+            check_loops(self, tree)
+            _ = self.loop_axes  # finds loops that nothing can close
         links = [link.name for link in self.links]
         for foot in self.feet:
             if foot.link not in links:
@@ -124,6 +129,22 @@ class Robot:
         """``Tree.parallel_joints``: known before a trace, like ``limb_frames``."""
         with numeric.untraced():
             return self.tree.parallel_joints()
+
+    @cached_property
+    def loop_axes(self) -> tuple[np.ndarray, ...]:
+        """Of every loop, the directions in which its ends can move apart: known before a trace."""
+        if not self.loops:
+            return ()
+        with numeric.untraced():
+            return loop_axes(self.tree, tuple(self.loops))
+
+    @cached_property
+    def passive_joints(self) -> tuple[int, ...]:
+        """Joints of loops that have no motor, where others have one: no command moves them."""
+        driven = {actuator.joint for actuator in self.actuators}
+        if not (self.loops and driven):
+            return ()
+        return tuple(j for j, name in enumerate(self.joint_names) if name not in driven)
 
     def with_tree(self, tree: Tree) -> Robot:
         """An unchecked copy for algorithms that walk the tree, which see it so; links, joints and feet stay."""
@@ -244,6 +265,7 @@ class Robot:
         # traced numbers show no zeros
         copy.__dict__["limb_frames"] = LimbFrames() if moved else self.limb_frames
         copy.__dict__["parallel_joints"] = {} if moved else self.parallel_joints
+        copy.__dict__["loop_axes"] = self.loop_axes
         return copy
 
     def parameter(self, path: str) -> Any:
@@ -289,6 +311,7 @@ class Robot:
         return found[-1]
 
     NOT_IN_DIGEST = ("name", "poses", "provenance", "notes", "model_file")
+    NOT_IN_DIGEST_IF_EMPTY = ("loops",)  # robots without have the digest that they had before loops were known
 
     @cached_property
     def digest(self) -> str:
@@ -336,4 +359,4 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "none"
 
 
-__all__ = ["Actuator", "Foot", "Joint", "Link", "Pose", "Provenance", "Robot", "Rotor"]
+__all__ = ["Actuator", "Foot", "Joint", "Link", "Loop", "Pose", "Provenance", "Robot", "Rotor"]

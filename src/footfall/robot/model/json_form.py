@@ -16,6 +16,7 @@ import numpy as np
 
 from footfall.errors import ModelError, unknown
 from footfall.robot.model.description import Pose, Provenance, Robot
+from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, FlatFoot, Foot, Joint, Link, Rotor
 
 FORMAT = 1
@@ -39,7 +40,8 @@ def robot_from_json(text: str | bytes) -> Robot:
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise ModelError(f"the robot is not in format {FORMAT} of footfall's JSON")
     fields = _known(Robot, data)
-    for key, part in (("links", _link), ("joints", _joint), ("feet", _foot), ("actuators", _actuator)):
+    for key, part in (("links", _link), ("joints", _joint), ("feet", _foot), ("actuators", _actuator),
+                      ("loops", _loop)):  # fmt: skip
         fields[key] = [part(entry) for entry in _sequence(fields.get(key, []), key)]
     for key, kind in (("poses", Pose), ("provenance", Provenance)):
         entries = fields.get(key, {})
@@ -88,11 +90,21 @@ def _joint(data: Any) -> Joint:
 
 def _foot(data: Any) -> Foot:
     kind = FlatFoot if isinstance(data, dict) and "sole" in data else Foot
-    return _made(kind, _known(kind, data))
+    fields = _known(kind, data)
+    if isinstance(fields.get("axis"), list):
+        fields["axis"] = tuple(fields["axis"])
+    return _made(kind, fields)
 
 
 def _actuator(data: Any) -> Actuator:
     return _made(Actuator, _known(Actuator, data))
+
+
+def _loop(data: Any) -> Loop:
+    fields = _known(Loop, data)
+    if isinstance(fields.get("coefficients"), list):
+        fields["coefficients"] = tuple(fields["coefficients"])
+    return _made(Loop, fields)
 
 
 def _sequence(value: Any, key: str) -> list[Any]:

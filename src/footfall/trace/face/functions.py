@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.trace.face import linear_algebra
 from footfall.trace.face.array import (
     Array,
     _array,
@@ -314,7 +315,9 @@ ADAPTED: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _like(0.0), np.ones_like: _like(1.0), np.empty_like: _like(np.nan), np.full_like: full_like,
     np.copy: lambda a, order="K", subok=False: _construct(np.array)(a),
     np.copyto: copyto, np.fill_diagonal: fill_diagonal,
-    np.linalg.matrix_power: matrix_power, np.pad: pad, np.count_nonzero: count_nonzero,
+    np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
+    np.linalg.cholesky: linear_algebra.cholesky, np.linalg.matrix_power: matrix_power,
+    np.pad: pad, np.count_nonzero: count_nonzero,
     np.result_type: lambda *args: np.result_type(*(x.dtype if type(x) in (Array, Scalar) else x for x in args)),
     np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True,
     np.real: lambda x: x, np.imag: lambda x: 0.0 * x,
@@ -342,7 +345,8 @@ _SOLVE = "write the factorisation with arithmetic (its loops unroll), or do it o
 _ORDER = "the order of traced values is not known; use np.minimum, np.maximum and np.where"
 _PLACE = "where traced values lie is not known; use np.where(condition, a, b)"
 REMEDIES = {
-    **dict.fromkeys(_named("solve inv det eig eigh svd cholesky lstsq pinv qr matrix_rank", np.linalg), _SOLVE),
+    **dict.fromkeys(_named("det eig eigh eigvals eigvalsh svd lstsq qr matrix_rank", np.linalg), _SOLVE),
+    np.linalg.pinv: "its rank is a decision; the damped form is J.T @ np.linalg.solve(J @ J.T + c**2 * np.eye(m), x)",
     **dict.fromkeys(_named("sort argsort argmax argmin median quantile percentile unique searchsorted"), _ORDER),
     **dict.fromkeys(_named("nonzero flatnonzero argwhere extract compress place putmask put"), _PLACE),
     np.array_equal: "== on traced values is a mistake in floating point; use np.abs(a - b) < tolerance",

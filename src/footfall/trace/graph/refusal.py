@@ -18,6 +18,7 @@ from footfall import numeric
 from footfall.errors import TraceError
 
 _OURS = (str(Path(__file__).parents[1]) + "/", str(numeric.__file__), str(Path(np.__file__).parent) + "/")
+_PACKAGE = str(Path(numeric.__file__).parent) + "/"
 _TRACER = str(Path(__file__).parents[1] / "tracer.py")
 _LIBRARY = tuple({sysconfig.get_path("stdlib") + "/", "<frozen"})
 _INSTALLED = ("site-packages/", "dist-packages/")
@@ -34,12 +35,15 @@ def refusal(message: str) -> TraceError:
 
 
 def place(lines: Iterable[tuple[str, int]]) -> str:
-    """ " at file:line: `source`" of the innermost line that is the user's, or nothing; ``lines``: innermost first."""
-    for filename, number in lines:
-        if _is_users(filename):
-            text = linecache.getline(filename, number).strip()
-            text = text if len(text) <= 100 else text[:97] + "..."
-            return f" at {Path(filename).name}:{number}" + (f": `{text}`" if text else "")
+    """ " at file:line: `source`" of the innermost line that is the user's, or nothing; ``lines``: innermost first.
+
+    A line of footfall's algorithms, of SciPy or of another package is named only where none of the user's leads to it.
+    """
+    seen = [line for line in lines if _is_users(line[0])]
+    for filename, number in sorted(seen, key=lambda line: _is_installed(line[0]))[:1]:
+        text = linecache.getline(filename, number).strip()
+        text = text if len(text) <= 100 else text[:97] + "..."
+        return f" at {Path(filename).name}:{number}" + (f": `{text}`" if text else "")
     return ""
 
 
@@ -56,6 +60,13 @@ def _frames(frame: types.FrameType | None) -> Iterator[tuple[str, int]]:
     while frame is not None and frame.f_code.co_filename != _TRACER:  # beyond it lies who asked for the trace
         yield frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_installed(filename: str) -> bool:
+    """Whether a file is of footfall or of another package, not of who uses them."""
+    filename = filename.replace("\\", "/")
+    return filename.startswith(_PACKAGE) or filename.endswith(".pyx") or any(part in filename for part in _INSTALLED)
 
 
 @functools.lru_cache(maxsize=1000)

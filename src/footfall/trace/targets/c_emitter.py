@@ -36,11 +36,12 @@ class Emitter:
     """Lines of C and fresh names; the interface that ``emit`` and ``vector_math`` are written against.
 
     Bit patterns are unsigned, so that they wrap; the names real, bits_t, FMA, INF and the few functions of ``PRELUDE``
-    carry the number type and the dialect. ``fused`` is a promise about FMA: False where it may round twice.
+    carry the number type and the dialect. ``fused`` is a promise about FMA: False where it may round
+    twice, None where the C compiler knows (FUSED): elementary functions are then written for both.
     """
 
     def __init__(
-        self, dtype: DTypeLike, fused: bool, prefix: str = "", functions: dict[str, str] | None = None
+        self, dtype: DTypeLike, fused: bool | None, prefix: str = "", functions: dict[str, str] | None = None
     ) -> None:
         self.bits, self.lanes, self.fused, self.prefix = np.dtype(dtype).itemsize * 8, 1, fused, prefix
         self.extremes = False
@@ -62,17 +63,9 @@ class Emitter:
         """A call of an elementary function, which is written once beside the program."""
         name = f"{self.prefix}{rule.__name__}"
         if name not in self.functions:
-            inner = Emitter([np.float64, np.float32][self.bits == 32], self.fused, self.prefix, self.functions)
-            names = [f"x{k}" for k in range(len(arguments))]
-            out = rule(inner, *names)
-            head = ", ".join(f"real {n}" for n in names)
-            if results == 1:
-                text = f"INLINE real {name}({head})\n{{\n" + "\n".join([*inner.lines, f"    return {out};"]) + "\n}\n"
-            else:
-                head += "".join(f", real *y{k}" for k in range(results))
-                ends = [f"    *y{k} = {value};" for k, value in enumerate(out)]
-                text = f"INLINE void {name}({head})\n{{\n" + "\n".join([*inner.lines, *ends]) + "\n}\n"
-            self.functions[name] = text
+            texts = [self._definition(rule, results, len(arguments), name, fused) for fused in self._kinds]
+            both = len(set(texts)) == 2
+            self.functions[name] = f"#ifdef FUSED\n{texts[0]}#else\n{texts[1]}#endif\n" if both else texts[0]
         if results == 1:
             return (self.new(f"{name}({', '.join(arguments)})"),)
         self.count += 1
@@ -80,6 +73,22 @@ class Emitter:
         self.line(f"real {', '.join(fresh)};")
         self.line(f"{name}({', '.join([*arguments, *(f'&{n}' for n in fresh)])});")
         return tuple(fresh)
+
+    @property
+    def _kinds(self) -> tuple[bool, ...]:
+        return (True, False) if self.fused is None else (self.fused,)
+
+    def _definition(self, rule: Callable, results: int, arguments: int, name: str, fused: bool) -> str:
+        """The text of an elementary function."""
+        inner = Emitter([np.float64, np.float32][self.bits == 32], fused, self.prefix, self.functions)
+        names = [f"x{k}" for k in range(arguments)]
+        out = rule(inner, *names)
+        head = ", ".join(f"real {n}" for n in names)
+        if results == 1:
+            return f"INLINE real {name}({head})\n{{\n" + "\n".join([*inner.lines, f"    return {out};"]) + "\n}\n"
+        head += "".join(f", real *y{k}" for k in range(results))
+        ends = [f"    *y{k} = {value};" for k, value in enumerate(out)]
+        return f"INLINE void {name}({head})\n{{\n" + "\n".join([*inner.lines, *ends]) + "\n}\n"
 
     # -- constants ----------------------------------------------------------------------------------------------------
     def const(self, x: float) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from footfall.errors import InputError
 from footfall.trace.face import tree
 from footfall.trace.passes.program import Program
+from footfall.trace.passes.reductions import reassociated
 from footfall.trace.targets import interpret
 from footfall.trace.targets.c_emitter import Body, Emitter, bit_functions, identifier, tables, types
 from footfall.trace.targets.emit import Layout, tape_size
@@ -28,6 +29,7 @@ _PRELUDE = """#include <math.h>
 #define INF INFINITY
 #define NOT_A_NUMBER NAN
 #ifdef {fast}
+#define FUSED
 #define FMA(a, b, c) {fma}(a, b, c)
 #else
 #define FMA(a, b, c) ((a) * (b) + (c))
@@ -59,7 +61,7 @@ def write_c(
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or identifier(name) != name:
         raise InputError(f"{name!r} cannot name a C function: letters, digits and underscores, no keyword, not 'step'")
-    dtype = np.dtype(dtype)
+    dtype, program = np.dtype(dtype), reassociated(program)  # as our own machine code adds up
     ins = _fields(arguments, program.input_size, "x", "arguments", [])
     outs = _fields(outputs, len(program.outputs), "out", "outputs", [n for n, _ in ins])
     if samples is None:
@@ -120,7 +122,7 @@ def header(program: Program, name: str, ins: Shapes, outs: Shapes, dtype: np.dty
 def source(program: Program, name: str, ins: Shapes, outs: Shapes, dtype: np.dtype) -> str:
     """The function and what it needs."""
     double = dtype.itemsize == 8
-    e = Emitter(dtype, fused=False, prefix=f"{name}_")
+    e = Emitter(dtype, fused=None, prefix=f"{name}_")
     body = Body(program, Layout(tuple((n, tree.size(s)) for n, s in ins)), e)
     body.run(program.body)
     results = iter(program.outputs)

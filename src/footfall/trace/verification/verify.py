@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall import numeric
 from footfall.errors import TraceMismatch
 from footfall.trace.face import tree
 from footfall.trace.verification.effects import effect_of
@@ -24,7 +25,7 @@ def verify_trace(
     Hidden state is looked for in ``subject`` (the function itself, unless said), and put back if the trace is refused.
     """
     subject = function if subject is None else subject
-    around = Surroundings(subject)
+    around, token = Surroundings(subject), numeric.verifying.set(True)
     try:
         around.refuse_iterators(_name(function))
         settled = _warm_up(function, examples, around, seed)
@@ -32,6 +33,8 @@ def verify_trace(
     except BaseException:
         around.restore()
         raise
+    finally:
+        numeric.verifying.reset(token)
 
 
 def _warm_up(function: Callable[..., Any], examples: tuple, around: Surroundings, seed: int) -> Surroundings:

@@ -1,0 +1,159 @@
+"""Identification of named parameters: what is unknown is said, and everything else of the robot is believed.
+
+    found = identify(recording, parameters=["trunk.mass", "LF_knee.damping"])
+    found.values["trunk.mass"], found.deviations["trunk.mass"], found.robot
+
+Row by row the equations of motion must hold, M v̇ + c + g = Sᵀ(τ - losses) + Jᵀf. The residual is differentiated by
+tracing, and Gauss and Newton's iteration finds the parameters; every degree of freedom is weighted by the noise that
+its own residual shows. A load on the trunk that ``identify`` without names would share among all bodies, since their
+base parameters are, is then the trunk's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.analysis.sensed_torques import foot_terms
+from footfall.dynamics.inverse_dynamics import inverse_dynamics
+from footfall.dynamics.passive import friction_part, joint_values, spring_torques
+from footfall.errors import InputError, unknown
+from footfall.robot.model.description import Robot
+
+if TYPE_CHECKING:
+    from footfall.analysis.identification import Samples
+
+_TURNS, _STILL = 30, 1e-7  # iterations at most; the relative change that ends them
+_FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
+_SHOWN = 1e-8  # of the largest singular value: below it a recording says nothing of a direction
+
+
+@dataclass(frozen=True)
+class NamedFit:
+    """Parameters by name: values, one standard deviation for noise on the loads alone, and the robot with them."""
+
+    robot: Robot
+    values: dict[str, Any]
+    deviations: dict[str, Any]
+    correlation: Float[ndarray, "count count"]  # between all numbers, names in the order of the alphabet
+    residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
+    before: Float[ndarray, "nv"]  # the same with the robot that was believed
+    rows: int
+
+    def __repr__(self) -> str:
+        parts = [f"{p} = {_said(x, self.deviations[p])}" for p, x in self.values.items()]
+        return f"NamedFit({'; '.join(parts)}; {self.rows} rows)"
+
+
+def fit_named(
+    robot: Robot, rows: Samples, extra: Float[ndarray, "n nv"], names: Sequence[str],
+    gravity: tuple[float, float, float], stick_rate: float, ground_axes: Float[ndarray, "3 3"] | None,
+) -> NamedFit:  # fmt: skip
+    """The named parameters that make rows fit the equations of motion best."""
+    known = robot.parameter_names()
+    for name in names:
+        if name not in known:
+            raise unknown(f"parameter of robot '{robot.name}'", name, known)
+    if not names or len(set(names)) != len(names):
+        raise InputError(f"name the parameters to identify, each once, got {list(names)}")
+    nominal = {name: np.asarray(robot.parameter(name), dtype=float) for name in sorted(names)}  # as a nest is flattened
+    axes = None if ground_axes is None else tuple(map(tuple, np.asarray(ground_axes, dtype=float)))
+    fixed: dict[str, Any] = {"gravity": gravity, "stick_rate": float(stick_rate), "ground_axes": axes}
+    miss = compiling.compile(unbalanced, robot, target="batch", free=names, **fixed)
+    slopes = compiling.jacobian(unbalanced, robot, wrt="parameters", free=names, **fixed)
+    given = [rows.q, rows.v, rows.a, rows.rates, rows.torque, rows.force]
+    trusted = np.ones((len(rows), robot.nv))
+    trusted[:, robot.nv - robot.nj :] -= rows.turns  # which way dry friction acts there is not known
+
+    def at(theta: ndarray) -> tuple[ndarray, ndarray]:
+        values = _split(theta, nominal)
+        many = {name: np.broadcast_to(x, (len(rows), *x.shape)) for name, x in values.items()}
+        return trusted * (np.asarray(miss(*given, many)) - extra), trusted[..., None] * slopes.matrices(*given, many)
+
+    theta = np.concatenate([x.ravel() for x in nominal.values()])
+    scale = np.maximum(np.abs(theta), 1e-3)
+    r, J = at(theta)
+    before = np.sqrt(np.mean(r**2, axis=0))
+    sigma = _sigma(r, rows)
+    for turn in range(_TURNS):
+        A, y = (J / sigma[:, None]).reshape(-1, len(theta)) * scale, (r / sigma).ravel()
+        _check_shown(A, nominal)
+        change = -scale * np.linalg.lstsq(A, y, rcond=None)[0]
+        theta = theta + change
+        r, J = at(theta)
+        sigma = _sigma(r, rows) if turn < 3 else sigma  # weights from residuals settle at once
+        if turn and np.abs(change / scale).max() < _STILL:
+            break
+    else:
+        raise InputError(f"the parameters {', '.join(names)} do not settle: leave out some, or start nearer (prior=)")
+    A = (J / sigma[:, None]).reshape(-1, len(theta)) * scale
+    covariance = np.linalg.inv(A.T @ A) * np.outer(scale, scale)
+    spread = np.sqrt(np.diag(covariance))
+    apart = {name: x if x.ndim else float(x) for name, x in _split(spread, nominal).items()}
+    values = {name: _possible(name, x, apart[name]) for name, x in _split(theta, nominal).items()}
+    found = robot.replace(values)  # refuses a robot that cannot exist, with the reason
+    return NamedFit(
+        found, {name: values[name] for name in names}, {name: apart[name] for name in names},
+        covariance / np.outer(spread, spread), np.sqrt(np.mean(r**2, axis=0)), before, len(rows),
+    )  # fmt: skip
+
+
+def unbalanced(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"],
+    rates: Float[ndarray, "nj"], torque: Float[ndarray, "nj"], force: Float[ndarray, "nf 3"],
+    gravity: tuple[float, float, float], stick_rate: float = 1e-4,
+    ground_axes: tuple[tuple[float, ...], ...] | None = None,
+) -> Float[ndarray, "nv"]:  # fmt: skip
+    """M v̇ + c + g less what motors, springs, losses and feet give [N m, N]."""
+    axes = None if ground_axes is None else np.array(ground_axes)
+    losses = joint_values(robot, "damping") * rates
+    losses = losses + joint_values(robot, "dry_friction") * friction_part(rates, stick_rate)
+    joints = torque + spring_torques(robot, q) - losses
+    given = np.concatenate([np.zeros(robot.tree.base_dof), joints]) + foot_terms(robot, q, force, axes)
+    return inverse_dynamics(robot, q, v, a, gravity) - given
+
+
+def _sigma(r: Float[ndarray, "n nv"], rows: Samples) -> Float[ndarray, "nv"]:
+    """The noise of each degree of freedom, as its residual shows it."""
+    least = _FINEST * float(np.sqrt(np.mean(rows.torque**2))) + 1e-12
+    return np.maximum(np.sqrt(np.mean(r**2, axis=0)), least)
+
+
+def _check_shown(A: Float[ndarray, "m count"], nominal: dict[str, ndarray]) -> None:
+    """Refuse what a recording says nothing of, by name."""
+    labels = [name for name, x in nominal.items() for _ in range(x.size)]
+    lengths = np.linalg.norm(A, axis=0)
+    if not (lengths > 0).all():
+        raise InputError(f"the recording says nothing of '{labels[int(np.argmin(lengths))]}'")
+    _, s, Vt = np.linalg.svd(A / lengths, full_matrices=False)
+    if s[-1] < _SHOWN * s[0]:
+        mixed = sorted({labels[k] for k in np.flatnonzero(np.abs(Vt[-1]) > 0.1)})
+        raise InputError(f"the recording cannot tell {' and '.join(mixed)} apart: name fewer, or move more")
+
+
+def _possible(name: str, value: ndarray, deviation: Any) -> Any:
+    """A loss that is below zero by no more than its noise is zero."""
+    if value.ndim:
+        return value
+    least = name.rpartition(".")[2] in ("damping", "dry_friction", "armature", "stiffness")
+    return 0.0 if least and -3.0 * deviation - 1e-9 < value < 0.0 else float(value)
+
+
+def _split(theta: ndarray, like: dict[str, ndarray]) -> dict[str, ndarray]:
+    parts, at = {}, 0
+    for name, x in like.items():
+        parts[name] = theta[at : at + x.size].reshape(x.shape)
+        at += x.size
+    return parts
+
+
+def _said(value: Any, deviation: Any) -> str:
+    if np.ndim(value):
+        return np.array2string(np.asarray(value), precision=4)
+    return f"{value:.5g} ± {deviation:.2g}"

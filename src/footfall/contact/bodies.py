@@ -1,0 +1,178 @@
+"""Links that collide: the spheres, capsules and boxes of a robot's links as spheres that may touch the ground.
+
+    ff.Simulation(robot, collisions=True)               # every link
+    ff.Simulation(robot, collisions="trunk,knees")      # parts, or links by name ("*_calf")
+
+A sphere is itself, a capsule its two ends, a box its eight corners: on ground that does not curve more than they do,
+nothing else of them touches first. A slender box counts as a capsule, in a leg also one that is half as wide as long.
+Shapes are those of the model file; a robot without one has the boxes of its trunk, and a ball at every joint that a leg
+carries. Of each body only those are kept that reach furthest in some direction.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import FootfallError, InputError, unknown
+from footfall.robot.files.draft import Shape
+from footfall.robot.files.foot_shapes import points_of
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Foot
+
+PARTS = ("trunk", "hips", "knees", "shanks")  # what bears no leg alone; a leg's first bodies, those between, its last
+SLACK = 5e-3  # [m] by which what is left of a body may reach less far than all of it
+_THIN = 0.02  # radius of a joint of a robot whose feet are points [m]
+_SLENDER, _SLENDER_LEG = 0.2, 0.5  # of its length: a box not wider than that counts as a capsule
+_DIRECTIONS = 400
+
+Ball = tuple[Float[ndarray, "3"], float]  # centre, radius [m]
+
+
+def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: float = SLACK) -> list[Foot]:
+    """The spheres, beside its feet, with which a robot's links may touch.
+
+    which: all of them, or parts (``PARTS``) and names of links, which may hold ``*``; a text is split at its commas.
+    """
+    wanted = _wanted(robot, which)
+    found: list[Foot] = []
+    for body in range(len(robot.tree.bodies)):
+        if body not in wanted:
+            continue
+        name = robot.tree.bodies[body].name
+        kept = _furthest(_balls(robot, body), _feet(robot, body), slack)
+        found += [Foot(f"{name}_{k}", name, centre, radius) for k, (centre, radius) in enumerate(kept)]
+    if not found:
+        raise InputError(f"robot '{robot.name}' has no shapes there that could collide: give contact spheres yourself")
+    return found
+
+
+def part_of(robot: Robot, body: int) -> str:
+    """Which of ``PARTS`` a body is: by its place in the leg that it belongs to."""
+    tree = robot.tree
+    feet = [foot for foot in tree.feet if foot in tree.subtree[body]]
+    if len(feet) != 1:
+        return PARTS[0]
+    leg = [j for j in tree.support[feet[0]] if sum(j in tree.support[foot] for foot in tree.feet) == 1]
+    if body == leg[-1]:
+        return PARTS[3]
+    return PARTS[1] if body == leg[0] else PARTS[2]
+
+
+def _wanted(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
+    """The bodies that are meant."""
+    tree = robot.tree
+    if which is True:
+        return set(range(len(tree.bodies)))
+    if not isinstance(which, str) and not isinstance(which, (list, tuple)):
+        raise InputError(f"collisions must be True, or parts and links by name, got {which!r}")
+    names = which.split(",") if isinstance(which, str) else [str(name) for name in which]
+    links, found = [link.name for link in robot.links], set()
+    for name in (name.strip() for name in names):
+        bodies = {tree.frames[link][0] for link in fnmatch.filter(links, name)}
+        if name in PARTS:
+            bodies = {body for body in range(len(tree.bodies)) if part_of(robot, body) == name}
+        elif not bodies:
+            raise unknown("part that collides", name, (*PARTS, *links))
+        found |= bodies
+    return found
+
+
+# -- shapes of bodies --------------------------------------------------------------------------------------------------
+def _balls(robot: Robot, body: int) -> list[Ball]:
+    """All balls of a body, in its frame."""
+    shapes, of_trunk, found = _file_shapes(robot), part_of(robot, body) == PARTS[0], []
+    if not shapes:
+        return _own_balls(robot, body, of_trunk)
+    for link in (link.name for link in robot.links if robot.tree.frames[link.name][0] == body):
+        for shape in shapes.get(link, ()):
+            X_BS = robot.tree.frames[link][1] @ shape.X_LS
+            balls = balls_of(shape, _SLENDER if of_trunk else _SLENDER_LEG)
+            found += [(X_BS.point(centre), radius) for centre, radius in balls]
+    return found
+
+
+def _own_balls(robot: Robot, body: int, of_trunk: bool) -> list[Ball]:
+    """Of a robot without a file: corners of the trunk's boxes; else the joints that a body carries are its ends."""
+    tree, found = robot.tree, []
+    for link in robot.links:
+        at, X_BL = tree.frames[link.name]
+        if at == body and of_trunk and link.box is not None:
+            corners = _of_box(np.array(link.box) / 2, 0.0)
+            found += [(X_BL.point(link.com + corner), radius) for corner, radius in corners]
+    radius = min((foot.radius for foot in robot.feet), default=_THIN) or _THIN
+    return found or [(child.X_PJ.p, radius) for child in tree.bodies[1:] if child.parent == body]
+
+
+def _file_shapes(robot: Robot) -> dict[str, list[Shape]]:
+    """The shapes that collide, by link; none of a robot that has no file, or whose file has gone."""
+    if robot.model_file is None:
+        return {}
+    from footfall.robot.files.urdf_mjcf import read_draft
+
+    try:
+        draft, _ = read_draft(robot.model_file)
+    except (FootfallError, OSError):
+        return {}
+    return {link: solid for link, shapes in draft.shapes.items() if (solid := [s for s in shapes if not s.visual])}
+
+
+def balls_of(shape: Shape, slender: float = _SLENDER) -> list[Ball]:
+    """The balls that stand for a shape, in its own frame; none of a mesh that cannot be read."""
+    size, along = shape.size, np.array([0.0, 0.0, 1.0])
+    if shape.kind == "mesh":
+        points = points_of(shape)
+        if points is None:
+            return []
+        low, high = points.min(axis=0), points.max(axis=0)
+        return [(0.5 * (low + high) + centre, radius) for centre, radius in _of_box(0.5 * (high - low), slender)]
+    if not size.size or shape.kind not in ("sphere", "capsule", "cylinder", "ellipsoid", "box"):
+        return []
+    if shape.kind == "sphere":
+        return [(np.zeros(3), float(size[0]))]
+    if shape.kind in ("box", "ellipsoid"):
+        return _of_box(size if shape.kind == "box" else size / np.sqrt(3.0), slender)
+    radius, half = float(size[0]), float(size[1])
+    if shape.kind == "cylinder":
+        if half <= radius:  # a disc: a ball between its thickness and its width
+            return [(np.zeros(3), 0.5 * (radius + half))]
+        half = half - radius
+    return [(-half * along, radius), (half * along, radius)]
+
+
+def _of_box(half: Float[ndarray, "3"], slender: float) -> list[Ball]:
+    """The corners of a box about its centre, or of a slender one the ends of a capsule."""
+    _, middle, long = np.argsort(half, kind="stable")
+    if half[middle] <= slender * half[long]:
+        end = np.zeros(3)
+        end[long] = half[long] - half[middle]
+        return [(-end, float(half[middle])), (end, float(half[middle]))]
+    return [(half * np.array([x, y, z]), 0.0) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
+
+
+def _feet(robot: Robot, body: int) -> list[Ball]:
+    tree = robot.tree
+    return [(p, foot.radius) for foot, at, p in zip(robot.feet, tree.feet, tree.foot_positions) if at == body]
+
+
+def _furthest(balls: list[Ball], feet: list[Ball], slack: float) -> list[Ball]:
+    """As few of the balls as reach, together with the feet, as far as all of them in every direction, less a slack."""
+    if not balls:
+        return []
+    k = np.arange(_DIRECTIONS) + 0.5  # a Fibonacci spiral over the sphere
+    z, turn = 1.0 - 2.0 * k / _DIRECTIONS, k * np.pi * (3.0 - np.sqrt(5.0))
+    width = np.sqrt(1.0 - z * z)
+    ways = np.stack([width * np.cos(turn), width * np.sin(turn), z])
+    reach = np.array([centre @ ways + radius for centre, radius in balls])
+    all_of_it = reach.max(axis=0)
+    have = np.max([centre @ ways + radius for centre, radius in feet], axis=0) if feet else np.full(len(z), -np.inf)
+    kept: list[int] = []
+    while (all_of_it - have).max() > slack:
+        worst = int(np.argmax(all_of_it - have))
+        kept.append(int(np.argmax(reach[:, worst])))
+        have = np.maximum(have, reach[kept[-1]])
+    return [balls[i] for i in sorted(kept)]

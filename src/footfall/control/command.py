@@ -1,0 +1,32 @@
+"""What a user asks of a controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from numbers import Real
+
+import numpy as np
+
+from footfall.errors import InputError
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a user asks of a controller: velocities of the trunk in its heading's axes, its height and its posture."""
+
+    forward: float = 0.0  # [m/s]
+    sideways: float = 0.0  # [m/s], to the left
+    turn: float = 0.0  # [rad/s], to the left
+    height: float = 0.0  # [m] above the nominal height
+    roll: float = 0.0  # [rad] of the trunk beyond what the ground asks for, right side down
+    pitch: float = 0.0  # [rad], nose down
+
+
+def check_command(command: Command) -> None:
+    """Refuse a command with a value that is no finite number."""
+    if not isinstance(command, Command):
+        raise InputError(f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__}")
+    for f in fields(Command):
+        value = getattr(command, f.name)
+        if not isinstance(value, Real) or not np.isfinite(float(value)):
+            raise InputError(f"{f.name} of a command must be a finite number, got {value!r}")

@@ -1,0 +1,43 @@
+"""The rhythm of a controller on a gait: a network of oscillators in its memory, and feet that may end a swing early."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Sensed
+from footfall.gait.networks import Beat, Network
+from footfall.gravity import weight_of
+from footfall.numeric import norm
+from footfall.robot.model.description import Robot
+
+FELT = 0.03  # of the weight: a foot that feels this much is on the ground
+
+Memory = dict[str, ndarray]
+
+
+def first_rhythm(network: Network, beat: Beat) -> Memory:
+    """The memory before the first tick: ``phase`` [cycles], and ``network`` where its state is more than that."""
+    return _remembered(network, network.start(beat), beat)
+
+
+def next_rhythm(network: Network, memory: Memory, dt: float, beat: Beat, landed: Any = None) -> Memory:
+    """The memory a tick dt [s] later; ``landed`` (1 or 0 a leg) ends swings early."""
+    state = memory.get("network", memory["phase"])
+    if landed is not None:
+        state = network.touchdown(state, landed, beat)
+    return _remembered(network, network.advance(state, dt, beat), beat)
+
+
+def _remembered(network: Network, state: Any, beat: Beat) -> Memory:
+    phase = network.phase(state, beat)
+    return {"phase": phase} if phase is state else {"phase": phase, "network": state}
+
+
+def on_the_ground(robot: Robot, sensed: Sensed) -> Float[ndarray, "4"]:
+    """Which of LF, RF, LH, RH feel the ground: 1 or 0."""
+    least = FELT * weight_of(robot.mass, sensed.gravity)
+    return np.where(np.stack([norm(force, 1e-9) for force in sensed.forces[:4]]) > least, 1.0, 0.0)

@@ -1,0 +1,218 @@
+"""What a policy expects of a robot, in words that travel with it: joints, gains, rate, what it observes and does.
+
+The same keys stand in the metadata of an ONNX file (as text; lists with commas) and in a mapping file (TOML), for a
+policy that was made elsewhere. Names are those of mjlab's and Isaac Lab's exports where those have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+
+# Parts of an observation: how many numbers each has (0: one a joint), and what others call it.
+TERMS: Mapping[str, int] = {
+    "angular_velocity": 3, "linear_velocity": 3, "down": 3, "command": 3, "joints": 0, "rates": 0, "action": 0,
+    "clock": 2,
+}  # fmt: skip
+ALSO: Mapping[str, str] = {
+    "base_ang_vel": "angular_velocity", "imu_ang_vel": "angular_velocity", "base_lin_vel": "linear_velocity",
+    "imu_lin_vel": "linear_velocity", "projected_gravity": "down", "gravity": "down", "velocity_commands": "command",
+    "twist": "command", "joint_pos": "joints", "joint_pos_rel": "joints", "dof_pos": "joints", "joint_vel": "rates",
+    "joint_vel_rel": "rates", "dof_vel": "rates", "actions": "action", "last_action": "action", "phase": "clock",
+}  # fmt: skip
+UNITS = {"rad": 1.0, "deg": 180.0 / np.pi}
+FRAMES = ("base", "world")
+STACKINGS = ("term", "frame")
+
+_LISTS = ("joint_signs", "default_joint_pos", "joint_stiffness", "joint_damping", "action_scale")  # a number a joint
+_TERM_LISTS = ("observation_scales", "observation_clip")  # a number a part
+_NUMBERS = ("rate", "action_clip", "clock_period")
+_NAMES = ("joint_names", "observation_names")
+_WORDS = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": STACKINGS}
+_FREE = ("robot",)
+KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_WORDS, "observation_history")
+# What is meant where nothing is said; of the rest nothing can be guessed.
+DEFAULTS: Mapping[str, Any] = {
+    "robot": "", "joint_signs": [1.0], "joint_unit": "rad", "frame": "base", "action_clip": None,
+    "observation_scales": [1.0], "observation_clip": [np.inf], "observation_history": 1, "observation_stacking": "term",
+    "clock_period": None,
+}  # fmt: skip
+NEEDED = tuple(key for key in KEYS if key not in DEFAULTS)
+
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """How a policy is wired. Arrays have one number a joint, in the policy's own order, sign and unit.
+
+    The joints are driven to ``default + action_scale * action`` by PD with ``kp``, ``kd``; an observation is ``terms``
+    in order, each times its scale after it was cut to its clip.
+    """
+
+    robot: str
+    joints: tuple[str, ...]
+    signs: Float[ndarray, "n"]  # of the policy's angles against the robot's
+    default: Float[ndarray, "n"]
+    kp: Float[ndarray, "n"]  # [N m/rad]
+    kd: Float[ndarray, "n"]  # [N m s/rad]
+    action_scale: Float[ndarray, "n"]
+    rate: float  # [Hz]
+    terms: tuple[str, ...]
+    scales: tuple[float, ...]  # of each term
+    clips: tuple[float, ...]
+    unit: str = "rad"
+    frame: str = "base"  # axes of velocities
+    action_clip: float | None = None
+    history: int = 1  # observations that it sees, the oldest first
+    stacking: str = "term"  # the last ones of each term, one term after another; or frame after frame
+    clock_period: float | None = None  # [s]
+    said: frozenset[str] = field(default_factory=frozenset)  # keys that were given, not taken by default
+
+    NOT_IN_DIGEST = ("said",)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of each term at one time."""
+        return tuple(TERMS[term] or len(self.joints) for term in self.terms)
+
+    @property
+    def size(self) -> int:
+        """Numbers of an observation, with its history."""
+        return self.history * sum(self.sizes)
+
+    # -- words -------------------------------------------------------------------------------------------------------
+    def words(self) -> dict[str, Any]:
+        """As plain values under the keys of files."""
+        return {
+            "robot": self.robot, "joint_names": list(self.joints), "joint_signs": self.signs.tolist(),
+            "joint_unit": self.unit, "default_joint_pos": self.default.tolist(), "joint_stiffness": self.kp.tolist(),
+            "joint_damping": self.kd.tolist(), "action_scale": self.action_scale.tolist(),
+            "action_clip": self.action_clip, "rate": self.rate, "observation_names": list(self.terms),
+            "observation_scales": list(self.scales), "observation_clip": list(self.clips),
+            "observation_history": self.history, "observation_stacking": self.stacking, "frame": self.frame,
+            "clock_period": self.clock_period,
+        }  # fmt: skip
+
+    @staticmethod
+    def of(words: Mapping[str, Any], where: str) -> Interface:
+        """From such values; what is wrong or missing is said of ``where``."""
+        missing = [key for key in NEEDED if key not in words]
+        if missing:
+            raise InputError(f"{where} does not say {', '.join(missing)}: write that into a mapping file (--mapping)")
+        full = {**DEFAULTS, **words}
+        joints, terms = full["joint_names"], full["observation_names"]
+        lists = {key: _spread(full[key], len(joints), f"{key} of {where}", "joint") for key in _LISTS}
+        parts = {key: _spread(full[key], len(terms), f"{key} of {where}", "part") for key in _TERM_LISTS}
+        if "clock" in terms and not full["clock_period"]:
+            raise InputError(f"{where} observes a clock and does not say its clock_period")
+        return Interface(
+            full["robot"], tuple(joints), lists["joint_signs"], lists["default_joint_pos"], lists["joint_stiffness"],
+            lists["joint_damping"], lists["action_scale"], full["rate"], tuple(terms),
+            tuple(parts["observation_scales"].tolist()), tuple(parts["observation_clip"].tolist()), full["joint_unit"],
+            full["frame"], full["action_clip"], full["observation_history"], full["observation_stacking"],
+            full["clock_period"], frozenset(words),
+        )  # fmt: skip
+
+
+def _spread(values: Sequence[float], count: int, what: str, each: str) -> ndarray:
+    if len(values) not in (1, count):
+        raise InputError(f"{what} must be one number or one a {each} ({count}), got {len(values)}")
+    return np.full(count, values[0]) if len(values) == 1 else np.array(values, float)
+
+
+def checked(words: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Values of a file by their keys, each of its kind; a key that is none, or a wrong value, is named."""
+    out: dict[str, Any] = {}
+    for key, value in words.items():
+        what = f"{key} of {where}"
+        if key in _NAMES:
+            out[key] = _names(value, what)
+        elif key in (*_LISTS, *_TERM_LISTS):
+            out[key] = _numbers(value, what, infinite=key == "observation_clip")
+        elif key in _NUMBERS:
+            out[key] = None if value in (None, False) else _numbers(value, what)[0]
+        elif key in _WORDS:
+            if value not in _WORDS[key]:
+                raise unknown(key, value, _WORDS[key])
+            out[key] = value
+        elif key == "observation_history":
+            out[key] = _count(value, what)
+        elif key == "robot":
+            out[key] = str(value)
+        else:
+            raise unknown(f"key of {where}", key, KEYS)
+    return _sane(out, where)
+
+
+def _sane(out: dict[str, Any], where: str) -> dict[str, Any]:
+    """Refuse numbers that no policy has."""
+    for key, low in (("joint_stiffness", 0.0), ("joint_damping", 0.0), ("observation_clip", 0.0)):
+        if key in out and min(out[key]) < low:
+            raise InputError(f"{key} of {where} must not be negative")
+    for key in _NUMBERS:
+        if out.get(key) is not None and not out[key] > 0:
+            raise InputError(f"{key} of {where} must be positive, got {out[key]:g}")
+    if any(abs(sign) != 1 for sign in out.get("joint_signs", ())):
+        raise InputError(f"joint_signs of {where} must be 1 or -1 each")
+    if "observation_names" in out:
+        out["observation_names"] = [ALSO.get(name, name) for name in out["observation_names"]]
+        for name in out["observation_names"]:
+            if name not in TERMS:
+                raise unknown(f"part of an observation in {where}", name, (*TERMS, *ALSO))
+    return out
+
+
+def _names(value: Any, what: str) -> list[str]:
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(x, str) and x for x in value):
+        raise InputError(f"{what} must be a list of names, got {value!r}")
+    return list(value)
+
+
+def _numbers(value: Any, what: str, infinite: bool = False) -> list[float]:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    real = [x for x in values if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    bad = len(real) != len(values) or not real or any(np.isnan(x) or (np.isinf(x) and not infinite) for x in real)
+    if bad:
+        raise InputError(f"{what} must be a finite number, or a list of them, got {value!r}")
+    return [float(x) for x in real]
+
+
+def _count(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or not 1 <= value <= 1000:
+        raise InputError(f"{what} must be a whole number from 1 to 1000, got {value!r}")
+    return int(value)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+def to_text(words: Mapping[str, Any]) -> dict[str, str]:
+    """Values as the text of metadata: lists with commas, "none" for nothing."""
+
+    def shown(x: Any) -> str:
+        return "none" if x is None else x if isinstance(x, str) else repr(x)
+
+    return {k: ",".join(map(shown, v)) if isinstance(v, list) else shown(v) for k, v in words.items()}
+
+
+def from_text(text: Mapping[str, str], where: str) -> dict[str, Any]:
+    """Values of metadata; keys of others are left alone."""
+    return checked({key: _value(key, text[key], f"{key} of {where}") for key in KEYS if key in text}, where)
+
+
+def _value(key: str, text: str, what: str) -> Any:
+    if key in _NAMES:
+        return [name.strip() for name in text.split(",")]
+    if key in _WORDS or key in _FREE:
+        return text
+    if text == "none":
+        return None
+    try:
+        numbers = [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{what} must be numbers, got {text[:60]!r}") from None
+    return numbers if key in (*_LISTS, *_TERM_LISTS) else numbers[0]

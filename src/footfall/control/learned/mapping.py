@@ -1,0 +1,57 @@
+"""Mapping files: how a policy that was made elsewhere is wired to a robot, in TOML.
+
+    joint_names = ["FR_hip", "FR_thigh", "FR_calf", ...]   # the policy's order
+    default_joint_pos = [0.1, 0.8, -1.5, ...]
+    joint_stiffness = 25.0                                 # one number, or one a joint
+    joint_damping = 0.5
+    action_scale = 0.25
+    rate = 50.0
+    observation_names = ["base_ang_vel", "projected_gravity", "command", "joint_pos", "joint_vel", "actions"]
+
+    [joint_aliases]                                        # the policy's name = the robot's
+    FR_hip = "RF_abad"
+
+Any key of ``interface.KEYS``; what the file's metadata say need not be said again, and what is said here wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from footfall.control.learned.interface import Interface, checked
+from footfall.errors import InputError
+from footfall.toml_file import parse_toml, read_toml_text
+
+ALIASES = "joint_aliases"
+
+
+def read_mapping(path: str | Path) -> dict[str, Any]:
+    """The values of a mapping file by their keys."""
+    file = Path(path)
+    return checked_mapping(parse_toml(read_toml_text(file, "the mapping file"), str(file)), str(file))
+
+
+def checked_mapping(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The same of a table that did not come from a file."""
+    aliases = mapping.get(ALIASES, {})
+    if not isinstance(aliases, dict) or not all(isinstance(name, str) for name in aliases.values()):
+        raise InputError(f"{ALIASES} of {where} must be a table of names, the policy's = the robot's")
+    rest = checked({key: value for key, value in mapping.items() if key != ALIASES}, where)
+    return {**rest, ALIASES: dict(aliases)} if aliases else rest
+
+
+def wired(metadata: Mapping[str, Any], mapping: Mapping[str, Any], where: str) -> Interface:
+    """What a file's metadata and a mapping say together."""
+    words = {**renamed(metadata, mapping), **renamed(mapping, mapping)}
+    words.pop(ALIASES, None)
+    return Interface.of(words, where)
+
+
+def renamed(words: Mapping[str, Any], mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Joints by the robot's names."""
+    aliases = mapping.get(ALIASES, {})
+    if "joint_names" not in words:
+        return dict(words)
+    return {**words, "joint_names": [aliases.get(name, name) for name in words["joint_names"]]}

@@ -1,0 +1,25 @@
+"""Words on how a policy is wired, added to an ONNX file that some other package wrote."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+from footfall.control.learned.interface import Interface, to_text
+from footfall.control.learned.onnx_file import library
+from footfall.whole_file import whole_file
+
+
+def add_metadata(path: str | Path, interface: Interface) -> None:
+    """Write an interface into a file's metadata; weights that lie in a file beside it are taken in."""
+    onnx, file = library(), Path(path)
+    model = onnx.load(str(file))
+    kept = {p.key: p.value for p in model.metadata_props}
+    words = {**kept, **to_text(interface.words()), "wired_by": f"footfall {importlib.metadata.version('footfall')}"}
+    del model.metadata_props[:]
+    onnx.helper.set_model_props(model, words)
+    with whole_file(file) as passing:
+        passing.write_bytes(model.SerializeToString())
+    beside = file.with_name(file.name + ".data")
+    if beside.exists():
+        beside.unlink()  # its numbers are in the file now

@@ -1,0 +1,222 @@
+"""Networks of policies: layers of ours, and graphs of operations read from a file. Plain NumPy, traced as any code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.errors import InputError
+
+_WIDEST = 1 << 16  # numbers between two operations
+_UNROLLED = 12_000  # most weights of a layer that a trace writes out, product by product
+
+
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    return np.where(x > 0.0, x, alpha * (np.exp(np.minimum(x, 0.0)) - 1.0))
+
+
+def sigmoid(x: Any) -> Any:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {  # between the layers of a network
+    "tanh": np.tanh,
+    "elu": elu,
+    "relu": lambda x: np.maximum(x, 0.0),
+}
+
+
+def product(x: Any, W: ndarray) -> Any:
+    """x @ W; for one input and a large W by a loop over the columns, which a trace keeps as a loop.
+
+    What a column gives is shifted in at the end, so that after the last one the first lies first.
+    """
+    if W.size <= _UNROLLED or x.ndim != 1:
+        return x @ W
+    rows = np.arange(W.shape[0])
+
+    def column(i: Any, y: Any) -> Any:
+        return np.concatenate([y[1:], np.stack([np.sum(numeric.lookup(W, rows, i) * x)])])
+
+    return numeric.repeat(W.shape[1], column, np.zeros(W.shape[1]))
+
+
+def layers_of(weights: Any, x: Any, activation: str = "tanh") -> list[Any]:
+    """What each layer of a network gives, the input first; the last one gives what it computes as it is.
+
+    ``weights`` are pairs (W, b); x is one input, or rows of them.
+    """
+    given = [x]
+    for k, (W, b) in enumerate(weights):
+        linear = product(given[-1], W) + b
+        given.append(ACTIVATIONS[activation](linear) if k < len(weights) - 1 else linear)
+    return given
+
+
+# -- graphs ------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Node:
+    """One operation of a graph, by ONNX's name: what it reads and writes, and its settings."""
+
+    operation: str
+    reads: tuple[str, ...]  # "" where an input is left out
+    writes: tuple[str, ...]
+    settings: Mapping[str, Any]  # numbers, tuples of numbers and names
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A network as operations in order, from ``reads`` to ``writes``; ``constants`` by name."""
+
+    reads: str
+    writes: str
+    inputs: int  # numbers of an observation
+    outputs: int
+    nodes: tuple[Node, ...]
+    constants: Mapping[str, ndarray]
+
+    def __call__(self, x: Any) -> Any:
+        """What the network gives for an observation, or for rows of them."""
+        values: dict[str, Any] = {**self._constants, self.reads: x}
+        for node in self.nodes:
+            given = OPERATIONS[node.operation](node, *(values[key] if key else None for key in node.reads))
+            values.update(zip(node.writes, given if isinstance(given, tuple) else (given,)))
+        return values[self.writes]
+
+    @cached_property
+    def _constants(self) -> dict[str, ndarray]:
+        """Without the axis of rows where it has one entry, so that a vector stays a vector."""
+        used = {key for node in self.nodes if node.operation not in ("MatMul", "Gemm") for key in node.reads}
+        return {
+            key: value[0] if key in used and value.ndim == 2 and value.shape[0] == 1 else value
+            for key, value in self.constants.items()
+        }
+
+
+def _gemm(node: Node, x: Any, W: Any, b: Any = None) -> Any:
+    s = node.settings
+    if s.get("transA", 0):
+        raise InputError("a Gemm that transposes its input is not read")
+    out = s.get("alpha", 1.0) * product(x, W.T if s.get("transB", 0) else W)
+    return out if b is None else out + s.get("beta", 1.0) * np.ravel(b)
+
+
+def _layer_norm(node: Node, x: Any, scale: Any, shift: Any = None) -> Any:
+    if node.settings.get("axis", -1) not in (-1, 1):
+        raise InputError("a LayerNormalization over another axis than the last is not read")
+    away = x - _mean(x)
+    out = away / np.sqrt(_mean(away * away) + node.settings.get("epsilon", 1e-5)) * scale
+    return out if shift is None else out + shift
+
+
+def _mean(x: Any) -> Any:
+    return np.sum(x, axis=-1, keepdims=True) / x.shape[-1]
+
+
+def _reduce_mean(node: Node, x: Any, axes: Any = None) -> Any:
+    over = np.ravel(node.settings.get("axes", ()) if axes is None else axes)
+    if not node.settings.get("keepdims", 1) or over.size != 1 or over[0] not in (-1, 1):
+        raise InputError("a ReduceMean over another axis than the last, or one that drops it, is not read")
+    return _mean(x)
+
+
+def _clip(node: Node, x: Any, low: Any = None, high: Any = None) -> Any:
+    low = node.settings.get("min") if low is None else low
+    high = node.settings.get("max") if high is None else high
+    x = x if low is None else np.maximum(x, np.ravel(low)[0])
+    return x if high is None else np.minimum(x, np.ravel(high)[0])
+
+
+def _pow(node: Node, x: Any, power: Any) -> Any:
+    value = float(np.ravel(power)[0])
+    if np.size(power) != 1 or value not in (1.0, 2.0, 3.0, 0.5, -0.5, -1.0):
+        raise InputError(f"a Pow with the power {value:g} is not read")
+    root = x if value == int(value) else np.sqrt(x)
+    times = int(2 * value) if value != int(value) else int(value)
+    out = root
+    for _ in range(abs(times) - 1):
+        out = out * root
+    return out if times > 0 else 1.0 / out
+
+
+def _slice(node: Node, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    first = (np.ravel(v) for v in (starts, ends))
+    start, end = (int(v[0]) for v in first)
+    axis = -1 if axes is None else int(np.ravel(axes)[0])
+    if np.size(starts) != 1 or axis not in (-1, 1) or (axes is None and x.ndim > 1):
+        raise InputError("a Slice over another axis than the last is not read")
+    return x[..., slice(start, end, None if steps is None else int(np.ravel(steps)[0]))]
+
+
+def _gather(node: Node, x: Any, places: Any) -> Any:
+    if node.settings.get("axis", 0) not in (-1, 1) or np.ndim(places) != 1:
+        raise InputError("a Gather over another axis than the last is not read")
+    return x[..., np.asarray(places, int)]
+
+
+def _concat(node: Node, *parts: Any) -> Any:
+    if node.settings.get("axis", -1) not in (-1, 1):
+        raise InputError("a Concat over another axis than the last is not read")
+    if sum(part.shape[-1] for part in parts) > _WIDEST:
+        raise InputError(f"a Concat of more than {_WIDEST} numbers is not read")
+    return np.concatenate(parts, axis=-1)
+
+
+def _split(node: Node, x: Any, sizes: Any = None) -> Any:
+    if node.settings.get("axis", 0) not in (-1, 1):
+        raise InputError("a Split over another axis than the last is not read")
+    if sizes is None:
+        sizes = node.settings.get("split") or [x.shape[-1] // len(node.writes)] * len(node.writes)
+    edges = np.cumsum([0, *np.ravel(sizes)]).astype(int)
+    return tuple(x[..., a:b] for a, b in pairwise(edges))
+
+
+def _batch_norm(node: Node, x: Any, scale: Any, shift: Any, mean: Any, variance: Any) -> Any:
+    return (x - mean) / np.sqrt(variance + node.settings.get("epsilon", 1e-5)) * scale + shift
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "Identity": lambda node, x: x,
+    "Dropout": lambda node, x, *rest: x,  # of a trained network: none
+    "Cast": lambda node, x: x,  # numbers stay real
+    "Flatten": lambda node, x: x,  # rows are flat already
+    "Gemm": _gemm,
+    "MatMul": lambda node, x, W: product(x, W),
+    "Add": lambda node, a, b: a + b,
+    "Sub": lambda node, a, b: a - b,
+    "Mul": lambda node, a, b: a * b,
+    "Div": lambda node, a, b: a / b,
+    "Neg": lambda node, x: -x,
+    "Abs": lambda node, x: np.abs(x),
+    "Exp": lambda node, x: np.exp(x),
+    "Sqrt": lambda node, x: np.sqrt(x),
+    "Reciprocal": lambda node, x: 1.0 / x,
+    "Pow": _pow,
+    "Min": lambda node, a, b: np.minimum(a, b),
+    "Max": lambda node, a, b: np.maximum(a, b),
+    "Clip": _clip,
+    "Relu": lambda node, x: np.maximum(x, 0.0),
+    "LeakyRelu": lambda node, x: np.where(x > 0.0, x, node.settings.get("alpha", 0.01) * x),
+    "Elu": lambda node, x: elu(x, node.settings.get("alpha", 1.0)),
+    "Selu": lambda node, x: (
+        node.settings.get("gamma", 1.0507009873554805) * elu(x, node.settings.get("alpha", 1.6732632423543772))
+    ),
+    "Tanh": lambda node, x: np.tanh(x),
+    "Sigmoid": lambda node, x: sigmoid(x),
+    "Softplus": lambda node, x: np.maximum(x, 0.0) + np.log(1.0 + np.exp(-np.abs(x))),
+    "Softsign": lambda node, x: x / (1.0 + np.abs(x)),
+    "LayerNormalization": _layer_norm,
+    "BatchNormalization": _batch_norm,
+    "ReduceMean": _reduce_mean,
+    "Concat": _concat,
+    "Split": _split,
+    "Slice": _slice,
+    "Gather": _gather,
+}

@@ -1,0 +1,141 @@
+"""A policy that came with words on how it is wired: any network, any joint order, sign, unit and observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.control.learned.interface import UNITS, Interface
+from footfall.control.learned.network import Graph
+from footfall.errors import InputError
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+
+@dataclass(frozen=True, eq=False)
+class TravelledPolicy(ControllerBase):
+    """A network behind an ``Interface``; plain NumPy, traced and compiled with the physics as any other controller."""
+
+    network: Graph
+    interface: Interface
+
+    follows_command = True
+
+    def __post_init__(self) -> None:
+        size, graph = self.interface.size, self.network
+        if graph.inputs != size:
+            raise InputError(
+                f"the network sees {graph.inputs} numbers, but its observation has {size}: {_listed(self.interface)}"
+            )
+        if graph.outputs != len(self.interface.joints):
+            raise InputError(
+                f"the network gives {graph.outputs} actions for {len(self.interface.joints)} joints:"
+                f" {', '.join(self.interface.joints)}"
+            )
+
+    @property
+    def rate(self) -> float:
+        return self.interface.rate
+
+    @property
+    def robot(self) -> str:
+        """Name of the robot that it was learned on."""
+        return self.interface.robot
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Joints to start from [rad]."""
+        return self._to_robot(robot, self.interface.default)
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """The memory before the first tick: the last action, and the observations before."""
+        check_joints(self.interface, robot)
+        size = sum(self.interface.sizes)
+        return {"action": np.zeros(len(self.interface.joints)), "past": np.zeros((self.interface.history, size)),
+                "seen": np.zeros(1)}  # fmt: skip
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        it = self.interface
+        now = self.observation(t, robot, sensed, command, memory["action"])
+        # before the first tick nothing was seen: the past is then as the present
+        past = np.where(memory["seen"][0] > 0.5, memory["past"], np.zeros_like(memory["past"]) + now)
+        past = np.concatenate([past[1:], now[None]])
+        action = self.action(_stacked(it, past))
+        target = it.default + it.action_scale * action
+        command_out = JointCommand(
+            position=self._to_robot(robot, target), kp=_placed(it, robot, it.kp), kd=_placed(it, robot, it.kd)
+        )
+        return command_out, {"action": action, "past": past, "seen": np.ones(1)}
+
+    def action(self, observation: Any) -> Any:
+        """The action for an observation, or for rows of them."""
+        given, most = self.network(observation), self.interface.action_clip
+        return given if most is None else np.clip(given, -most, most)
+
+    def observation(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, action: Float[ndarray, "n"]
+    ) -> Float[ndarray, "size"]:
+        """What it sees at one time, in its own order, signs and units."""
+        it, R = self.interface, to_rotation(sensed.q[3:7])
+        to_frame = R if it.frame == "world" else np.eye(3)
+        unit, places = UNITS[it.unit], [robot.joint_names.index(name) for name in it.joints]
+        q, v = sensed.q[robot.nq - robot.nj :], sensed.v[robot.nv - robot.nj :]
+        cycles = t / (it.clock_period or 1.0)
+        angle = 2.0 * np.pi * (cycles - np.floor(cycles))
+        parts: dict[str, Callable[[], Any]] = {
+            "angular_velocity": lambda: to_frame @ sensed.gyro,
+            "linear_velocity": lambda: to_frame @ sensed.v[3:6],
+            "down": lambda: -R[2],
+            "command": lambda: np.stack([command.forward, command.sideways, command.turn]),
+            "joints": lambda: unit * it.signs * q[places] - it.default,
+            "rates": lambda: unit * it.signs * v[places],
+            "action": lambda: action,
+            "clock": lambda: np.stack([np.sin(angle), np.cos(angle)]),
+        }
+        return np.concatenate([
+            scale * (parts[term]() if np.isinf(clip) else np.clip(parts[term](), -clip, clip))
+            for term, scale, clip in zip(it.terms, it.scales, it.clips)
+        ])  # fmt: skip
+
+    def _to_robot(self, robot: Robot, angles: Any) -> Any:
+        """Angles of the policy as the robot's [rad]."""
+        it = self.interface
+        return _placed(it, robot, it.signs * angles / UNITS[it.unit])
+
+
+def check_joints(interface: Interface, robot: Robot) -> None:
+    """Refuse a robot that has other joints."""
+    lacking = [name for name in interface.joints if name not in robot.joint_names]
+    idle = [name for name in robot.joint_names if name not in interface.joints]
+    if lacking or idle or len(set(interface.joints)) != len(interface.joints):
+        what = f"it has no {', '.join(lacking)}" if lacking else f"nothing drives {', '.join(idle)}"
+        what = what if lacking or idle else "a joint is named twice"
+        raise InputError(f"this policy of '{interface.robot}' does not drive robot '{robot.name}': {what}")
+
+
+def _placed(interface: Interface, robot: Robot, values: Any) -> Any:
+    """Numbers of the policy's joints in the robot's order."""
+    return values[[interface.joints.index(name) for name in robot.joint_names]]
+
+
+def _stacked(interface: Interface, past: Any) -> Any:
+    """The last observations as the network sees them."""
+    if interface.history == 1:
+        return past[0]
+    if interface.stacking == "frame":
+        return past.reshape(-1)
+    edges = np.cumsum([0, *interface.sizes])
+    return np.concatenate([past[:, a:b].reshape(-1) for a, b in pairwise(edges)])
+
+
+def _listed(interface: Interface) -> str:
+    each = ", ".join(f"{term} {size}" for term, size in zip(interface.terms, interface.sizes))
+    return each if interface.history == 1 else f"{each}, {interface.history} times"

@@ -1,0 +1,49 @@
+"""Looking at numbers inside a controller.
+
+A compiled controller is traced: its values are symbols, and ``print`` shows these or is called once. ``debug.print``
+shows numbers: a controller that calls it runs in Python, at the same rate and with the same results, until the call is
+taken out. For breakpoints, ``Simulation(..., compile_controller=False)`` runs any controller in Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from footfall import numeric
+from footfall.errors import InputError, TraceMismatch
+from footfall.trace.graph.refusal import refusal
+
+__all__ = ["print"]
+
+
+def print(*values: Any, t: float | None = None, every: float | None = None) -> None:
+    """Print numbers and words; arrays to four digits.
+
+    t: the controller's time [s], printed first. every: only when so many seconds of ``t`` have passed.
+    """
+    if numeric.tracer.get() is not None:
+        raise refusal("ff.debug.print needs numbers, and a trace has only symbols for them")
+    if numeric.verifying.get():
+        raise TraceMismatch("it calls ff.debug.print, which shows numbers that compiled code does not hand out")
+    if every is not None and (t is None or not every > 0):
+        raise InputError("ff.debug.print(..., every=0.1) needs the controller's time: t=t, and a positive every")
+    if every is not None and t is not None and not _due(t, every):
+        return
+    words = [] if t is None else [f"{t:.4f} s:"]
+    for value in values:
+        shown = np.array2string(np.asarray(value), precision=4, suppress_small=True) if np.ndim(value) else value
+        words.append(f"{shown:.6g}" if isinstance(shown, float) else str(shown))
+    builtins.print(*words)
+
+
+def _due(t: float, every: float) -> bool:
+    """Whether a time is the first of a period, up to the rounding of a multiple of the tick."""
+    return t - every * math.floor(t / every + 1e-9) < 1e-9
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,301 @@
+"""Closed loops in kinematics: how far they are open, how joints open them, and the joints that close them.
+
+Every loop gives rows e(q) = 0, in the axes of its first link; de/dt = G v, d²e/dt² = G a + γ. The base has no part in
+them: what two links of one robot do relative to each other is their joints' doing (Featherstone 2008, section 8.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.errors import InputError
+from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
+from footfall.robot.model.description import Robot
+from footfall.robot.model.loops import Loop
+from footfall.solve.elimination import least_squares
+from footfall.solve.factor import cholesky, cholesky_solve
+from footfall.spatial import Transform, cross
+
+CLOSED = 1e-12  # [m] or [rad]: loops that are open by less are closed
+_TURNS = 20  # of Newton's method, at most
+_STARTS = 40  # random postures from which loops are tried to be closed
+_ENOUGH = 6  # of them, to choose from
+LinkPose = Callable[[str], Transform]
+
+
+@dataclass(frozen=True)
+class LoopRows:
+    """All loops in one state: e, G and γ, rows of points in metres, of turns and joints in radians."""
+
+    error: Float[ndarray, "m"]
+    G: Float[ndarray, "m nv"]
+    bias: Float[ndarray, "m"]
+
+    def __len__(self) -> int:
+        return int(self.error.shape[0])
+
+
+def loop_rows(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None) -> LoopRows:
+    """Every loop's rows at q, with γ for the velocities v (zero without)."""
+    poses = poses_in_base(robot, joint_transforms(robot, q))
+    rates = np.zeros(robot.nj) if v is None else joint_rates(robot, v)
+    return rows_of(robot, poses, lambda link: _own_pose(robot, poses, link), joint_positions(robot, q), rates)
+
+
+def loop_error(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "m"]:
+    """e: how far the loops are open [m, rad]."""
+    return loop_rows(robot, q).error
+
+
+def rows_of(
+    robot: Robot, poses: Sequence[Transform], link_pose: LinkPose, q_J: Float[ndarray, "nj"],
+    rates: Float[ndarray, "nj"],
+) -> LoopRows:  # fmt: skip
+    """``loop_rows`` for bodies at ``poses``, in any frame that all of them share."""
+    errors: list[Any] = []
+    rows: list[ndarray] = []
+    biases: list[Any] = []
+    for loop, axes in zip(robot.loops, robot.loop_axes):
+        error, J, bias = (
+            _coupling(robot, loop, q_J, rates) if loop.kind == "joint" else _tie(robot, loop, poses, link_pose, rates)
+        )
+        for column in axes.T:
+            errors.append(_along(column, error))
+            rows.append(_along(column, J))
+            biases.append(_along(column, bias))
+    if not rows:
+        return LoopRows(np.zeros(0), np.zeros((0, robot.nv)), np.zeros(0))
+    return LoopRows(np.stack(errors), np.stack(rows), np.stack(biases))
+
+
+def _along(direction: ndarray, rows: Any) -> Any:
+    """direction · rows; a coordinate axis picks its row."""
+    plain = np.flatnonzero(direction == 1.0)
+    if len(plain) == 1 and np.count_nonzero(direction) == 1:
+        return rows[int(plain[0])]
+    return sum(float(c) * rows[k] for k, c in enumerate(direction) if c != 0.0)
+
+
+def _own_pose(robot: Robot, poses: Sequence[Transform], link: str) -> Transform:
+    body, X_BL = robot.tree.frames[link]
+    return poses[body] @ X_BL
+
+
+def _coupling(robot: Robot, loop: Loop, q_J: ndarray, rates: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    """q_first - c(q_second): a polynomial, its slope and its curvature, by Horner's scheme."""
+    first, second = (robot.joint_names.index(name) for name in (loop.first, loop.second))
+    x, rate = q_J[second], rates[second]
+    value: Any = 0.0
+    slope: Any = 0.0
+    bend: Any = 0.0
+    for c in reversed(loop.coefficients):
+        bend, slope, value = bend * x + 2.0 * slope, slope * x + value, value * x + c
+    J, base = np.zeros((1, robot.nv)), robot.nv - robot.nj
+    J[0, base + first], J[0, base + second] = 1.0, -slope
+    return np.stack([q_J[first] - value]), J, np.stack([-bend * rate * rate])
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """A body's motion while nothing accelerates its joints: of the body, and of its point ``at``."""
+
+    at: ndarray
+    omega: ndarray
+    alpha: ndarray
+    v: ndarray
+    a: ndarray
+
+    def moved(self, x: ndarray) -> _Motion:
+        """The same body at another of its points."""
+        r = x - self.at
+        turned = cross(self.omega, r)
+        return _Motion(
+            x, self.omega, self.alpha, self.v + turned, self.a + cross(self.alpha, r) + cross(self.omega, turned)
+        )
+
+
+def _tie(
+    robot: Robot, loop: Loop, poses: Sequence[Transform], link_pose: LinkPose, rates: ndarray
+) -> tuple[ndarray, ndarray, ndarray]:
+    """(e, G, γ) of a point or frame, all rows, in the axes of the first link; what both ends share stands still."""
+    tree = robot.tree
+    a, b = tree.frames[loop.first][0], tree.frames[loop.second][0]
+    shared = set(tree.support[a]) & set(tree.support[b])
+    X_A, X_B = link_pose(loop.first), link_pose(loop.second)
+    p, R_A = X_B.point(loop.to), X_A.R
+    turns = loop.kind == "frame"
+    J = np.zeros((6 if turns else 3, robot.nv))
+    ends = []
+    for body, sign in ((a, -1.0), (b, 1.0)):
+        motion = _Motion(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
+        for j in (j for j in tree.support[body] if j not in shared):
+            axis, at, rate = poses[j].R @ tree.bodies[j].axis, poses[j].p, rates[j - 1]
+            revolute, spun = tree.bodies[j].kind == "revolute", cross(motion.omega, axis * rate)
+            motion = motion.moved(at)
+            if revolute:
+                motion = _Motion(at, motion.omega + axis * rate, motion.alpha + spun, motion.v, motion.a)
+            else:
+                motion = _Motion(at, motion.omega, motion.alpha, motion.v + axis * rate, motion.a + 2.0 * spun)
+            column = R_A.T @ (cross(axis, p - at) if revolute else axis)
+            if turns:
+                column = np.concatenate([column, R_A.T @ axis if revolute else np.zeros(3)])
+            J[:, tree.dof(j)] = sign * column
+        ends.append(motion.moved(p))
+    A, B = ends
+    bias = R_A.T @ (B.a - A.a - 2.0 * cross(A.omega, B.v - A.v))
+    if turns:
+        bias = np.concatenate([bias, R_A.T @ (B.alpha - A.alpha - cross(A.omega, B.omega))])
+    return loop.error(X_A, X_B), J, bias
+
+
+# -- the joints that close the loops -----------------------------------------------------------------------------------
+def closed_joints(
+    robot: Robot, joints: Float[ndarray, "nj"], given: Sequence[int] | None = None
+) -> Float[ndarray, "nj"]:
+    """``joints`` with the others changed so that every loop is closed; those in ``given`` keep their positions.
+
+    given: numbers of joints in ``robot.joint_names``, as many as the loops leave free; the independent ones
+    (``loop_joints``) unless given. The others are found from where they are: near them, on their side of the linkage.
+    Newton's method, at most 20 turns; traced and differentiated like everything else.
+    """
+    if not robot.loops:
+        return joints
+    known = loop_joints(robot)
+    loose = known.dependent if given is None else tuple(j for j in known.involved if j not in set(given))
+    if len(loose) != len(known.dependent):
+        raise InputError(
+            f"the loops of robot '{robot.name}' decide {len(known.dependent)} joints, and {len(loose)} of theirs are"
+            " not given"
+        )
+
+    def closer(joints: ndarray) -> ndarray:
+        rows = loop_rows(robot, _at(robot, joints))
+        step = least_squares(_columns(robot, rows.G, loose), rows.error)
+        out = [joints[j] for j in range(robot.nj)]
+        for j, change in zip(loose, step):
+            out[j] = out[j] - change
+        return np.stack(out)
+
+    def turn(_: float, carry: tuple[ndarray, Any]) -> tuple[ndarray, Any]:
+        joints, far = carry
+        found = closer(joints)
+        return numeric.select(far <= CLOSED, joints, found), np.max(np.abs(loop_rows(robot, _at(robot, found)).error))
+
+    found, _ = numeric.repeat(_TURNS, turn, (joints, np.inf), until=lambda carry: carry[1] <= CLOSED)
+    return numeric.solved(found, closer)
+
+
+def brought_back(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
+    """q with the least change of its joints that closes loops which a step has opened by a little: one Newton step."""
+    rows, base = loop_rows(robot, q), robot.nv - robot.nj
+    G = rows.G[:, base:]
+    change = G.T @ cholesky_solve(cholesky(G @ G.T), rows.error)
+    return np.concatenate([q[: robot.nq - robot.nj], joint_positions(robot, q) - change])
+
+
+def loop_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
+    """T with v = T u for u = (the base's, the independent joints' rates): the velocities that keep the loops closed."""
+    known, base = loop_joints(robot), robot.nv - robot.nj
+    kept = [*range(base), *(base + j for j in known.independent)]
+    T = np.zeros((robot.nv, len(kept)))
+    for column, row in enumerate(kept):
+        T[row, column] = 1.0
+    if robot.loops:
+        G = loop_rows(robot, q).G
+        follows = least_squares(_columns(robot, G, known.dependent), -np.stack([G[:, k] for k in kept], axis=1))
+        for j, row in zip(known.dependent, follows):
+            T[base + j] = row
+    return T
+
+
+@dataclass(frozen=True)
+class LoopJoints:
+    """Which joints the loops leave free, which they decide, and all that have a part in them."""
+
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    involved: tuple[int, ...]
+
+
+@lru_cache(maxsize=64)
+def loop_joints(robot: Robot) -> LoopJoints:
+    """The independent joints of a robot with loops: those with motors first, as far as they decide the others."""
+    with numeric.untraced():
+        return _partition(robot)
+
+
+def _partition(robot: Robot) -> LoopJoints:
+    if not robot.loops:
+        return LoopJoints(tuple(range(robot.nj)), (), ())
+    G = loop_rows(robot, _at(robot, closed_posture(robot))).G[:, robot.nv - robot.nj :]
+    involved = tuple(int(j) for j in np.flatnonzero(np.abs(G).max(axis=0) > 0.0))
+    driven = {actuator.joint for actuator in robot.actuators}
+    dependent: list[int] = []
+    left = np.array(G, dtype=float)
+    for passive in (True, False):  # joints without a motor are decided first, the best conditioned of them at each turn
+        open_to = [j for j in involved if (robot.joint_names[j] not in driven) == passive]
+        while open_to and len(dependent) < len(G):
+            sizes = {j: float(np.linalg.norm(left[:, j])) for j in open_to}
+            best = max(open_to, key=lambda j: sizes[j])
+            if sizes[best] < 1e-6 * np.linalg.norm(G):
+                break
+            unit = left[:, best] / sizes[best]
+            left = left - np.outer(unit, unit @ left)
+            dependent.append(best)
+            open_to.remove(best)
+    if len(dependent) < len(G):
+        raise InputError(f"the loops of robot '{robot.name}' hold the same joints twice: leave out what adds nothing")
+    independent = tuple(j for j in range(robot.nj) if j not in dependent)
+    return LoopJoints(independent, tuple(sorted(dependent)), involved)
+
+
+def closed_posture(robot: Robot) -> Float[ndarray, "nj"]:
+    """A posture with closed loops: the stand, if it is one; else the one of several that is furthest from singular."""
+    rng, base = np.random.default_rng(0), robot.nv - robot.nj
+    found: list[tuple[float, int, ndarray]] = []
+    starts = [robot.poses["stand"].joints] if "stand" in robot.poses else []
+    starts += [np.zeros(robot.nj), *(rng.uniform(-1.0, 1.0, robot.nj) for _ in range(_STARTS))]
+    for start in starts:
+        joints = np.array(start, dtype=float)
+        for _ in range(50):
+            rows = loop_rows(robot, _at(robot, joints))
+            if np.abs(rows.error).max() < 1e-9:
+                found.append((float(np.linalg.svd(rows.G, compute_uv=False)[-1]), len(found), joints))
+                break
+            step = np.linalg.lstsq(rows.G[:, base:], -rows.error, rcond=1e-6)[0]
+            joints = joints + step / max(1.0, float(np.abs(step).max()) / 0.5)
+        if len(found) == _ENOUGH or (found and "stand" in robot.poses):
+            break
+    if not found:
+        raise InputError(f"the loops of robot '{robot.name}' cannot be closed in any posture that was tried")
+    return max(found)[2]
+
+
+def check_closed(robot: Robot, q: Float[ndarray, "nq"]) -> None:
+    """Refuse a start with open loops: the first step would have to close them at once."""
+    if robot.loops:
+        open_by = float(np.abs(loop_error(robot, q)).max())
+        if open_by > 1e-4:
+            raise InputError(
+                f"the loops of robot '{robot.name}' are open by {1e3 * open_by:.3g} mm (or mrad) at the start:"
+                " kinematics.closed_joints closes them"
+            )
+
+
+def _at(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
+    """q of a robot at the origin, which loops do not feel."""
+    base = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] if robot.floating else [])
+    return np.concatenate([base, joints])
+
+
+def _columns(robot: Robot, G: Float[ndarray, "m nv"], joints: Sequence[int]) -> Float[ndarray, "m m"]:
+    base = robot.nv - robot.nj
+    return np.stack([G[:, base + j] for j in joints], axis=1)

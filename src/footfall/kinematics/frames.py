@@ -1,0 +1,84 @@
+"""Named frames of any link: where it is, how it moves, and its Jacobian, as of the feet (``kinematics.jacobian``).
+
+A frame is a link's own, by its name, or a foot's centre in the axes of its link; ``point`` [m] moves its origin, in the
+frame's axes. Rows of twists and Jacobians are (angular, linear). Axes: ``world``, or ``local`` for the frame's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+from footfall.kinematics.forward import body_velocities, check_shape, joint_transforms, poses_in_base
+from footfall.kinematics.jacobian import point_jacobian
+from footfall.robot.model.description import Robot
+from footfall.spatial import Transform
+
+AXES = ("world", "local")
+
+
+def frame_names(robot: Robot) -> tuple[str, ...]:
+    """Links and feet of a robot that have a frame."""
+    return (*robot.tree.frames, *(name for name in robot.foot_names if name not in robot.tree.frames))
+
+
+def frame_in_body(robot: Robot, name: str, point: Sequence[float] | ndarray = (0.0, 0.0, 0.0)) -> tuple[int, Transform]:
+    """(the body that carries a frame, the frame's pose in that body)."""
+    tree, offset = robot.tree, np.asarray(point, dtype=float)
+    if offset.shape != (3,):
+        raise InputError(f"the point of a frame must be three numbers x, y, z [m], got shape {offset.shape}")
+    if name in tree.frames:
+        body, X_BL = tree.frames[name]
+    elif name in robot.foot_names:
+        k = robot.foot_names.index(name)
+        body, X_BL = tree.feet[k], Transform(tree.frames[robot.feet[k].link][1].R, tree.foot_positions[k])
+    else:
+        raise unknown(f"link or foot of robot '{robot.name}'", name, frame_names(robot))
+    return body, Transform(X_BL.R, X_BL.point(offset))
+
+
+def frame_pose(
+    robot: Robot, q: Float[ndarray, "nq"], name: str, point: Sequence[float] | ndarray = (0.0, 0.0, 0.0)
+) -> Transform:
+    """X_WF: ``.p`` is its origin in the world [m], ``.R`` has its axes as columns."""
+    body, X_BF = frame_in_body(robot, name, point)
+    X = joint_transforms(robot, q)
+    return X[0] @ poses_in_base(robot, X)[body] @ X_BF
+
+
+def frame_velocity(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], name: str,
+    point: Sequence[float] | ndarray = (0.0, 0.0, 0.0), axes: str = "world",
+) -> Float[ndarray, "6"]:  # fmt: skip
+    """Twist (ω [rad/s], v [m/s]) of a frame, at its origin."""
+    _check_axes(axes)
+    body, X_BF = frame_in_body(robot, name, point)
+    V_F = X_BF.to_child(body_velocities(robot, q, v)[body])
+    if axes == "local":
+        return V_F
+    R_WF = frame_pose(robot, q, name, point).R
+    return np.concatenate([R_WF @ V_F[:3], R_WF @ V_F[3:]])
+
+
+def frame_jacobian(
+    robot: Robot, q: Float[ndarray, "nq"], name: str, point: Sequence[float] | ndarray = (0.0, 0.0, 0.0),
+    axes: str = "world",
+) -> Float[ndarray, "6 nv"]:  # fmt: skip
+    """Twist of a frame by v: V_F = J v. A wrench (n, f) on it is the generalised force Jᵀ (n, f)."""
+    _check_axes(axes)
+    check_shape(robot, q=(q, robot.nq))
+    body, X_BF = frame_in_body(robot, name, point)
+    X = joint_transforms(robot, q)
+    if axes == "world":
+        R_WB = (X[0] @ poses_in_base(robot, X)[body]).R
+        X_BF = Transform(R_WB.T, X_BF.p)
+    return point_jacobian(robot, X, body, X_BF)
+
+
+def _check_axes(axes: str) -> None:
+    if axes not in AXES:
+        raise unknown("axes of a frame", axes, AXES)

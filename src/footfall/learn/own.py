@@ -1,0 +1,173 @@
+"""A task with parts of one's own: ground, reward terms, observations and commands, as plain functions of NumPy.
+
+    gymnasium.make("footfall/Walk-v0", ground="rough:0.03", rewards={"quiet": lambda robot, sensed, command, action:
+        -0.01 * np.sum(sensed.v[6:] ** 2)}, observations=lambda robot, sensed, command: sensed.forces[:, 2] / 100.0)
+
+They are traced with the rest of the judgement, for one robot or thousands, on a processor or a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.ground import Ground
+from footfall.contact.terrain import named
+from footfall.control.interface import Command, Sensed
+from footfall.control.learned.policy import Drive
+from footfall.errors import InputError
+from footfall.kinematics.forward import foot_positions
+from footfall.learn.randomise import Randomisation
+from footfall.learn.task_base import WORST, Judged, Task
+from footfall.robot.model.description import Robot
+from footfall.simulate.tick import RunState
+
+Term = Callable[[Robot, Sensed, Command, ndarray], Any]
+Look = Callable[[Robot, Sensed, Command], ndarray]
+Drawn = Callable[[ndarray], Command]
+_PARTS = ("ground", "rewards", "observations")
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTask(Task):
+    """Another task with some parts changed.
+
+    ground: a ``Ground`` with a ``friction``, or a name such as "rough:0.03". rewards: terms by name,
+    ``term(robot, sensed, command, action)``, what a second of it is worth; they are added to the task's own.
+    observations: ``look(robot, sensed, command)``, a vector behind the task's own observation. commands:
+    ``drawn(chance)``, the ``Command`` (forward, sideways, turn) of an episode from three uniform draws in [0, 1).
+    """
+
+    inner: Task
+    ground: Ground | str = "plane"
+    rewards: Mapping[str, Term] = field(default_factory=dict)
+    observations: Look | None = None
+    commands_drawn: Drawn | None = None
+
+    def __post_init__(self) -> None:
+        ground = named(self.ground) if isinstance(self.ground, str) else self.ground
+        object.__setattr__(self, "ground", ground)
+        for key in self.rewards:
+            if key in self.inner.weights:
+                raise InputError(f"the task has a term '{key}' of its own: change its weight, or take another name")
+        robot = self.robot
+        q, v = robot.state("stand")
+        sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
+        for key, term in self.rewards.items():
+            value = _tried(f"the reward '{key}'", term, robot, sensed, Command(), np.zeros(robot.nj))
+            if np.shape(value) != ():
+                raise InputError(f"the reward '{key}' must be one number, got shape {np.shape(value)}")
+        if self.observations is not None:
+            more = _tried("the own observation", self.observations, robot, sensed, Command())
+            if np.ndim(more) != 1:
+                raise InputError(f"an own observation must be a vector, got shape {np.shape(more)}")
+        if self.commands_drawn is not None:
+            command = _tried("the own command", self.commands_drawn, np.full(3, 0.5))
+            if not isinstance(command, Command):
+                raise InputError(f"an own command must be a Command, got {type(command).__name__}")
+
+    # -- the inner task's ----------------------------------------------------------------------------------------------
+    @property
+    def robot(self) -> Robot:  # type: ignore[override]
+        return self.inner.robot
+
+    @property
+    def drive(self) -> Drive:  # type: ignore[override]
+        return self.inner.drive
+
+    @property
+    def weights(self) -> Mapping[str, float]:  # type: ignore[override]
+        return self.inner.weights
+
+    @property
+    def dt(self) -> float:  # type: ignore[override]
+        return self.inner.dt
+
+    @property
+    def seconds(self) -> float:  # type: ignore[override]
+        return self.inner.seconds
+
+    @property
+    def commands(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override]
+        return self.inner.commands
+
+    @property
+    def start_draws(self) -> int:  # type: ignore[override]
+        return self.inner.start_draws
+
+    @property
+    def settings(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.inner.settings
+
+    # -- one's own -----------------------------------------------------------------------------------------------------
+    @property
+    def world(self) -> dict[str, Any]:
+        return {**self.inner.world, "ground": self.ground}
+
+    def started(
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray
+    ) -> Float[ndarray, "nq"]:
+        """As the task begins, then up or down until the lowest foot touches this ground."""
+        q = self.inner.started(q, ranges, joints, chance)
+        feet, robot = foot_positions(self.robot, q), self.robot
+        over = [self._ground.distance(feet[k]) - foot.radius for k, foot in enumerate(robot.feet)]
+        return q - np.concatenate([np.zeros(2), np.stack([np.min(np.stack(over))]), np.zeros(robot.nq - 3)])
+
+    def judged(self, state: RunState, command: Command) -> Judged:
+        """The task's judgement, of heights over this ground, and the terms and observations of one's own."""
+        under = state.q[2] - self._ground.distance(state.q[:3])
+        level = state.q - np.concatenate([np.zeros(2), np.stack([under]), np.zeros(self.robot.nq - 3)])
+        found = self.inner.judged(replace(state, q=level), command)
+        sensed, action = self._sensed(state), state.memory["action"]
+        own = {
+            key: np.clip(term(self.robot, sensed, command, action), -WORST, WORST) / self.drive.rate
+            for key, term in self.rewards.items()
+        }
+        observation = np.concatenate([found.observation, *self._more(sensed, command)])
+        return replace(found, observation=observation, terms={**found.terms, **own},
+                       reward=found.reward + sum(own.values()))  # fmt: skip
+
+    def observed(self, state: RunState, command: Command) -> Float[ndarray, "no"]:
+        own = self._more(self._sensed(state), command)
+        return np.concatenate([self.inner.observed(state, command), *own])
+
+    def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
+        return self.inner.commanded(drawn, chance) if self.commands_drawn is None else self.commands_drawn(chance)
+
+    @property
+    def bounds(self) -> Float[ndarray, "no"]:
+        q, v = self.robot.state("stand")
+        more = self._more(Sensed(q, v, np.zeros((self.robot.nf, 3))), Command())
+        return np.concatenate([self.inner.bounds, *(np.full(len(part), np.inf) for part in more)])
+
+    @property
+    def _ground(self) -> Ground:
+        assert not isinstance(self.ground, str)
+        return self.ground
+
+    def _sensed(self, state: RunState) -> Sensed:
+        return Sensed(state.q, state.v, state.forces[: self.robot.nf])
+
+    def _more(self, sensed: Sensed, command: Command) -> list[ndarray]:
+        return [] if self.observations is None else [np.asarray(self.observations(self.robot, sensed, command))]
+
+
+def _tried(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a user's function gives for a robot that stands; one that raises is told here, not in a trace."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        raise InputError(f"{what} raised {type(error).__name__}: {error}") from error
+
+
+def own_parts(task: Task, options: dict[str, Any]) -> Task:
+    """The task with the parts that an environment's options name, which are taken out of them."""
+    given: dict[str, Any] = {key: options.pop(key) for key in _PARTS if key in options}
+    if callable(options.get("command")):
+        given["commands_drawn"] = options.pop("command")
+    return OwnTask(task, **given) if given else task

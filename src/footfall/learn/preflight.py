@@ -1,0 +1,149 @@
+"""Before a policy drives a robot: does it fit? ``footfall policy check``.
+
+Without a mapping a policy is held to what footfall's own walking task does with the robot; with one, what the file says
+is held to what the mapping says, and both to the robot. Then the policy is tried in a simulator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footfall.compare.mujoco_run import mujoco_model, run_mujoco
+from footfall.control.interface import Command
+from footfall.control.learned import onnx_file
+from footfall.control.learned.differences import Mismatch, differences, fits_network, fits_robot
+from footfall.control.learned.interface import NEEDED, Interface, from_text
+from footfall.control.learned.mapping import ALIASES, read_mapping, renamed, wired
+from footfall.control.learned.policy import Policy
+from footfall.control.learned.travelled import TravelledPolicy
+from footfall.errors import InputError, unknown
+from footfall.learn.task import WalkTask
+from footfall.robot.model.description import Robot
+from footfall.simulate.simulation import Simulation
+
+ENGINES = ("footfall", "mujoco")
+FORWARD, TRACKING = 0.4, 0.1  # [m/s]: of the trial, and how far the speed may be off
+_AFTER = 1.0  # [s] of the trial that do not count
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a policy did in a simulator under one command."""
+
+    engine: str
+    seconds: float
+    command: float  # forward [m/s]
+    fell: bool
+    velocity: tuple[float, float, float]  # forward, sideways [m/s], turn [rad/s]
+
+    @property
+    def error(self) -> float:
+        """Of the mean velocity over the ground [m/s]."""
+        return float(np.hypot(self.velocity[0] - self.command, self.velocity[1]))
+
+    def mismatches(self) -> list[Mismatch]:
+        if self.fell:
+            return [Mismatch("falls", f"in {self.engine} the robot falls when it should walk at {self.command:g} m/s")]
+        if self.error > TRACKING:
+            words = f"told to walk at {self.command:g} m/s, in {self.engine} it walks at {self.velocity[0]:.2f} m/s"
+            return [Mismatch("tracking", f"{words} forward and {self.velocity[1]:.2f} m/s sideways")]
+        return []
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found: ``ok`` when nothing speaks against the policy on that robot."""
+
+    mismatches: list[Mismatch]
+    trial: Trial | None
+
+    @property
+    def ok(self) -> bool:
+        return not self.mismatches
+
+
+def preflight(
+    file: str | Path, robot: Robot, mapping: str | Path | None = None, *, engine: str = "footfall",
+    seconds: float = 4.0, forward: float = FORWARD,
+) -> Preflight:  # fmt: skip
+    """Check a policy's file against a robot, then let it walk for some seconds (0: not at all)."""
+    if engine not in ENGINES:
+        raise unknown("simulator", engine, ENGINES)
+    if Path(file).suffix == ".onnx":
+        found, policy = _check_onnx(Path(file), robot, read_mapping(mapping) if mapping is not None else {})
+    else:
+        found, policy = _check_own(Path(file), robot, mapping)
+    runs = policy is not None and not any(m.kind == "missing_joint" for m in found)
+    trial = try_out(policy, robot, engine, seconds, forward) if runs and seconds > 0 else None
+    return Preflight([*found, *(trial.mismatches() if trial else [])], trial)
+
+
+def _check_own(file: Path, robot: Robot, mapping: Any) -> tuple[list[Mismatch], Any]:
+    """An .npz, which is always ours."""
+    policy = Policy.load(file, mapping)
+    assert isinstance(policy, Policy)
+    reference = WalkTask.of(robot).drive.interface(robot)
+    try:
+        policy.start(robot)
+    except InputError as error:
+        return [Mismatch("missing_joint", str(error))], None
+    said = policy.drive.interface(robot.replace(name=policy.robot))
+    return differences(said, reference, f"robot '{robot.name}'"), policy
+
+
+def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Any]) -> tuple[list[Mismatch], Any]:
+    graph, text = onnx_file.read_onnx(file)
+    try:
+        metadata = from_text(text, str(file))
+    except InputError as error:
+        return [Mismatch("wiring", str(error))], None
+    unsaid = [key for key in NEEDED if key not in metadata and key not in mapping]
+    if unsaid:
+        words = f"neither {file.name} nor a mapping says {', '.join(unsaid)}"
+        return [Mismatch("unsaid", words)], None
+    try:
+        meant = wired(metadata, mapping, str(file))
+        said = Interface.of({**_plain(mapping, mapping), **_plain(metadata, mapping)}, str(file))
+    except InputError as error:
+        return [*_named(mapping or metadata, robot, mapping), Mismatch("wiring", str(error))], None
+    of_network, of_robot = fits_network(meant, graph), fits_robot(meant, robot)
+    if mapping:
+        other = differences(said, meant, "the mapping")
+    else:
+        other = differences(meant, WalkTask.of(robot).drive.interface(robot), f"robot '{robot.name}'")
+    if any(m.kind == "missing_joint" for m in of_robot):  # said already
+        other = [m for m in other if m.kind != "missing_joint"]
+    return [*of_network, *of_robot, *other], None if of_network else TravelledPolicy(graph, meant)
+
+
+def _plain(words: dict[str, Any], mapping: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in renamed(words, mapping).items() if key != ALIASES}
+
+
+def _named(words: dict[str, Any], robot: Robot, mapping: dict[str, Any]) -> list[Mismatch]:
+    """Joints that are not there, of words that do not fit together."""
+    names = renamed(words, mapping).get("joint_names", list(robot.joint_names))
+    wrong = [name for name in names if name not in robot.joint_names]
+    idle = [name for name in robot.joint_names if name not in names]
+    found = [Mismatch("missing_joint", f"robot '{robot.name}' has no {', '.join(wrong)}")] if wrong else []
+    return found + ([Mismatch("missing_joint", f"nothing drives {', '.join(idle)}")] if idle else [])
+
+
+def try_out(policy: Any, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:
+    """Walk straight ahead on level ground."""
+    command = Command(forward=forward)
+    if engine == "mujoco":
+        simulation = Simulation(robot, policy, command=command, compile_controller=False)
+        rec = run_mujoco(simulation, seconds, mujoco_model(simulation, contact={}))
+        fell = bool(rec.meta["fell"])
+    else:
+        simulation = Simulation(robot, policy, command=command)
+        rec = simulation.run(seconds)
+        fell = simulation.stopped is not None
+    after = min(_AFTER, seconds / 2)
+    velocity = rec.mean_velocity(after) if rec.time[-1] > after + 0.1 else (0.0, 0.0, 0.0)
+    return Trial(engine, seconds, forward, fell, velocity)

@@ -1,0 +1,221 @@
+"""The task ``recover``: get up from any pose. Trunk, hips and knees touch the ground.
+
+An episode begins with the robot turned any way, its joints anywhere within their limits, a little over the ground. It
+lasts as long as a robot may take to get up; nothing ends it early but numbers that no robot has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from footfall.contact.bodies import body_spheres
+from footfall.contact.model import ContactModel
+from footfall.contact.points import Sphere, spheres_of
+from footfall.control.interface import Command
+from footfall.control.learned.policy import Drive, Policy
+from footfall.errors import InputError
+from footfall.kinematics.forward import body_poses
+from footfall.learn.lanes import WalkLanes
+from footfall.learn.randomise import Randomisation
+from footfall.learn.task_base import (
+    NONE,
+    WILD,
+    Judged,
+    Parameters,
+    Task,
+    check_stands,
+    check_weights,
+    drive_of,
+    heading_velocity,
+    weighted,
+    yielding,
+)
+from footfall.robot.model.description import Robot
+from footfall.simulate.actuators import JointModel, joint_forces
+from footfall.simulate.tick import RunState
+from footfall.spatial.quaternion import to_rotation
+
+# What a second of each is worth. The first five are to be had, the last three of them in as far as the trunk is
+# upright; the others are to be avoided.
+WEIGHTS: Mapping[str, float] = {
+    "upright": 1.0,  # part of the way from lying on the back to upright
+    "righting": 1.0,  # how fast it goes that way, there and back [1/s]: pays at once, and nothing in all
+    "height": 1.5,  # 1 / (1 + e²), e the error of the trunk's height in 0.3 of it
+    "posture": 1.0,  # 1 / (1 + e²), e the root mean square of the joint offsets from standing in 0.5 rad
+    "feet": 0.5,  # part of the feet that are down
+    "resting": -0.3,  # part of the weight that other links than feet bear
+    "restless": -0.005,  # squared angular velocity of the trunk, in as far as it is upright [rad²/s²]
+    "rates": -3e-5,  # squared joint rates [rad²/s²]
+    "smoothness": -0.02,  # squared change of the action
+    "energy": -1e-4,  # mechanical power of the motors [W], none given back
+    "fall": -50.0,  # the tick in which a robot is lost
+}
+UP_LEAN, UP_HEIGHT = 25.0, 0.75  # a robot is up that leans less [deg], is higher [of its stand], and is on feet alone
+WITHIN = 4.0  # [s] in which a robot is to be up
+REACH = 1.5  # [rad] of a joint from standing: a leg must get round a trunk that lies on it
+_OVER = 0.02  # [m] over the ground where an episode begins
+_WIDE = 1.5  # [rad] from standing, of a joint without limits
+
+
+@dataclass(frozen=True, eq=False)
+class RecoverTask(Task):
+    """A robot, its drive, and what getting up is worth.
+
+    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. anyhow: episodes
+    begin in any pose at once; else the further from standing the higher a robot's level is, which rises when it ends an
+    episode up and falls when it does not, so that what standing is worth is known from the start.
+    """
+
+    robot: Robot
+    drive: Drive = field(default_factory=lambda: Drive(reach=REACH))
+    weights: Mapping[str, float] = field(default_factory=dict)
+    dt: float = 2e-3
+    touching: str = "trunk,hips,knees"
+    contact: ContactModel | None = None
+    anyhow: bool = False
+    seconds: ClassVar[float] = 5.0
+    commands: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "forward": (0.0, 0.0), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
+    }  # fmt: skip
+    start_draws: ClassVar[int] = 4
+    levels: ClassVar[int] = 10
+    settings: ClassVar[Mapping[str, Any]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
+
+    def __post_init__(self) -> None:
+        weights = check_weights(self.weights, WEIGHTS)
+        check_stands(self.robot, "getting up")
+        object.__setattr__(self, "weights", weights)
+
+    @staticmethod
+    def of(robot: Robot, **options: Any) -> RecoverTask:
+        """The task with gains that are known to carry the robot, or that scale with it."""
+        check_stands(robot, "getting up")
+        return RecoverTask(robot, drive_of(robot, reach=REACH), **options)
+
+    @property
+    def world(self) -> dict[str, Any]:
+        contact = self.contact or yielding(self.robot)
+        return {"dt": self.dt, "collisions": self.touching, "contact": contact, "stop_on_fall": False}
+
+    @cached_property
+    def spheres(self) -> tuple[Sphere, ...]:
+        """All that may touch, the feet first: as in its simulation."""
+        return spheres_of(self.robot, body_spheres(self.robot, self.touching))
+
+    @cached_property
+    def limits(self) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
+        """Between which joints begin [rad]."""
+        stand = self.robot.poses["stand"].joints
+        joints = [body.joint for body in self.robot.tree.bodies[1:] if body.joint is not None]
+        low, high = np.array([j.lower for j in joints]), np.array([j.upper for j in joints])
+        return np.maximum(low, stand - _WIDE), np.minimum(high, stand + _WIDE)
+
+    def started(
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"],
+        parameters: Parameters = NONE, level: Any = 0.0,
+    ) -> Float[ndarray, "nq"]:  # fmt: skip
+        """Turned some way or any, its lowest place just over the ground."""
+        low, high = self.limits
+        joints = low + (high - low) * joints
+        about, tilt, turn = chance[0], 2.0 * np.pi * chance[1], 2.0 * np.pi * chance[2]
+        if self.anyhow:  # Shoemake 1992
+            a, b = np.sqrt(1.0 - about), np.sqrt(about)
+            quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
+        else:
+            far = (level + 1.0) / self.levels
+            lean = 0.5 * np.pi * far * chance[3]
+            axis = np.stack([np.sin(lean) * np.cos(tilt), np.sin(lean) * np.sin(tilt)])
+            quat = np.concatenate([np.stack([np.cos(lean)]), axis, np.zeros(1)])
+            joints = self.robot.poses["stand"].joints * (1.0 - far) + far * joints
+        turned = np.concatenate([q[:3], quat, joints])
+        poses = body_poses(self.robot, turned)
+        lowest = poses[self.spheres[0].body].point(self.spheres[0].center)[2] - self.spheres[0].radius
+        for sphere in self.spheres[1:]:
+            lowest = np.minimum(lowest, poses[sphere.body].point(sphere.center)[2] - sphere.radius)
+        return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
+
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        return np.clip(level + np.where(score > 0.5, 1.0, -1.0), 0.0, self.levels - 1.0)
+
+    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
+        robot, drive, memory = self.robot, self.drive, state.memory
+        R, v = to_rotation(state.q[3:7]), state.v
+        stand, forces = robot.poses["stand"], state.forces[:, 2]
+        joints, rates = state.q[robot.nq - robot.nj :], v[robot.nv - robot.nj :]
+        asked = drive.command(robot, memory["action"], memory["gains"])
+        motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
+        step, off = memory["action"] - memory["last"], joints - stand.joints
+        upright = (0.5 + 0.5 * R[2, 2]) ** 2
+        height = (state.q[2] / stand.height - 1.0) / 0.3
+        contact = np.where(forces[: robot.nf] > 1.0, 1.0, 0.0)
+        others = np.sum(forces[robot.nf :]) / (robot.mass * 9.81)
+        fine = v @ v < WILD**2
+        values = {
+            "upright": 0.5 + 0.5 * R[2, 2],
+            "righting": 0.5 * drive.rate * (R[2, 2] - memory["upright"]),
+            "height": upright / (1.0 + height * height),
+            "posture": upright / (1.0 + np.sum(off * off) / (robot.nj * 0.5**2)),
+            "feet": upright * np.sum(contact) / robot.nf,
+            "resting": np.minimum(others, 1.0),
+            "restless": upright * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]),
+            "rates": np.sum(rates * rates),
+            "smoothness": np.sum(step * step),
+            "energy": np.sum(np.maximum(motor * rates, 0.0)),
+            "fall": np.where(fine, 0.0, 1.0),
+        }
+        terms = weighted(values, self.weights, drive.rate)
+        up = (R[2, 2] > np.cos(np.radians(UP_LEAN))) & (state.q[2] > UP_HEIGHT * stand.height) & (others < 0.01)
+        return Judged(
+            self.observed(state, command), terms, sum(terms.values()), values["fall"], heading_velocity(R, v), contact,
+            np.where(up, 1.0, 0.0),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How robots got up, each on its own."""
+
+    up: Bool[ndarray, "n"]  # at the end
+    seconds: Float[ndarray, "n"]  # after which a robot was up and stayed up; infinite where it is not
+    lean: Float[ndarray, "n"]  # with which it began [rad]
+
+    @property
+    def part(self) -> float:
+        return float(self.up.mean())
+
+
+def evaluate_recovery(
+    policy: Policy, robot: Robot, *, robots: int = 1000, seconds: float = WITHIN, randomise: Any = True,
+    seed: int = 1_000_000, contact: ContactModel | None = None, **options: Any,
+) -> Recovery:  # fmt: skip
+    """Robots that differ, from any pose, without noise: who is up after some seconds, and since when.
+
+    contact: a law that they may not have learned on.
+    """
+    if seconds * policy.rate < 1:
+        raise InputError(f"getting up takes at least one tick, got {seconds} s")
+    task = RecoverTask(robot, policy.drive, contact=contact, anyhow=True)
+    lanes = WalkLanes(task, robots, randomise=randomise, seconds=seconds + 1.0, **options)
+    lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
+    lanes.begin(range(robots))
+    x, y = lanes.batch.q[:, 4], lanes.batch.q[:, 5]
+    lean = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
+    observation, rows = lanes.look(slice(None)).observation, []
+    for _ in range(round(seconds * policy.rate)):
+        judged = lanes.tick(policy.action(observation)).judged
+        observation = judged.observation
+        rows.append(lanes.ended > 0.5)
+    was_up = np.array(rows)
+    since = np.cumprod(was_up[::-1], axis=0).sum(axis=0)  # ticks at the end for which it was up throughout
+    times = np.where(was_up[-1], (len(was_up) - since + 1) / policy.rate, np.inf)
+    return Recovery(was_up[-1], times, lean)
+
+
+__all__ = ["UP_HEIGHT", "UP_LEAN", "WEIGHTS", "WITHIN", "RecoverTask", "Recovery", "evaluate_recovery"]

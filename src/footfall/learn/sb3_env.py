@@ -1,0 +1,69 @@
+"""``footfall/Walk-v0`` as a ``VecEnv`` of Stable-Baselines3: thousands of robots in NumPy, by its contract.
+
+    PPO("MlpPolicy", Sb3Walk("mini_cheetah", 256)).learn(1_000_000)
+
+One robot needs no wrapper: ``gymnasium.make("footfall/Walk-v0")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.errors import InputError, MissingExtraError
+from footfall.learn.walk import WalkVectorEnv
+from footfall.robot.model.description import Robot
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError:
+    raise MissingExtraError("an environment for Stable-Baselines3", "learners", "stable-baselines3") from None
+
+
+class Sb3Walk(VecEnv):
+    """Robots on SIMD lanes. Options as for ``WalkVectorEnv``."""
+
+    def __init__(self, robot: Robot | str = "mini_cheetah", num_envs: int = 256, **options: Any) -> None:
+        self.env = WalkVectorEnv(num_envs, robot, **options)
+        self._actions: Any = None
+        super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
+
+    def reset(self) -> ndarray:
+        """New episodes for all; seeds are those of ``seed``, once."""
+        first = self._seeds[0]
+        seen, _ = self.env.reset(seed=first)
+        self._reset_seeds()
+        return seen
+
+    def step_async(self, actions: ndarray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> tuple[ndarray, ndarray, ndarray, list[dict[str, Any]]]:
+        """(observations, rewards, done, infos); a done robot's info holds its last observation."""
+        seen, reward, fallen, late, infos = self.env.step(self._actions)
+        told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for k in np.flatnonzero(fallen | late):
+            told[k] = {"terminal_observation": infos["final_obs"][k], "TimeLimit.truncated": bool(late[k])}
+        return seen, reward.astype(np.float32), fallen | late, told
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        value = vars(self.env).get(attr_name) if attr_name != "render_mode" else None
+        return [value] * len(self._chosen(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise InputError("robots of one batch have no attributes of their own: give options when it is made")
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
+        raise InputError("robots of one batch have no methods of their own: use a single footfall/Walk-v0")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * len(self._chosen(indices))
+
+    def _chosen(self, indices: Any) -> Sequence[int]:
+        return range(self.num_envs) if indices is None else np.atleast_1d(indices).tolist()

@@ -1,0 +1,64 @@
+"""``footfall/Walk-v0`` for skrl: a wrapper whose tensors stay on their device.
+
+env = SkrlWalk("mini_cheetah", 4096, "cuda")
+SequentialTrainer(env=env, agents=agent, cfg=...).train()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import MissingExtraError
+from footfall.learn.task import WalkTask
+from footfall.learn.tensors import TensorWalk, tensor_walk, torch_library
+from footfall.robot.model.description import Robot
+
+try:
+    import gymnasium
+    from skrl.envs.wrappers.torch import Wrapper
+except ImportError:
+    raise MissingExtraError("an environment for skrl", "learners", "skrl") from None
+
+
+class SkrlWalk(Wrapper):
+    """Robots that walk. A robot that is done begins anew in the same step. Options: command, randomise, seconds."""
+
+    def __init__(
+        self, robot: Robot | str = "mini_cheetah", num_envs: int = 1024, device: str = "cpu", *,
+        task: WalkTask | None = None, seed: int = 0, **options: Any,
+    ) -> None:  # fmt: skip
+        self.walk: TensorWalk = tensor_walk(robot, num_envs, device, task=task, seed=seed, **options)
+        super().__init__(self.walk)
+        self._device = torch_library().device(device)
+        drive, model = self.walk.task.drive, self.walk.task.robot
+        most, one = drive.bounds(model).astype(np.float32), np.ones(model.nj, np.float32)
+        self._spaces = (gymnasium.spaces.Box(-most, most), gymnasium.spaces.Box(-one, one))
+
+    @property
+    def observation_space(self) -> Any:
+        return self._spaces[0]
+
+    @property
+    def action_space(self) -> Any:
+        return self._spaces[1]
+
+    def reset(self) -> tuple[Any, dict[str, Any]]:
+        """The present observations: robots begin anew by themselves."""
+        return self.walk.observation, {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """(observation, reward, fallen, out of time, info), the middle ones as columns."""
+        done = self.walk.step(actions)
+        column = [x.view(-1, 1) for x in (done.reward, done.terminated, done.truncated)]
+        return done.observation, column[0], column[1], column[2], {"final_observation": done.final}
+
+    def state(self) -> None:
+        """None: a critic sees what the policy sees."""
+
+    def render(self, *arguments: Any, **options: Any) -> None:
+        """Nothing: train here, and draw the policy with ``WalkEnv(render_mode=...)``."""
+
+    def close(self) -> None:
+        """Nothing to close."""

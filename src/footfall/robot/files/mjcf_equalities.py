@@ -1,0 +1,89 @@
+"""MJCF's <equality>: what ties bodies and joints together, checked for MuJoCo and read from the model it compiles."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from footfall.errors import ModelError
+from footfall.robot.files.guard import label, numbers
+from footfall.robot.model.loops import Loop
+from footfall.spatial.quaternion import to_rotation
+from footfall.spatial.transform import Transform
+
+_MOST = 500
+_CONNECT, _WELD, _JOINT = 0, 1, 2  # MuJoCo's numbers of equalities
+_SITE = 6  # and of what they tie
+_WORDS = ("name", "active", "body1", "body2", "site1", "site2", "joint1", "joint2")
+_NUMBERS = {"anchor": (3, 3), "relpose": (7, 7), "polycoef": (1, 5)}
+_KNOWN = {"connect": ("body", "site"), "weld": ("body", "site"), "joint": ("joint",)}
+
+
+def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element, list[str]]:
+    """(the section for MuJoCo, what is said of equalities that are left out): of tendons, and of what is left out."""
+    section, left = ET.Element("equality"), []
+    given = [tie for equality in root.findall("equality") for tie in equality if tie.get("active", "true") != "false"]
+    if len(given) > _MOST:
+        raise ModelError(f"more than {_MOST} equalities")
+    there = {element.get("name") for element in cleaned.iter() if element.tag == "body"}
+    elsewhere = {body.get("name") for body in root.iter("body")} - there
+    for number, tie in enumerate(given):
+        ends = {tie.get(key) for key in ("body1", "body2")}
+        if tie.tag not in _KNOWN or ends & elsewhere:
+            left.append(label(tie))
+            continue
+        copy = ET.SubElement(section, tie.tag, name=tie.get("name") or f"equality{number}")
+        for key in _WORDS[2:]:
+            if key in tie.attrib:
+                copy.set(key, tie.attrib[key])
+        for key, count in _NUMBERS.items():
+            if key in tie.attrib:
+                numbers(tie.attrib[key], f"'{key}' of {label(tie)}", count)
+                copy.set(key, tie.attrib[key])
+    return section, [f"equalities ({', '.join(left)})"] if left else []
+
+
+def read_loops(model: Any, links: Iterable[str], joints: Iterable[str], remarks: list[str]) -> list[Loop]:
+    """The loops of a compiled model, as far as they are about the robot's own links and joints."""
+    loops, left, links, joints = [], [], set(links), set(joints)
+    for k in range(model.neq):
+        loop = _loop(model, k)
+        if loop is None or not {loop.first, loop.second} <= (joints if loop.kind == "joint" else links):
+            left.append(f"'{model.equality(k).name}'")
+        else:
+            loops.append(loop)
+    if left:
+        remarks.append(f"the equalities {', '.join(left)} tie the robot to what is not part of it, and are left out")
+    return loops
+
+
+def _loop(model: Any, k: int) -> Loop | None:
+    name, kind, data = model.equality(k).name, int(model.eq_type[k]), np.array(model.eq_data[k], dtype=float)
+    first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+    if not np.isfinite(data).all():
+        raise ModelError(f"equality '{name}' holds a value that is not finite")
+    if kind == _JOINT:
+        return _coupling(model, name, first, second, data[:5]) if second >= 0 else None
+    if kind not in (_CONNECT, _WELD):
+        return None
+    if int(model.eq_objtype[k]) == _SITE:
+        ends = [Transform(to_rotation(model.site_quat[s]), model.site_pos[s].copy()) for s in (first, second)]
+        rotation = ends[0].R @ ends[1].R.T
+        at, to = ends[0].p, ends[1].p
+        first, second = (int(model.site_bodyid[s]) for s in (first, second))
+    elif kind == _CONNECT:
+        at, to, rotation = data[:3], data[3:6], np.eye(3)
+    else:  # the anchor is the second body's, where it is in the first follows from the relative pose
+        at, to, rotation = data[3:6], data[:3], to_rotation(data[6:10])
+    bodies = (model.body(first).name, model.body(second).name)
+    return Loop(name, "point" if kind == _CONNECT else "frame", *bodies, at, to, rotation)
+
+
+def _coupling(model: Any, name: str, first: int, second: int, polynomial: np.ndarray) -> Loop:
+    """y - y_0 = p(x - x_0) about the joints' reference positions, multiplied out."""
+    y_0, x_0 = (float(model.qpos0[model.jnt_qposadr[j]]) for j in (first, second))
+    moved = np.polynomial.Polynomial(polynomial)(np.polynomial.Polynomial([-x_0, 1.0])) + y_0
+    return Loop(name, "joint", model.jnt(first).name, model.jnt(second).name, coefficients=tuple(moved.coef.tolist()))

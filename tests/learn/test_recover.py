@@ -1,0 +1,140 @@
+"""Getting up: where episodes begin, what counts as up, and that a training learns some of it."""
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall.control.interface import Command
+from footfall.control.learned.policy import Drive, Policy
+from footfall.errors import FootfallError
+from footfall.kinematics.forward import body_poses
+from footfall.learn.cuda_lanes import JudgeSource
+from footfall.learn.episode import begun
+from footfall.learn.lanes import WalkLanes
+from footfall.learn.ppo import Settings
+from footfall.learn.randomise import Randomisation
+from footfall.learn.recover import UP_HEIGHT, WEIGHTS, RecoverTask, evaluate_recovery
+from footfall.learn.task import judge
+from footfall.learn.train import TASKS
+from footfall.learn.training import CpuTraining
+from footfall.robot.library import load
+from footfall.simulate.tick import at_rest
+from footfall.spatial.quaternion import to_rotation
+
+CHEETAH = load("mini_cheetah")
+
+
+@pytest.fixture(scope="module")
+def source():
+    return JudgeSource(RecoverTask.of(load("xiling"), anyhow=True), Randomisation(), RecoverTask.commands, 1.0)
+
+
+def test_episodes_begin_turned_any_way_with_no_link_in_the_ground(source):
+    rng, task = np.random.default_rng(2), source.episodes.task
+    up, lowest = [], []
+    for _ in range(200):
+        q = begun(source.episodes, rng.random(source.episodes.draws)).state.q
+        poses = body_poses(task.robot, q)
+        lowest.append(min(poses[s.body].point(s.center)[2] - s.radius for s in task.spheres))
+        up.append(to_rotation(q[3:7])[2, 2])
+        assert np.linalg.norm(q[3:7]) == pytest.approx(1.0)
+        assert (task.limits[0] - 1e-9 <= q[7:]).all()
+        assert (q[7:] <= task.limits[1] + 1e-9).all()
+    assert np.allclose(lowest, 0.02)
+    assert np.mean(up) == pytest.approx(0.0, abs=0.13)  # of a direction that is uniform on the sphere
+    assert np.mean(np.square(up)) == pytest.approx(1 / 3, abs=0.07)
+
+
+def test_what_touches_in_an_episode_is_what_touches_in_its_simulation(source):
+    ours, theirs = source.episodes.task.spheres, source.ticks.simulation.model.world.spheres
+    assert [s.name for s in ours] == [s.name for s in theirs]
+    assert all((a.center == b.center).all() for a, b in zip(ours, theirs))
+
+
+@pytest.mark.parametrize("level", [0.0, 4.0, 9.0])
+def test_higher_levels_begin_further_from_standing(level):
+    task, rng = RecoverTask.of(CHEETAH), np.random.default_rng(3)
+    q, _ = CHEETAH.state("stand")
+    begun_at = [task.started(q, Randomisation(), rng.random(12), rng.random(4), {}, level) for _ in range(100)]
+    lean = [np.arccos(to_rotation(q[3:7])[2, 2]) for q in begun_at]
+    assert 0.8 * np.pi * (level + 1) / 10 < max(lean) <= np.pi * (level + 1) / 10
+    assert task.promoted(level, 0.0, 0.0, 0.0, 1.0) == min(level + 1.0, 9.0)
+    assert task.promoted(level, 0.0, 0.0, 0.0, 0.0) == max(level - 1.0, 0.0)
+
+
+def test_righting_pays_as_much_in_all_as_the_trunk_has_turned():
+    task = RecoverTask.of(CHEETAH, weights={"righting": 2.0})
+    lanes = WalkLanes(task, 4, threads=1, randomise=False)
+    lanes.generators = [np.random.default_rng(k) for k in range(4)]
+    lanes.level[:] = 9.0
+    lanes.begin(range(4))
+    first, paid = lanes.batch.q.copy(), np.zeros(4)
+    for _ in range(25):
+        paid += lanes.tick(np.zeros((4, 12))).judged.terms["righting"]
+    turned = [to_rotation(b[3:7])[2, 2] - to_rotation(a[3:7])[2, 2] for a, b in zip(first, lanes.batch.q)]
+    assert np.allclose(paid, np.array(turned), atol=1e-4)
+
+
+@pytest.mark.parametrize("fault", ["none", "low", "leaning", "on its knee"])
+def test_up_is_upright_and_high_and_on_feet_alone(fault):
+    task = RecoverTask.of(CHEETAH)
+    q, v = CHEETAH.state("stand")
+    world = ff.Simulation(CHEETAH, **task.world).model.world
+    memory = {"action": np.zeros(12), "last": np.zeros(12), "gains": np.ones(2), "upright": 1.0}
+    state = at_rest(world, q, v, memory)
+    state.forces[:4, 2] = 0.25 * CHEETAH.mass * 9.81
+    if fault == "low":
+        state.q[2] *= UP_HEIGHT - 0.01
+    if fault == "leaning":
+        state.q[3:7] = np.cos(0.25), np.sin(0.25), 0.0, 0.0
+    if fault == "on its knee":
+        state.forces[-1, 2] = 5.0
+    judged = judge(task, state, Command())
+    assert judged.score == (1.0 if fault == "none" else 0.0)
+    assert judged.fallen == 0.0
+    assert judged.reward == pytest.approx(sum(judged.terms.values()))
+    if fault == "none":  # standing still is worth all that is to be had
+        assert judged.reward * task.drive.rate == pytest.approx(
+            sum(w for key, w in WEIGHTS.items() if w > 0.0 and key != "righting")
+        )
+
+
+def test_a_robot_that_is_lost_ends_its_episode():
+    task = RecoverTask.of(CHEETAH)
+    q, v = CHEETAH.state("stand")
+    memory = {"action": np.zeros(12), "last": np.zeros(12), "gains": np.ones(2), "upright": 1.0}
+    world = ff.Simulation(CHEETAH, **task.world).model.world
+    assert judge(task, at_rest(world, q, np.full(18, np.nan), memory), Command()).fallen == 1.0
+    assert judge(task, at_rest(world, q, v + 100.0, memory), Command()).fallen == 1.0
+
+
+def test_the_gpu_runs_its_physics_a_thread_for_each_leg(source):
+    assert source.ticks.threads == 4
+    assert "judge_advance" in source.judge
+
+
+def test_a_robot_without_a_stand_cannot_learn_to_get_up():
+    with pytest.raises(FootfallError, match="getting up needs four feet and a pose 'stand'"):
+        TASKS["recover"](CHEETAH.replace(poses={}))
+    with pytest.raises(FootfallError, match="'jump'"):
+        RecoverTask.of(CHEETAH, weights={"jump": 1.0})
+
+
+def test_evaluation_tells_who_is_up_since_when():
+    """By a policy that only stands: who lands on feet is up, who lies on the back is not."""
+    drive = Drive(kp=40.0, kd=1.0)
+    size = len(drive.bounds(CHEETAH))
+    idle = Policy("mini_cheetah", drive, np.zeros(size), np.ones(size), ((np.zeros((size, 12)), np.zeros(12)),))
+    found = evaluate_recovery(idle, CHEETAH, robots=64, seconds=2.0, randomise=False, threads=1)
+    assert 0 < found.part < 0.5
+    assert not found.up[found.lean > 2.6].any()
+    assert (np.isfinite(found.seconds) == found.up).all()
+    assert (found.seconds[found.up] <= 2.0).all()
+
+
+@pytest.mark.slow
+def test_a_short_training_raises_the_reward_and_gets_more_robots_up():
+    training = CpuTraining(robots=256, seed=1, task=RecoverTask.of(CHEETAH), settings=Settings(rows=2048))
+    first = [training.iterate() for _ in range(3)]
+    last = [training.iterate() for _ in range(40)][-3:]
+    assert np.mean([row["reward"] for row in last]) > np.mean([row["reward"] for row in first]) + 0.004
