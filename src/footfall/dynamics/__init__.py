@@ -25,6 +25,7 @@ from footfall.gravity import GRAVITY
 
 if TYPE_CHECKING:
     from footfall.dynamics import lagrange
+    from footfall.dynamics.flat_feet import flat_dynamics, flat_impact, sole_margins
     from footfall.dynamics.reduced import ModeCoordinates, reduced_dynamics, reduced_system, reduced_touchdown
     from footfall.dynamics.screw_system import screw_forward_dynamics, screw_inverse_dynamics
 
@@ -48,6 +49,8 @@ __all__ = [
     "difference",
     "external_terms",
     "factor",
+    "flat_dynamics",
+    "flat_impact",
     "forward_dynamics",
     "friction_torques",
     "gravity_terms",
@@ -68,6 +71,7 @@ __all__ = [
     "regressor",
     "screw_forward_dynamics",
     "screw_inverse_dynamics",
+    "sole_margins",
     "solve_factored",
     "spring_torques",
     "stance_dynamics",
@@ -77,7 +81,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LATER = {  # these need SciPy, which takes a while to load
-    "ModeCoordinates": "reduced",
+    "ModeCoordinates": "reduced", "flat_dynamics": "flat_feet", "flat_impact": "flat_feet", "sole_margins": "flat_feet",
     "reduced_dynamics": "reduced", "reduced_system": "reduced", "reduced_touchdown": "reduced",
     "screw_forward_dynamics": "screw_system", "screw_inverse_dynamics": "screw_system",
 }  # fmt: skip

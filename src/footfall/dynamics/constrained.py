@@ -60,7 +60,7 @@ def constrained_dynamics(
         wanted = wanted - rate * (J @ v)
     if stiffness and anchors is not None:
         wanted = wanted - stiffness * _drift(robot, q, anchors, R_WC if frame == "contact" else None)
-    f = _contact_solve(d, Y, mode, wanted - Y.T @ (free / d), damping)
+    f = contact_solve(d, Y, mode, wanted - Y.T @ (free / d), damping)
     return solve_inward(robot, L, (free + Y @ f) / d), f.reshape(-1, 3)
 
 
@@ -77,7 +77,7 @@ def impact_map(
     the feet alone. Of all velocities that the mode allows, v⁺ is the nearest to v in the metric of M."""
     _check_mode(robot, mode)
     L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
-    impulse = _contact_solve(d, Y, mode, -(J @ v), damping)
+    impulse = contact_solve(d, Y, mode, -(J @ v), damping)
     return v + solve_inward(robot, L, (Y @ impulse) / d), impulse.reshape(-1, 3)
 
 
@@ -110,7 +110,7 @@ def _divided(Y: Float[ndarray, "nv m"], d: Float[ndarray, "nv"]) -> Float[ndarra
     return Y * (1.0 / d)[:, None]
 
 
-def _contact_solve(
+def contact_solve(
     d: Float[ndarray, "nv"],
     Y: Float[ndarray, "nv m"],
     mode: Float[ndarray, "nf"],
