@@ -5,6 +5,7 @@ import pytest
 
 import footfall as ff
 from footfall.control.interface import Command, ControllerBase, Inertial, Sensed
+from footfall.control.joint.joint_level import sensed_mode
 from footfall.control.joint.screw_torque import FEET, ScrewTorque, carrying_joints
 from footfall.dynamics.modes import mode_of
 from footfall.errors import InputError
@@ -80,8 +81,8 @@ def test_controllers_take_the_mode_of_an_estimator_over_what_forces_say():
     robot = ff.load("xiling")
     q, v, _ = sensed_in(robot, "flight")
     forces = np.full((4, 3), [0.0, 0.0, 100.0])
-    assert (Sensed(q, v, forces).standing(robot) == 1.0).all()
-    assert (Sensed(q, v, forces, contact=np.zeros(4)).standing(robot) == 0.0).all()
+    assert (sensed_mode(robot, Sensed(q, v, forces)) == 1.0).all()
+    assert (sensed_mode(robot, Sensed(q, v, forces, contact=np.zeros(4))) == 0.0).all()
     for controller in (ScrewTorque(Targets()), ff.control.GravityCompensation(Targets())):
         by_force, by_mode = (
             controller(0.0, robot, Sensed(q, v, forces, contact=mode), Command(), ())[0].torque

@@ -16,7 +16,7 @@ from numpy import ndarray
 from footfall.contact.ground import Ground
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
-from footfall.robot.model.parts import Foot
+from footfall.robot.model.parts import FlatFoot, Foot
 from footfall.spatial import Transform, cross, skew
 
 _FLAT = 1e-12  # a wheel that lies on its side has no lowest point
@@ -51,6 +51,12 @@ class ContactPoint:
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
     """The feet first, then any further spheres (see ``trunk_corners`` and ``knees``)."""
+    for foot in robot.feet:
+        if isinstance(foot, FlatFoot):
+            raise InputError(
+                f"foot '{foot.name}' of robot '{robot.name}' has a sole, and contact laws know points: run it by its"
+                " corners, ff.robot.by_corners(robot)"
+            )
     spheres = [
         Sphere(foot.name, body, p, foot.radius, _axis(robot, foot), foot.tyre)
         for foot, body, p in zip(robot.feet, robot.tree.feet, robot.tree.foot_positions)

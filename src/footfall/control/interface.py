@@ -20,7 +20,7 @@ from numpy import ndarray
 
 from footfall.control.command import Command, check_command
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY, Gravity, strength
+from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
 from footfall.seams import Adapter, function_name, has_members
 from footfall.spatial.quaternion import to_rotation
@@ -80,13 +80,6 @@ class Sensed:
     foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as felt, with sensors only
     gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
     contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a foot that stands: of an estimator only
-
-    def standing(self, robot: Robot) -> Float[ndarray, "nf"]:
-        """The contact mode: the estimator's, or without one the feet that carry more than a fiftieth of the weight."""
-        if self.contact is not None:
-            return self.contact
-        load, least = self.forces[:, 2], 0.02 * strength(self.gravity) * robot.mass
-        return np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
 
     @property
     def gyro(self) -> Float[ndarray, "3"]:

@@ -50,6 +50,7 @@ class Known:
     mode: Float[ndarray, "nf"]  # 1: the foot is held
     foot_forces: Float[ndarray, "nf 3"]  # measured at the others, world axes [N]
     base: Float[ndarray, "6"] | None = None  # its acceleration, if it is measured
+    flat: bool = False  # held feet are soles, which do not turn either
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Solved:
     a: Float[ndarray, "nv"]
     torques: Float[ndarray, "nj"]
     foot_forces: Float[ndarray, "nf 3"]
+    foot_moments: Float[ndarray, "nf 3"]  # of held soles; zero at points
     reactions: Float[ndarray, "nb 6"]
     inertia: Float[ndarray, "nj"]  # that each joint feels while nothing else moves [kg m²]
 
@@ -71,14 +73,16 @@ def solve_by_structure(
     R_WB = base_pose(robot, q).R
     chain = chain_of(robot, q, v, R_WB.T @ np.asarray(gravity))
     M = _mass_matrix(robot, chain)
-    feet = _Feet.of(robot, chain)
+    feet = _Feet.of(robot, chain, known.flat)
     measured = (1.0 - known.mode)[:, None] * (known.foot_forces @ R_WB) if robot.nf else np.zeros((0, 3))
+    nothing = np.zeros((robot.nf, 3))
     force = known.force - _bias(robot, chain) + feet.pushed(measured)
     z, held = _accelerations(robot, M, force, feet, known)
-    forces = measured + np.reshape(held, (robot.nf, 3))
-    wrenches, torques = _passed_on(robot, chain, z, forces, known.force, feet)
+    by_foot = np.reshape(held, (robot.nf, feet.width))
+    forces, moments = measured + by_foot[:, -3:], by_foot[:, :3] if known.flat else nothing
+    wrenches, torques = _passed_on(robot, chain, z, forces, moments, known.force, feet)
     reactions = np.stack([X.wrench_to_child(W) for X, W in zip(chain.poses, wrenches)])
-    return Solved(z, torques, forces @ R_WB.T, reactions, joint_rates(robot, np.diag(M)))
+    return Solved(z, torques, forces @ R_WB.T, moments @ R_WB.T, reactions, joint_rates(robot, np.diag(M)))
 
 
 def chain_of(robot: Robot, q: ndarray, v: ndarray, g_B: Float[ndarray, "3"]) -> Chain:
@@ -153,34 +157,41 @@ def _mass_matrix(robot: Robot, chain: Chain) -> Float[ndarray, "nv nv"]:
 
 @dataclass(frozen=True)
 class _Feet:
-    """Rows J of all feet, three each in the base's axes, and dJ/dt v."""
+    """Rows J of all feet, three each in the base's axes, or six of soles (turning first), and dJ/dt v."""
 
     robot: Robot
     points: list[ndarray]
     J: Float[ndarray, "rows nv"]
     bias: Float[ndarray, "rows"]
+    width: int = 3
 
     @staticmethod
-    def of(robot: Robot, chain: Chain) -> _Feet:
+    def of(robot: Robot, chain: Chain, flat: bool) -> _Feet:
         tree, points, rows, bias = robot.tree, [], [], []
         for i, p_B in zip(tree.feet, tree.foot_positions):
-            p, J = chain.poses[i].point(p_B), np.zeros((3, robot.nv))
+            p, J, turns = chain.poses[i].point(p_B), np.zeros((3, robot.nv)), np.zeros((3, robot.nv))
             if robot.floating:
-                J[:, :3], J[:, 3:6] = -skew(p), np.eye(3)
+                J[:, :3], J[:, 3:6], turns[:, :3] = -skew(p), np.eye(3), np.eye(3)
             for j in tree.support[i]:
                 S = chain.screws[j]
-                J[:, tree.dof(j)] = S[3:] + cross(S[:3], p)
+                J[:, tree.dof(j)], turns[:, tree.dof(j)] = S[3:] + cross(S[:3], p), S[:3]
             V, b = chain.twists[i], chain.turning[i]
             points.append(p)
+            if flat:
+                rows.append(turns)
+                bias.append(b[:3])
             rows.append(J)
             bias.append(b[3:] + cross(b[:3], p) + cross(V[:3], V[3:] + cross(V[:3], p)))
         if not points:
             return _Feet(robot, [], np.zeros((0, robot.nv)), np.zeros(0))
-        return _Feet(robot, points, np.concatenate(rows), np.concatenate(bias))
+        return _Feet(robot, points, np.concatenate(rows), np.concatenate(bias), 6 if flat else 3)
 
     def pushed(self, forces: Float[ndarray, "nf 3"]) -> Float[ndarray, "nv"]:
         """Nᵀ f_e of forces at the feet, base axes."""
-        return self.J.T @ np.reshape(forces, len(self.J)) if self.points else np.zeros(self.robot.nv)
+        if not self.points:
+            return np.zeros(self.robot.nv)
+        rows = forces if self.width == 3 else np.concatenate([np.zeros(forces.shape), forces], axis=1)
+        return self.J.T @ np.reshape(rows, len(self.J))
 
 
 def _accelerations(
@@ -200,14 +211,14 @@ def _accelerations(
         return solve_inward(robot, L, solve_outward(robot, L, right) / d), np.zeros(0)
     J, wanted = feet.J * free, -feet.bias - feet.J @ put_in
     Y, x = solve_outward(robot, L, J.T), solve_outward(robot, L, right)
-    stands = np.concatenate([np.stack([m, m, m]) for m in known.mode])
+    stands = np.concatenate([np.stack([m] * feet.width) for m in known.mode])
     A = (Y.T @ (Y * (1.0 / d)[:, None])) * (stands[:, None] * stands[None, :]) + np.diag(1.0 - stands)
     f = dense_solve(*dense_factor(A), stands * (wanted - Y.T @ (x / d)))
     return solve_inward(robot, L, (x + Y @ f) / d), f
 
 
 def _passed_on(
-    robot: Robot, chain: Chain, z: ndarray, forces: ndarray, given: ndarray, feet: _Feet
+    robot: Robot, chain: Chain, z: ndarray, forces: ndarray, moments: ndarray, given: ndarray, feet: _Feet
 ) -> tuple[list[ndarray], Float[ndarray, "nj"]]:
     """(wrench on every link by its joint, torques of the motors)."""
     tree, base = robot.tree, robot.nv - robot.nj
@@ -225,8 +236,8 @@ def _passed_on(
             h, k = chain.poses[i].R @ spin.momentum, spin.joint - 1
             wrenches[i] = wrenches[i] + np.concatenate([h * joints[k], np.zeros(3)])
             rotors[k] = rotors[k] + h @ a[i][:3]
-    for i, p, f in zip(tree.feet, feet.points, forces):
-        wrenches[i] = wrenches[i] - np.concatenate([cross(p, f), f])
+    for i, p, f, n in zip(tree.feet, feet.points, forces, moments):
+        wrenches[i] = wrenches[i] - np.concatenate([cross(p, f) + n, f])
     passed = _inward(robot, wrenches)
     torques = [S @ W + r for S, W, r in zip(chain.screws[1:], passed[1:], rotors)]
     return passed, np.stack(torques) if torques else np.zeros(0)

@@ -132,17 +132,8 @@ def screw_inverse_dynamics(
     - a ``mode`` instead of measurements: feet are held, and the least foot forces are taken of all that do it; of
       numbers, not in a trace.
     """
-    check_shape(robot, joint_accelerations=(joint_accelerations, robot.nj))
-    if mode is not None and (foot_forces is not None or base_acceleration is not None):
-        raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
-    if base_acceleration is not None and not robot.floating:
-        raise InputError(f"robot '{robot.name}' has a fixed base, whose acceleration is zero")
-    if base_acceleration is not None:
-        check_shape(robot, base_acceleration=(base_acceleration, 6))
-    _check_foot_forces(robot, foot_forces)
     traced = tracer.get() is not None
-    if traced and mode is not None:
-        raise InputError("a mode leaves the foot forces of inverse dynamics open: in a trace they must be given")
+    _check_inverse(robot, joint_accelerations, foot_forces, base_acceleration, mode, traced)
     stands = np.zeros(robot.nf) if mode is None else np.asarray(mode, dtype=float)
     check_shape(robot, mode=(stands, robot.nf))
     if not traced:
@@ -231,9 +222,23 @@ def _solution(found: Solved) -> ScrewSolution:
     return ScrewSolution(found.a, found.torques, found.foot_forces, found.reactions)
 
 
-def _check_foot_forces(robot: Robot, forces: ndarray | None) -> None:
-    if forces is not None and np.shape(forces) != (robot.nf, 3):
-        raise InputError(f"foot_forces of robot '{robot.name}' must have shape ({robot.nf}, 3), got {np.shape(forces)}")
+def _check_inverse(
+    robot: Robot, joint_accelerations: ndarray, foot_forces: ndarray | None, base_acceleration: ndarray | None,
+    mode: ndarray | None, traced: bool,
+) -> None:  # fmt: skip
+    """Refuse shapes and sets of arguments that make no problem with one solution."""
+    check_shape(robot, joint_accelerations=(joint_accelerations, robot.nj))
+    if mode is not None and (foot_forces is not None or base_acceleration is not None):
+        raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
+    if traced and mode is not None:
+        raise InputError("a mode leaves the foot forces of inverse dynamics open: in a trace they must be given")
+    if base_acceleration is not None and not robot.floating:
+        raise InputError(f"robot '{robot.name}' has a fixed base, whose acceleration is zero")
+    if base_acceleration is not None:
+        check_shape(robot, base_acceleration=(base_acceleration, 6))
+    if foot_forces is not None and np.shape(foot_forces) != (robot.nf, 3):
+        shape = np.shape(foot_forces)
+        raise InputError(f"foot_forces of robot '{robot.name}' must have shape ({robot.nf}, 3), got {shape}")
 
 
 def _inertias(links: Links, ground: int) -> ndarray:

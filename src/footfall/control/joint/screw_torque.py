@@ -18,7 +18,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
-from footfall.control.joint.joint_level import weight_torques
+from footfall.control.joint.joint_level import sensed_mode, weight_torques
 from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.screw_structure import Known, solve_by_structure
@@ -47,7 +47,7 @@ class ScrewTorque(ControllerWrapper):
     ) -> tuple[JointCommand, Any]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer, base = answer.spread(robot.nj), robot.nv - robot.nj
-        mode = sensed.standing(robot)
+        mode = sensed_mode(robot, sensed)
         carries = np.minimum(mode @ carrying_joints(robot), 1.0)
         behind, rates = answer.position - sensed.q[robot.nq - robot.nj :], answer.velocity - sensed.v[base:]
         holding = answer.torque + gravity_terms(robot, sensed.q, sensed.gravity)[base:] + weight_torques(robot, sensed)

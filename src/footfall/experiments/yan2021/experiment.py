@@ -247,9 +247,8 @@ class Findings:
         a = np.zeros(self.robot.nv)
         fast = compiled(control_loop, self.robot, 1.5, q, v, a, forces, plan=plan)
         times = timed(lambda: fast(1.5, q, v, a, forces), 2000)
-        joints, base = a[6:], a[:6]
-        solve = compiled(screw_inverse_dynamics, self.robot, q, v, joints, forces, base)
-        system = timed(lambda: solve(q, v, joints, forces, base), 2000)
+        solve = compiled(screw_inverse_dynamics, self.robot, q, v, a[6:], forces, a[:6])
+        system = timed(lambda: solve(q, v, a[6:], forces, a[:6]), 2000)
         return judge(
             NAME, "loop_under_1ms", 1e3 * float(np.median(system)),
             "The screw system of all 13 links, solved by its structure and compiled, all joint reactions included. The"

@@ -235,6 +235,24 @@ class Foot:
         _set(self, axis=tuple(snapped(axis / length).tolist()), tyre=tyre)
 
 
+@dataclass(frozen=True, eq=False)
+class FlatFoot(Foot):
+    """A foot with a sole: ``sole`` is its length along x and width along y [m] in the link's axes, and ``position`` the
+    middle of it. It holds six components of a wrench (``dynamics.flat_feet``), or touches by its corners
+    (``robot.by_corners``)."""
+
+    sole: tuple[float, float] = (0.2, 0.1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sole = array_of(self.sole, (2,), f"sole of foot '{self.name}'", MOST_LENGTH)
+        if not (sole > 0).all():
+            raise ModelError(f"sole of foot '{self.name}' must have positive sides, got {sole.tolist()}")
+        if self.radius:
+            raise ModelError(f"foot '{self.name}' is a sphere or has a sole, not both: its radius must be 0")
+        _set(self, sole=tuple(sole.tolist()))
+
+
 @dataclass(frozen=True)
 class Actuator:
     """A motor at a joint. Torque [N m] and speed [rad/s] limits at the joint; the electrical data are optional.
