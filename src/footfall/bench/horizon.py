@@ -36,10 +36,9 @@ class Horizon:
     def __init__(self) -> None:
         world, robot = subject.world(implicit=True), subject.robot()
         stand, torque = settled()
-        tile = lambda array, count: np.tile(array, (count, 1))  # noqa: E731
         reference = Reference(
-            tile(stand, KNOTS + 1), np.zeros((KNOTS + 1, robot.nv)), tile(weights(robot.nv), KNOTS + 1),
-            tile(torque, KNOTS), np.full(robot.nj, EFFORT),
+            np.tile(stand, (KNOTS + 1, 1)), np.zeros((KNOTS + 1, robot.nv)),
+            np.tile(weights(robot.nv), (KNOTS + 1, 1)), np.tile(torque, (KNOTS, 1)), np.full(robot.nj, EFFORT),
         )  # fmt: skip
         self.problem = StepProblem(world, reference, KNOT, steps=1, exact=False)
         rest = np.concatenate([stand, np.zeros(robot.nv)])

@@ -108,9 +108,9 @@ class StepProblem:
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
         return self._error(x_from, x_to)
 
-    def linearise(self, x: ndarray, u: ndarray, after: ndarray | None = None) -> tuple[ndarray, ndarray]:
+    def linearise(self, x: ndarray, u: ndarray, *after: ndarray) -> tuple[ndarray, ndarray]:
         nq = self.robot.nq
-        ends = None if after is None else (after[:, :nq], after[:, nq:])
+        ends = (after[0][:, :nq], after[0][:, nq:]) if after else None
         found = self.moves(x[:, :nq], x[:, nq:], self._command(u), ends=ends)
         return found.A, found.B
 
