@@ -11,7 +11,6 @@ from footfall.kinematics.forward import body_poses
 from footfall.learn.cuda_lanes import JudgeSource
 from footfall.learn.episode import begun
 from footfall.learn.lanes import WalkLanes
-from footfall.learn.ppo import Settings
 from footfall.learn.randomise import Randomisation
 from footfall.learn.recover import UP_HEIGHT, WEIGHTS, RecoverTask, evaluate_recovery
 from footfall.learn.task import judge
@@ -133,8 +132,8 @@ def test_evaluation_tells_who_is_up_since_when():
 
 
 @pytest.mark.slow
-def test_a_short_training_raises_the_reward_and_gets_more_robots_up():
-    training = CpuTraining(robots=256, seed=1, task=RecoverTask.of(CHEETAH), settings=Settings(rows=2048))
-    first = [training.iterate() for _ in range(3)]
-    last = [training.iterate() for _ in range(40)][-3:]
-    assert np.mean([row["reward"] for row in last]) > np.mean([row["reward"] for row in first]) + 0.004
+def test_a_short_training_raises_the_reward():
+    """After the first episodes, which all began together."""
+    training = CpuTraining(robots=384, seed=1, task=RecoverTask.of(CHEETAH))
+    rewards = [training.iterate()["reward"] for _ in range(60)]
+    assert np.mean(rewards[-6:]) > np.mean(rewards[6:12]) + 0.002
