@@ -116,6 +116,20 @@ def test_a_five_bar_that_swings_freely_keeps_its_energy_and_its_pin():
     assert amiss[0] / amiss[1] == pytest.approx(2.0, abs=0.4)
 
 
+def test_runge_kutta_keeps_the_energy_of_a_hung_robot_with_loops():
+    robot = ff.load("fivebar").replace(floating=False, name="hung")
+    joints = closed_joints(robot, robot.poses["stand"].joints + 0.15 * np.cos(np.arange(robot.nj)))
+    free = ff.control.Hold(joints, kp=0.0, kd=0.0)
+    below = ff.contact.Plane(point=np.array([0.0, 0.0, -2.0]))
+    sim = ff.Simulation(robot, free, ff.contact.Compliant(implicit=False), below, start=(joints, np.zeros(robot.nv)),
+                        integrator="rk4", joints=ff.simulate.JointModel.ideal())  # fmt: skip
+    recording = sim.run(0.4)
+    total = recording.columns["kinetic"] + recording.columns["potential"]
+    assert np.ptp(recording.columns["kinetic"]) > 0.5
+    assert np.ptp(total) < 1e-6 * np.ptp(recording.columns["kinetic"])
+    assert max(np.abs(loop_error(robot, q)).max() for q in recording.q) < 1e-8
+
+
 def test_a_trotting_robot_keeps_its_pins_for_a_minute():
     robot = ff.load("fivebar")
     recording = ff.Simulation(robot, controller=ff.control.JointPD.tuned(robot)).run(60.0)

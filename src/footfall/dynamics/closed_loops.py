@@ -65,7 +65,7 @@ def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopC
     then +½ dt γ before and -½ dt γ after a step, so that λ does no work on their mean.
     Without a step (dt = 0: Heun, Runge-Kutta) by Baumgarte's feedback at ``RATE``.
     """
-    if dt == 0.0:
+    if type(dt) in (int, float) and dt == 0.0:  # a traced one is a step
         return LoopConstraint(rows.G, -rows.bias - 2.0 * RATE * (rows.G @ v) - RATE**2 * rows.error)
     return LoopConstraint(rows.G, (-rows.error / dt - 0.5 * dt * rows.bias - rows.G @ v) / dt)
 
