@@ -95,9 +95,10 @@ def _command(*words: str) -> None:
 def _prepare(name: str, folder: Path) -> None:
     """What lies ready when a walk begins: everything is imported, so that only calls count."""
     import footfall as ff
+    from footfall.errors import MissingExtraError
 
     for module in pkgutil.walk_packages(ff.__path__, "footfall."):
-        with contextlib.suppress(ImportError):  # of an extra that is not installed
+        with contextlib.suppress(ImportError, MissingExtraError):  # of an extra that is not installed
             importlib.import_module(module.name)
     if name == "load a URDF":
         (folder / "robot.urdf").write_text(ff.robot.to_urdf(ff.load("mini_cheetah")))

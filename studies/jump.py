@@ -36,6 +36,7 @@ DURATION, TAKE_OFF, RISE = 1.2, 0.40, 0.04  # [s], [s], [m]: where the trunk's b
 _REFERENCE_MASS = 8.912  # [kg], of the robot that the weights were chosen on; others scale by their mass
 _WEIGHTS = (20.0, 100.0)  # of the trunk's height in flight, one search after the other
 _ITERATIONS, _TOLERANCE = 200, 1e-3  # of one search
+_FEET = ("stiffness", "damping", "ramp", "stick_speed", "slip_speed")  # what of them becomes harder
 _DAMPING, _LAST_DAMPING = 0.2, 0.3  # of joints [N m s/rad], and in the last search: knees must not kick as they land
 _FIRST, _LEAST, _WORSE = 0.1, 0.01, 1.5  # steps of the feet's hardness; costs that a harder foot may have, as a factor
 
@@ -91,8 +92,7 @@ class Jump:
 def feet(robot: Robot, hardness: float) -> Compliant:
     """Contact between ``soft_ground`` (0) and the default (1), every constant on a geometric scale."""
     soft, hard = soft_ground(robot), Compliant()
-    keys = ("stiffness", "damping", "ramp", "stick_speed", "slip_speed")
-    return Compliant(**{key: getattr(soft, key) ** (1.0 - hardness) * getattr(hard, key) ** hardness for key in keys})
+    return Compliant(**{key: getattr(soft, key) ** (1.0 - hardness) * getattr(hard, key) ** hardness for key in _FEET})
 
 
 def soft_ground(robot: Robot) -> Compliant:
@@ -109,6 +109,7 @@ def find_jump(
     """A jump of a library robot whose trunk aims at ``height`` [m] over its stand, on the default ground."""
     robot, began = library.load(name), time.process_time()
     searches: list[Search] = []
+    problems: list[StepProblem] = []
 
     def search(
         hardness: float, weight: float, guess: Trajectory | None, damping: float = _DAMPING
@@ -116,7 +117,10 @@ def find_jump(
         contact, damping = feet(robot, hardness), damping * robot.mass / _REFERENCE_MASS
         stand, torque = _settled(robot, contact)
         reference = _reference(robot, stand, torque, height, weight)
-        problem = StepProblem(World(robot, contact=contact), reference, DT, STEPS, damping)
+        world = World(robot, contact=contact)
+        if not problems:  # feet of any hardness share what is compiled for the first ones
+            problems.append(StepProblem(world, reference, DT, STEPS, damping, free=[f"contact.{key}" for key in _FEET]))
+        problem = problems[0].aiming_at(reference, world, damping)
         start = np.concatenate([stand, np.zeros(robot.nv)])
         found = optimise(problem, start, guess or reference.torque, _ITERATIONS, _TOLERANCE, tell=tell)
         searches.append(Search(hardness, tuple(found.costs), found.ended))

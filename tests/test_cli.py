@@ -51,7 +51,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_robots_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["robots", "--json"]) == 0
     robots = json.loads(capsys.readouterr().out)["robots"]
-    assert [robot["name"] for robot in robots] == list(library.names())
+    assert [robot["name"] for robot in robots] == [*library.names(), *library.machines()]
     cheetah = robots[0]
     assert set(cheetah) == {"name", "dof", "bodies", "mass", "feet", "provenance"}
     assert (cheetah["dof"], cheetah["bodies"], cheetah["feet"]) == (18, 13, 4)

@@ -173,14 +173,16 @@ def jacobian(
 ) -> Any:
     """Exact derivatives by the arguments named in ``wrt``: arrays of shape result.shape + argument.shape.
 
-    ``wrt="parameters"`` differentiates by the free parameters. Options: target (native, interpret), dtype, lanes,
-    cache, and keyword arguments of the function as in ``compile``.
+    ``wrt="parameters"`` differentiates by the free parameters. Options: target (native, interpret), dtype, lanes (so
+    many directions at a time), cache, at_zero (``wrt`` are deviations, zero where the derivative is taken), and keyword
+    arguments of the function as in ``compile``.
     """
     from footfall import trace
 
-    settings, given = _split_options(options)
+    settings, given = _split_options(options, "at_zero")
     bound = Bound(function, robot, examples, free, given)
-    return trace.jacobian(bound, *bound.examples, wrt=wrt, names=bound.names, **settings)
+    key = bound.key() if settings.get("cache", True) else None
+    return trace.jacobian(bound, *bound.examples, wrt=wrt, names=bound.names, key=key, **settings)
 
 
 def gradient(
@@ -291,8 +293,8 @@ def _unwrapped(function: Any) -> Any:
     return function
 
 
-def _split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    known = ("target", "dtype", "lanes", "cache")
+def _split_options(options: dict[str, Any], *more: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    known = ("target", "dtype", "lanes", "cache", *more)
     return {k: v for k, v in options.items() if k in known}, {k: v for k, v in options.items() if k not in known}
 
 

@@ -34,7 +34,10 @@ def first_name(kind: type) -> tuple[str, str]:
 
 
 def digest_of(thing: Any) -> str | None:
-    """The digest of a nest of footfall's dataclasses, arrays, numbers and names; None if something else is inside."""
+    """The digest of a nest of footfall's dataclasses, arrays, numbers and names; None if something else is inside.
+
+    A field with ``metadata={"added_later": True}`` does not count where it has its default: files of before still open.
+    """
     try:
         text = json.dumps(_plain(thing))
     except _Foreign:
@@ -62,5 +65,8 @@ def _plain(x: Any) -> Any:
         skipped = getattr(kind, "NOT_IN_DIGEST", ())
         skipped += tuple(name for name in vars(kind).get("NOT_IN_DIGEST_IF_EMPTY", ()) if not vars(x)[name])
         fields = {f.name: _plain(getattr(x, f.name)) for f in dataclasses.fields(x) if f.name not in skipped}
-        return [*first_name(kind), fields]
+        added = {
+            f.name for f in dataclasses.fields(x) if f.metadata.get("added_later") and getattr(x, f.name) == f.default
+        }
+        return [*first_name(kind), {key: value for key, value in fields.items() if key not in added}]
     raise _Foreign

@@ -41,10 +41,15 @@ RATIOS = {
     "simulated_second": {"mujoco_over_ours"},
     "formalisms": {f"adak2021_over_native_{quantity}" for quantity in "MCGJ"},
     "control": set(),  # no peer: its rows are what counts
+    "derivatives": {"pinocchio_aba_derivatives_over_ours", "crocoddyl_iteration_over_ours"},
 }
-COUNTED = {"formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"}, "control": set()}
+COUNTED = {
+    "formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"},
+    "control": set(),
+    "derivatives": {"jacobian_of_forward_dynamics", "jacobian_of_step"},
+}
 # the implicit step misses its must of 5 800: friction that is on its cone makes the system unsymmetric
-MOST_OPERATIONS = {"forward_dynamics": 3190, "explicit": 3760, "implicit": 6250}
+MOST_OPERATIONS = {"forward_dynamics": 2780, "explicit": 3760, "implicit": 6250}
 
 
 @pytest.fixture(scope="module", params=[name for name in bench.NAMES if name != "gpu"])
@@ -65,7 +70,9 @@ def test_a_bench_says_all_it_promises(report: Report) -> None:
 
 
 def test_times_and_ratios_are_finite_and_positive(report: Report) -> None:
-    numbers = [*(row.ns for row in report.rows), *report.ratios.values()]
+    measured = {key: ratio for key, ratio in report.ratios.items() if ratio is not None}
+    assert report.ratios.keys() - measured.keys() <= {"crocoddyl_iteration_over_ours"}  # it may end its process
+    numbers = [*(row.ns for row in report.rows), *measured.values()]
     assert all(math.isfinite(x) and x > 0 for x in numbers)
 
 
@@ -73,7 +80,8 @@ def test_machine_code_beats_numpy_and_the_peers(report: Report) -> None:
     """By far less than it must, so that a busy machine cannot fail it."""
     if report.bench == "dynamics":
         assert report.row("numpy forward_dynamics").ns > 50 * report.row("native forward_dynamics").ns
-    against_peers = [ratio for key, ratio in report.ratios.items() if not key.startswith(("threads", "cost"))]
+    alone = ("threads", "cost", "crocoddyl")  # a whole iteration is compared with less margin
+    against_peers = [ratio for key, ratio in report.ratios.items() if not key.startswith(alone)]
     assert min(against_peers, default=2.0) > 1.5
 
 
@@ -89,6 +97,7 @@ def test_every_target_is_measured_by_some_bench() -> None:
     for function in ("forward_dynamics", "explicit step", "implicit step"):
         found |= {targets.start_row(kind, function): 1.0 for kind in (targets.FRESH, targets.CACHED)}
     found |= {f"lagrange {quantity} native": 1.0 for quantity in "MCGJ"}
+    found |= {"forward_dynamics_derivative": 1.0, "step_derivative": 1.0, "nmpc_iteration": 1.0}
     found |= {"whole_body_tick": 1.0, "mpc_solve": 1.0, "steps_per_second": 1.0}
     found |= {"closed_loop": 1.0, "closed_loop_batch_f64": 1.0, "closed_loop_batch_f32": 1.0}
     assert len(targets.judged(found, 512)) == len(targets.TARGETS)

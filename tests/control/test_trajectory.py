@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -13,9 +15,10 @@ import footfall as ff
 from footfall.contact.compliant import Compliant
 from footfall.control.optimal.follow import Follow
 from footfall.control.optimal.lqr import regulate
-from footfall.control.optimal.trajectory import Expansion, Trajectory, box_minimum, optimise
+from footfall.control.optimal.trajectory import Expansion, Trajectory, box_minimum, improved, optimise
 from footfall.errors import InputError
 from footfall.robot import library
+from footfall.simulate.linear_step import moved
 from footfall.simulate.step_problem import Reference, StepProblem
 from footfall.simulate.world import World
 
@@ -152,7 +155,7 @@ def short():
     torque = np.tile(sim.state.motor, (knots, 1))
     reference = Reference(goal, np.zeros((knots + 1, 18)), random.uniform(0.1, 2.0, (knots + 1, 36)), torque,
                           np.full(12, 1e-3))  # fmt: skip
-    problem = StepProblem(World(robot, contact=soft_ground(robot)), reference, 1e-3, 5, 0.2)
+    problem = StepProblem(World(robot, contact=soft_ground(robot)), reference, 1e-3, 5, 0.2, free=["contact.stiffness"])
     return problem, np.concatenate([sim.q, sim.v]), torque + random.normal(size=torque.shape)
 
 
@@ -181,6 +184,42 @@ def test_gradient_of_the_whole_cost_by_every_torque_is_that_of_central_differenc
                 moved[k, j] += sign
                 costs.append(problem.cost(rolled(problem, start, moved)[None], moved[None])[0])
             assert gradient[k, j] == pytest.approx((costs[0] - costs[1]) / (2 * h), abs=1e-5 * np.abs(gradient).max())
+
+
+def test_one_call_rolls_out_what_single_steps_do(short):
+    problem, start, u = short
+    random = np.random.default_rng(2)
+    about, gains = rolled(problem, start, u), 0.3 * random.normal(size=(len(u), 12, 36))
+    off = start + np.concatenate([np.zeros(19), 0.01 * random.normal(size=18)])
+    x, done = problem.roll(off, about, u, np.ones_like(u), gains, 0.25)
+    asked = u + 0.25 + np.einsum("kij,kj->ki", gains, problem.difference(about[:-1], x[:-1]))
+    np.testing.assert_allclose(done, np.clip(asked, problem.low, problem.high), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(x, rolled(problem, off, done), rtol=1e-9, atol=1e-11)
+
+
+def test_an_iteration_from_a_state_nearby_costs_less_than_following_there(short):
+    problem, start, u = short
+    found = optimise(problem, start, u, iterations=2)
+    off = start + np.concatenate([np.zeros(19), np.full(18, 0.02)])
+    better = improved(problem, found, off)
+    assert np.array_equal(better.x[0], off)
+    followed, after = better.costs
+    assert after < followed
+    assert after == pytest.approx(float(problem.cost(better.x[None], better.u[None])[0]), rel=1e-12)
+
+
+def test_worlds_that_differ_in_free_parameters_alone_share_what_is_compiled(short):
+    problem, start, u = short
+    world = problem.moves.model.world
+    harder = replace(world, contact=replace(world.contact, stiffness=1.4 * world.contact.stiffness))
+    other = problem.aiming_at(problem.reference, harder)
+    got = other.step(start[None], u[:1])[0]
+    command = ff.JointCommand(0.0, 0.0, 0.0, 0.2, u[0]).spread(12)
+    q, v = moved(replace(problem.moves.model, world=harder), start[:19], start[19:], {}, command, np.zeros(6))
+    np.testing.assert_allclose(got, np.concatenate([q, v]), rtol=1e-7, atol=1e-9)
+    assert np.abs(got - problem.step(start[None], u[:1])[0]).max() > 1e-6
+    with pytest.raises(InputError, match="differs in more than contact"):
+        problem.aiming_at(problem.reference, replace(world, contact=replace(world.contact, damping=1.0)))
 
 
 def test_simulation_that_follows_a_trajectory_repeats_it_open_loop_and_with_gains(short):

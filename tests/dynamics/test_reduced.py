@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import footfall as ff
 from footfall import dynamics, kinematics
 from footfall.compare.laws import rate_along
 from footfall.compare.states import States, random_states
 from footfall.dynamics.constrained import constrained_dynamics, contact_jacobian, impact_map
 from footfall.dynamics.contact_sets import stance_dynamics
 from footfall.dynamics.modes import all_modes, single_transitions, transitions
-from footfall.dynamics.reduced import partition, reduced_dynamics, reduced_system, reduced_touchdown
-from footfall.experiments.floating_base.slide_machines import OneLeg, biped
+from footfall.dynamics.reduced import ModeCoordinates, reduced_dynamics, reduced_system, reduced_touchdown
+from footfall.experiments.floating_base.slide_machines import OneLeg
 from footfall.robot import Robot
+from footfall.robot.library.biped import biped
 
 BAR = 1e-9
 
@@ -54,21 +56,39 @@ def test_coordinates_of_a_mode_keep_its_feet_where_they_are(robot: Robot, states
     """J N = 0, and dN/dt v is what moving along the mode gives, differentiated."""
     q, rng = states.q[0], np.random.default_rng(0)
     mode = np.array([1.0, 0.0, 0.0, 1.0])
-    split = partition(robot, q, mode)
-    J = contact_jacobian(robot, q)[np.repeat(mode, 3) > 0]
-    assert np.abs(J @ split.N).max() < 1e-12
-    rates = rng.normal(size=split.N.shape[1])
-    v = split.N @ rates
+    split = ModeCoordinates.at(robot, q, mode)
+    J, basis = contact_jacobian(robot, q)[np.repeat(mode, 3) > 0], split.basis(q)
+    assert np.abs(J @ basis).max() < 1e-12
+    rates = rng.normal(size=split.n)
+    v = basis @ rates
     c = reduced_system(robot, q, v, np.zeros(robot.nv), mode).c
 
     def moved(x: np.ndarray) -> np.ndarray:
         """N at a neighbour, with the same choice of coordinates."""
         at = contact_jacobian(robot, x)[np.repeat(mode, 3) > 0]
-        N = np.array(split.N)
-        N[split.dependent] = -np.linalg.solve(at[:, split.dependent], at[:, split.independent])
+        N = np.array(basis)
+        dependent, independent = list(split.dependent), list(split.independent)
+        N[dependent] = -np.linalg.solve(at[:, dependent], at[:, independent])
         return N @ rates
 
     assert error(rate_along(robot, moved, q, v), c) < 1e-8
+
+
+def test_a_mode_in_its_own_coordinates_is_compiled() -> None:
+    """Its coordinates are chosen at one configuration and serve at another, in machine code."""
+    robot = ff.load("xiling")
+    states = random_states(robot, 1, seed=3)
+    mode, near = np.array([0.0, 1.0, 1.0, 0.0]), robot.state("stand")[0]
+    split = ModeCoordinates.at(robot, near, mode)
+    q = near + np.concatenate([np.zeros(7), 0.05 * np.cos(np.arange(robot.nj))])
+    rates, tau = states.v[0][: split.n], states.tau[0][6:]
+    a_r, f = ff.compile(ModeCoordinates.dynamics, split)(q, rates, tau)
+    v = split.basis(q) @ rates
+    a, forces = constrained_dynamics(robot, q, v, tau, mode)
+    assert error(a_r, a[list(split.independent)]) < BAR
+    assert error(f, forces) < BAR
+    after = ff.compile(ModeCoordinates.touchdown, split, q, states.v[0])(q, states.v[0])
+    assert error(split.basis(q) @ after, impact_map(robot, q, states.v[0], mode)[0]) < BAR
 
 
 # -- biped -------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ HERE = Path(__file__).parent
 # cases of each kind in the whole campaign, and where they are made
 KINDS = {
     "models": ("models:models", 7000), "meshes": ("models:meshes", 3000), "recordings": ("files:recordings", 3000),
-    "policies": ("files:policies", 2000), "checkpoints": ("files:checkpoints", 2000),
+    "policies": ("files:policies", 2000), "policies in ONNX": ("onnx_files:cases", 2000),
+    "checkpoints": ("files:checkpoints", 2000),
     "studies": ("files:studies", 3000), "page messages": ("page:messages", 2000),
     "controllers": ("controllers:controllers", 200),
 }  # fmt: skip

@@ -63,9 +63,10 @@ def test_speed_is_stride_over_stance_time():
     assert g.frequency == 2.0
 
 
-def test_there_are_nine_gaits_and_each_names_its_source():
-    assert len(gait.names()) == 9
-    assert all("Rotenberg" in pattern.source for pattern in gait.PATTERNS.values())
+def test_there_are_ten_gaits_and_each_names_its_source():
+    assert len(gait.names()) == 10
+    assert all("Rotenberg" in p.source for name, p in gait.PATTERNS.items() if name != "half_bound")  # which is chosen
+    assert "chosen" in gait.PATTERNS["half_bound"].source
     for name in gait.names():
         assert getattr(gait, name)(stride=0.02).stride == 0.02
 

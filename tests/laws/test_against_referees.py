@@ -24,7 +24,8 @@ def check_medians(reports: list[Report]) -> None:
     errors = defaultdict(list)
     for report in reports:
         for check in report.checks:
-            if check.right == "pinocchio":
+            of_loops = check.quantity.startswith("closed_")  # which have a bound of their own
+            if check.right == "pinocchio" and not of_loops:
                 errors[check.quantity, check.left].append(check.median_rel_error)
     assert {key: m for key, found in errors.items() if (m := np.median(found)) > MEDIAN} == {}
 

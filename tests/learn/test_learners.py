@@ -163,3 +163,21 @@ def test_stable_baselines3_trains():
     seen, _, done, infos = env.step_wait()
     assert seen.shape == (8, 47)
     assert all("terminal_observation" in info for info, over in zip(infos, done) if over)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_tensors_stay_on_the_card_and_the_same_seed_gives_the_same_bits():
+    from footfall.learn.tensors import tensor_walk
+
+    one, two = (tensor_walk(CHEETAH, 64, "cuda", seed=7, seconds=0.4) for _ in range(2))
+    for _ in range(45):
+        actions = torch.zeros(64, 12, device="cuda")
+        a, b = one.step(actions), two.step(actions)
+        assert a.observation.is_cuda
+        assert a.reward.is_cuda
+        assert (a.observation == b.observation).all()
+        assert (a.reward == b.reward).all()
+        assert (one.age < one.limit).all()
+    ages = torch.arange(64, device="cuda") % 20
+    one.set_age(ages)
+    assert (one.age == ages).all()

@@ -3,6 +3,8 @@
 import dataclasses
 import itertools
 import json
+import shutil
+import subprocess
 
 import numpy as np
 import onnxruntime
@@ -12,6 +14,8 @@ from onnx_graphs import graph_file, single, whole, with_metadata
 
 import footfall as ff
 from footfall.cli import run
+from footfall.commands.drive import _pilot
+from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command
 from footfall.control.learned import onnx_file
 from footfall.control.learned.interface import KEYS, Interface
@@ -242,6 +246,21 @@ def test_files_that_are_no_policy_are_one_sentence(tmp_path, walker_file):
         chance("tanh").save(tmp_path / "policy.pt")
 
 
+def test_small_files_that_would_grow_without_bound_are_refused(tmp_path):
+    doubled = [node("Concat", [f"x{k}", f"x{k}"], [f"x{k + 1}"], axis=1) for k in range(60)]
+    first, last = node("Identity", ["obs"], ["x0"]), node("Identity", ["x60"], ["actions"])
+    path = graph_file(tmp_path / "wide.onnx", [first, *doubled, last], [], 6, 6)
+    with pytest.raises(InputError, match="a Concat of more than"):
+        onnx_file.read_onnx(path)
+    column, row = single(np.ones((4000, 1)), "a"), single(np.ones((1, 4000)), "b")
+    for made in (node("Add", ["a", "b"], ["c"]), node("MatMul", ["a", "b"], ["c"])):
+        path = graph_file(
+            tmp_path / "wide.onnx", [made, node("MatMul", ["obs", "c"], ["actions"])], [column, row], 6, 6
+        )
+        with pytest.raises(InputError, match="with constants of shape"):
+            onnx_file.read_onnx(path)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
@@ -286,3 +305,35 @@ def test_commands_train_and_simulate_policies_in_onnx(walker_file, tmp_path, cap
     assert run(["simulate", "mini_cheetah", "--controller", str(tmp_path / "none.onnx")]) == 2
     assert "cannot read the policy" in capsys.readouterr().err
     assert run(["simulate", "spined", "--controller", str(walker_file)]) == 2
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_any_policy_is_exported_as_c(tmp_path, capsys):
+    """Ours, and one of another kind with a past; the C test holds them to NumPy."""
+    small = chance("elu", sizes=(47, 6, 12))
+    small.save(tmp_path / "small.onnx")
+    foreign = with_metadata(tmp_path / "small.onnx", tmp_path / "foreign.onnx", drop=("drive",), frame="world")
+    for name in ("small.onnx", foreign.name):
+        folder = tmp_path / name.split(".")[0]
+        assert run(["export", "mini_cheetah", str(tmp_path / name), "--out", str(folder)]) == 0
+        sources = [str(folder / "policy_tick.c"), str(folder / "policy_tick_test.c")]
+        subprocess.run(["gcc", "-O0", "-o", str(folder / "test"), *sources, "-lm"], check=True, timeout=60)
+        subprocess.run([str(folder / "test")], check=True, timeout=10)
+    capsys.readouterr()
+
+
+def test_drive_takes_a_policys_file(walker_file):
+    assert isinstance(_pilot(str(walker_file), CHEETAH), Policy)
+    with pytest.raises(InputError, match="12 joints"):
+        _pilot(str(walker_file), ff.load("spined"))
+
+
+@pytest.mark.slow
+def test_drive_estimates_the_speed_that_a_policy_wants_to_see(walker_file, tmp_path):
+    """No sensor measures how fast the base moves."""
+    words = {"observation_names": "base_lin_vel", "observation_clip": "10", "observation_scales": "2"}
+    file = graph_file(
+        tmp_path / "fast.onnx", [node("Gemm", ["obs", "W"], ["actions"])], [single(np.zeros((3, 12)), "W")], 3, 12,
+        {**onnx_file.read_onnx(walker_file)[1], **words},
+    )  # fmt: skip
+    assert isinstance(_pilot(str(file), CHEETAH), Estimated)

@@ -1,5 +1,6 @@
 """The preflight names what does not fit between a policy and a robot, and tries what does."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ from onnx_graphs import with_metadata
 
 import footfall as ff
 from footfall.cli import run
+from footfall.compare.mujoco_run import run_mujoco
 from footfall.control.learned import onnx_file
 from footfall.control.learned.differences import fits_robot
 from footfall.control.learned.interface import Interface
@@ -15,8 +17,10 @@ from footfall.control.learned.mapping import read_mapping
 from footfall.control.learned.policy import Policy
 from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import InputError
+from footfall.learn.assess_recovery import assess_recovery
 from footfall.learn.assessment import assess
 from footfall.learn.preflight import preflight
+from footfall.learn.recover import RecoverTask
 
 CHEETAH = ff.load("mini_cheetah")
 NAMES = CHEETAH.joint_names
@@ -206,3 +210,36 @@ def test_assessing_sees_falls(file):
     done = assess(weak, CHEETAH, engine="mujoco", robots=2, seconds=2.0)
     assert done.fallen.all()
     assert not done.ok
+
+
+# -- getting up --------------------------------------------------------------------------------------------------------
+def test_links_that_collide_do_so_in_mujoco_as_well():
+    """A robot without motors on its back comes to lie on its trunk, not under the ground."""
+    q, v = CHEETAH.state("stand")
+    q[2], q[3:7] = 0.3, [0.0, 1.0, 0.0, 0.0]
+    limp = ff.control.Hold("stand", kp=0.0, kd=0.5)
+    low = {}
+    for collisions in (False, "trunk"):
+        simulation = ff.Simulation(
+            CHEETAH, limp, start=(q, v), collisions=collisions, stop_on_fall=False, compile_controller=False
+        )
+        low[collisions] = run_mujoco(simulation, 1.0).q[-1, 2]
+    assert 0.0 < low["trunk"] < 0.15
+    assert low[False] < -0.1  # its trunk is under the ground
+
+
+def test_a_policy_says_what_it_was_learned_for(tmp_path):
+    """One that gets up reaches farther than one that walks: it is held to its own task."""
+    policy = Policy.load("mini_cheetah")
+    risen = dataclasses.replace(policy, drive=RecoverTask.of(CHEETAH).drive, task="recover")
+    for name in ("up.onnx", "up.npz"):
+        risen.save(tmp_path / name)
+        assert Policy.load(tmp_path / name).task == "recover"
+        assert preflight(tmp_path / name, CHEETAH).ok
+    dataclasses.replace(risen, task="walk").save(tmp_path / "walk.onnx")
+    assert kinds(preflight(tmp_path / "walk.onnx", CHEETAH, seconds=0)) == {"action_scale"}
+
+
+def test_a_policy_that_walks_does_not_get_up_in_mujoco():
+    policy = Policy.load("mini_cheetah")
+    assert assess_recovery(policy, CHEETAH, engine="mujoco", robots=4, seconds=2.0) <= 0.5

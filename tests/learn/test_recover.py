@@ -10,6 +10,7 @@ from footfall.errors import FootfallError
 from footfall.kinematics.forward import body_poses
 from footfall.learn.cuda_lanes import JudgeSource
 from footfall.learn.episode import begun
+from footfall.learn.lanes import WalkLanes
 from footfall.learn.ppo import Settings
 from footfall.learn.randomise import Randomisation
 from footfall.learn.recover import UP_HEIGHT, WEIGHTS, RecoverTask, evaluate_recovery
@@ -25,7 +26,7 @@ CHEETAH = load("mini_cheetah")
 
 @pytest.fixture(scope="module")
 def source():
-    return JudgeSource(RecoverTask.of(load("xiling"), standing=0.0), Randomisation(), RecoverTask.commands, 1.0)
+    return JudgeSource(RecoverTask.of(load("xiling"), anyhow=True), Randomisation(), RecoverTask.commands, 1.0)
 
 
 def test_episodes_begin_turned_any_way_with_no_link_in_the_ground(source):
@@ -50,12 +51,36 @@ def test_what_touches_in_an_episode_is_what_touches_in_its_simulation(source):
     assert all((a.center == b.center).all() for a, b in zip(ours, theirs))
 
 
+@pytest.mark.parametrize("level", [0.0, 4.0, 9.0])
+def test_higher_levels_begin_further_from_standing(level):
+    task, rng = RecoverTask.of(CHEETAH), np.random.default_rng(3)
+    q, _ = CHEETAH.state("stand")
+    begun_at = [task.started(q, Randomisation(), rng.random(12), rng.random(4), {}, level) for _ in range(100)]
+    lean = [np.arccos(to_rotation(q[3:7])[2, 2]) for q in begun_at]
+    assert 0.8 * np.pi * (level + 1) / 10 < max(lean) <= np.pi * (level + 1) / 10
+    assert task.promoted(level, 0.0, 0.0, 0.0, 1.0) == min(level + 1.0, 9.0)
+    assert task.promoted(level, 0.0, 0.0, 0.0, 0.0) == max(level - 1.0, 0.0)
+
+
+def test_righting_pays_as_much_in_all_as_the_trunk_has_turned():
+    task = RecoverTask.of(CHEETAH, weights={"righting": 2.0})
+    lanes = WalkLanes(task, 4, threads=1, randomise=False)
+    lanes.generators = [np.random.default_rng(k) for k in range(4)]
+    lanes.level[:] = 9.0
+    lanes.begin(range(4))
+    first, paid = lanes.batch.q.copy(), np.zeros(4)
+    for _ in range(25):
+        paid += lanes.tick(np.zeros((4, 12))).judged.terms["righting"]
+    turned = [to_rotation(b[3:7])[2, 2] - to_rotation(a[3:7])[2, 2] for a, b in zip(first, lanes.batch.q)]
+    assert np.allclose(paid, np.array(turned), atol=1e-4)
+
+
 @pytest.mark.parametrize("fault", ["none", "low", "leaning", "on its knee"])
 def test_up_is_upright_and_high_and_on_feet_alone(fault):
     task = RecoverTask.of(CHEETAH)
     q, v = CHEETAH.state("stand")
     world = ff.Simulation(CHEETAH, **task.world).model.world
-    memory = {"action": np.zeros(12), "last": np.zeros(12), "gains": np.ones(2)}
+    memory = {"action": np.zeros(12), "last": np.zeros(12), "gains": np.ones(2), "upright": 1.0}
     state = at_rest(world, q, v, memory)
     state.forces[:4, 2] = 0.25 * CHEETAH.mass * 9.81
     if fault == "low":
@@ -69,13 +94,15 @@ def test_up_is_upright_and_high_and_on_feet_alone(fault):
     assert judged.fallen == 0.0
     assert judged.reward == pytest.approx(sum(judged.terms.values()))
     if fault == "none":  # standing still is worth all that is to be had
-        assert judged.reward * task.drive.rate == pytest.approx(sum(w for w in WEIGHTS.values() if w > 0.0))
+        assert judged.reward * task.drive.rate == pytest.approx(
+            sum(w for key, w in WEIGHTS.items() if w > 0.0 and key != "righting")
+        )
 
 
 def test_a_robot_that_is_lost_ends_its_episode():
     task = RecoverTask.of(CHEETAH)
     q, v = CHEETAH.state("stand")
-    memory = {"action": np.zeros(12), "last": np.zeros(12), "gains": np.ones(2)}
+    memory = {"action": np.zeros(12), "last": np.zeros(12), "gains": np.ones(2), "upright": 1.0}
     world = ff.Simulation(CHEETAH, **task.world).model.world
     assert judge(task, at_rest(world, q, np.full(18, np.nan), memory), Command()).fallen == 1.0
     assert judge(task, at_rest(world, q, v + 100.0, memory), Command()).fallen == 1.0

@@ -110,7 +110,10 @@ def test_only_mesh_feet_and_frictions_of_feet_are_warned_about(third_party, name
         robot = load_model(third_party(name))
     expected = ["friction"] * (name in STATED_FRICTION) + ["foot"] * (name in MESH_FEET)
     parts = str(caught[0].message).partition(": ")[2].split("; ") if caught else []
-    assert [part.split(" ")[0] for part in parts] == expected
+    text = third_party(name).read_text()
+    dropped = [part for part in parts if part.startswith("left out")]
+    assert len(dropped) == any(f"<{tag}" in text for tag in ("transmission", "safety_controller", "plugin", "kp"))
+    assert [part.split(" ")[0] for part in parts if part not in dropped] == expected
     if name in MESH_FEET:
         assert "a mesh, taken as a sphere of radius 0.0" in str(caught[0].message)
         assert robot.provenance_of("LF.radius").status == "chosen"
@@ -370,8 +373,33 @@ def test_a_mesh_foot_of_an_mjcf_gets_the_sphere_that_fits_it(mjcf):
 
 def test_what_is_left_out_of_an_mjcf_is_said(mjcf):
     tendon = '<tendon><fixed><joint joint="FL_hip" coef="1"/></fixed></tendon><sensor>'
-    with pytest.warns(ModelWarning, match="tendons are left out"):
+    with pytest.warns(ModelWarning, match=r"tendons, .*sensors \(.*\).* are left out"):
         load_model(mjcf(small_mjcf().replace("<sensor>", tendon)))
+
+
+EVERYTHING = """<mujoco><option timestep="0.002" cone="elliptic"/>
+  <worldbody><body name="b"><freejoint/><geom size="0.1"/>
+  <body name="l" pos="0 0 -.3"><joint name="j" axis="0 1 0"/><geom size="0.05" condim="6" solref="0.01 1"/>
+  <site name="s"/></body></body></worldbody>
+  <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+  <contact><exclude body1="b" body2="l"/></contact>
+  <equality><tendon tendon1="t"/></equality>
+  <actuator><position joint="j" kp="30" kv="2"/><general joint="j" dyntype="filter"/></actuator>
+  <sensor><gyro site="s"/><force site="s"/></sensor>
+  <keyframe><key name="k" qpos="0 0 1 1 0 0 0 0.2" qvel="0 0 0 0 0 0 1"/></keyframe></mujoco>"""
+
+
+def test_everything_that_a_file_says_is_used_or_named_as_left_out_in_one_line(mjcf):
+    with pytest.warns(ModelWarning) as said:
+        robot = load_model(mjcf(EVERYTHING), feet=[])
+    assert len(said) == 1
+    line = str(said[0].message)
+    for words in ("tendons", "contact parameters (condim, solref)", "servo gains (kp, kv)", "sensors (force, gyro)",
+                  "dynamics of actuators (dyntype)", "options (cone, timestep)", "contact lists (exclude)", "<tendon>",
+                  "what keyframes say of qvel"):  # fmt: skip
+        assert words in line, words
+    assert "\n" not in line
+    assert robot.poses["k"].joints == pytest.approx([0.2])
 
 
 def test_slides_and_position_servos_are_read(mjcf):

@@ -10,7 +10,7 @@ from footfall.spatial.inertia import Inertia
 from footfall.spatial.transform import Transform
 
 LEGS = ("LF", "RF", "LH", "RH")
-ALL = ("mini_cheetah", "spined", "xiling", "dynakat")
+ALL = ("mini_cheetah", "spined", "xiling", "dynakat", "fivebar")
 VARIANTS = [
     ("mini_cheetah", {}),
     ("mini_cheetah", {"rotors": "none"}),
@@ -46,12 +46,13 @@ def tensor(ixx, iyy, izz, ixy, ixz, iyz):
 
 
 # -- every robot -----------------------------------------------------------------------------------------------------
-def test_names_are_those_of_the_papers_robots():
+def test_names_are_those_of_the_papers_robots_and_of_one_with_loops():
     assert library.names() == ALL
 
 
 @pytest.mark.parametrize(("name", "dof", "mass"), [
-    ("mini_cheetah", 18, 8.912), ("spined", 20, 30.0), ("xiling", 18, 41.2), ("dynakat", 22, 3.5)])  # fmt: skip
+    ("mini_cheetah", 18, 8.912), ("spined", 20, 30.0), ("xiling", 18, 41.2), ("dynakat", 22, 3.5),
+    ("fivebar", 26, 11.36)])  # fmt: skip
 def test_degrees_of_freedom_and_total_mass(name, dof, mass):
     robot = library.load(name)
     assert robot.name == name
@@ -140,9 +141,11 @@ def test_frames_are_trunk_aligned_with_coordinate_axes(name):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_joint_has_an_actuator(name):
+def test_every_joint_has_an_actuator_but_those_that_loops_move(name):
     robot = library.load(name)
-    assert tuple(a.joint for a in robot.actuators) == tuple(j.name for j in robot.joints)
+    assert tuple(a.joint for a in robot.actuators) == tuple(
+        j.name for k, j in enumerate(robot.joints) if k not in robot.passive_joints
+    )
 
 
 def test_unknown_robot_lists_the_known_ones():

@@ -244,3 +244,15 @@ def with_arm(robot: Robot, name: str = "arm", axis: list[float] | None = None) -
         for key, pose in robot.poses.items()
     }
     return robot.replace(links=[*robot.links, upper, lower], joints=[*robot.joints, *joints], poses=poses)
+
+
+def test_a_joint_parallel_in_some_like_limbs_only_counts_as_one_in_none():
+    """Barkour v0: the knees of its left legs are canted; the four legs still have one program."""
+    robot = ff.load("mini_cheetah")
+    turn = np.array([0.08, 0.0, 0.0])
+    joints = [
+        dataclasses.replace(joint, axis=joint.axis + turn) if joint.name in ("LF_knee", "LH_knee") else joint
+        for joint in robot.joints
+    ]
+    assert len(robot.parallel_joints) == 4
+    assert robot.replace(joints=joints).parallel_joints == {}

@@ -71,6 +71,34 @@ def test_derivatives_of_the_step_are_those_of_central_differences_in_stance_and_
     assert np.abs(stance).max() > 20 * np.abs(air).max()  # the ground is felt in the one, not in the other
 
 
+def bent(robot, q, **joints):
+    """q with all joints of a name set, and the lowest foot 0.04 mm in the ground."""
+    q = q.copy()
+    for name, angle in joints.items():
+        q[7:] = np.where([name in joint for joint in robot.joint_names], angle, q[7:])
+    feet = ff.kinematics.foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
+    q[2] -= feet.min() + 4e-5
+    return q
+
+
+@pytest.mark.parametrize("state", ["slip", "touchdown", "end stops", "straight legs", "a foot let go"])
+def test_derivatives_of_the_step_are_those_of_central_differences_wherever_its_modes_do_not_change(state):
+    step, q, v = settled("mini_cheetah")
+    robot, random = step.robot, np.random.default_rng(8)
+    v, command = 0.02 * random.normal(size=robot.nv), ff.JointCommand(q[7:], kp=30.0, kd=0.5)
+    if state == "slip":  # sideways over the ground, pressed on it
+        v[3:6] += [0.4, 0.3, -0.02]
+    elif state == "touchdown":
+        q, v = bent(robot, q), v + np.eye(robot.nv)[5] * -0.8
+    elif state == "end stops":
+        q = bent(robot, q, knee=robot.joints[2].upper + 0.02)
+    elif state == "straight legs":
+        q = bent(robot, q, hip=0.0, knee=0.0)
+    else:
+        v[5] += 0.3
+    assert_exact(step, q, v, command)
+
+
 def test_derivatives_hold_on_a_slope_by_every_input_and_over_several_steps():
     _, q, v = settled("mini_cheetah")
     robot = library.load("mini_cheetah")

@@ -23,7 +23,7 @@ def reduced(state: RunState, foot_forces: bool) -> RunState:
 
 def full_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
     """One tick from a reduced state, with all that a tick knows: for meters."""
-    forces = state.forces if len(state.forces) else np.zeros((len(model.world.spheres), 3))
+    forces = state.forces if len(state.forces) else np.zeros((len(model.world.contacts), 3))
     full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=np.zeros(5))
     return tick(model, full, inputs)[0]
 

@@ -17,7 +17,7 @@ from footfall.errors import InputError, unknown
 if TYPE_CHECKING:
     from footfall.bench.report import Report
 
-NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control")
+NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control", "derivatives")
 _MAY_BE_UNAVAILABLE = ("gpu",)  # benches that say so themselves
 SECONDS = 20.0  # of timing for one bench, unless told otherwise
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from footfall import compiling
 from footfall.bench import peers, subject
+from footfall.bench.derivatives import evaluating
 from footfall.bench.report import Report
 from footfall.bench.starts import starts
 from footfall.bench.timing import Task, interleaved, looped, pinned
@@ -74,15 +75,12 @@ def _arguments(states: States, names: tuple[str, ...]) -> list[np.ndarray]:
 
 
 def _jacobian_task(robot: Any, states: States) -> Task:
-    """All derivatives of forward dynamics by q, v and τ at one state."""
+    """All derivatives of forward dynamics by q, v and τ."""
     derivative = compiling.jacobian(forward_dynamics, robot, wrt=["q", "v", "tau"])
-    name = "native forward_dynamics jacobian"
-    first = [array[0] for array in _arguments(states, ("q", "v", "tau"))]
-    if derivative.code is None:
-        return Task(name, looped(derivative, *first), "evaluation", whole=True)
-    blocks = Blocks(derivative.code, -(-derivative.directions // derivative.lanes))
-    blocks.areas["shared"][:] = np.concatenate(first)
-    return Task(name, _evaluating(blocks), "evaluation")
+    arguments = _arguments(states, ("q", "v", "tau"))
+    return Task(
+        "native forward_dynamics jacobian", evaluating(derivative, arguments), "evaluation", items=len(arguments[0])
+    )
 
 
 def _evaluating(blocks: Blocks) -> Callable[[int], None]:

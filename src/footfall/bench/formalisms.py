@@ -123,11 +123,12 @@ def lagrange_tasks(
 
 
 def acceleration_tasks(robot: Robot, arrays: dict[str, np.ndarray]) -> list[Task]:
-    """Forward dynamics by each formalism; minimal coordinates and screws solve systems that cannot be traced."""
+    """Forward dynamics by each formalism; minimal coordinates solve a system that cannot be traced."""
     given = [arrays[name] for name in ("q", "v", "tau")]
     tasks = [_compiled(f"{side} forward native", function, robot, given, lanes=1) for side, function in FREE.items()]
     stands = [*given, np.ones((_ROBOTS, robot.nf))]
     tasks.append(_compiled("constrained stance native", constrained_dynamics, robot, stands, lanes=1))
+    tasks.append(_compiled("screw stance native", screw_forward_dynamics, robot, stands, lanes=1, mode=stands[-1][0]))
     first = [array[0] for array in stands]
     for side, function in (
         ("constrained", constrained_dynamics),

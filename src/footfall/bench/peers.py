@@ -128,23 +128,28 @@ def pinocchio_tasks(prefix: str) -> list[Task]:
 
     That call does a little dynamics too, so the difference is, if anything, too small: in Pinocchio's favour.
     """
+    return [
+        task for key, arguments in (("aba", 3), ("rnea", 3), ("crba", 1))
+        for task in _pinocchio_tasks(f"{prefix} {key}", key, arguments)
+    ]  # fmt: skip
+
+
+def pinocchio_derivative_tasks(name: str) -> list[Task]:
+    """computeABADerivatives, in the same way: accelerations by q, v and τ."""
+    return _pinocchio_tasks(name, "computeABADerivatives", 3)
+
+
+def _pinocchio_tasks(name: str, function: str, arguments: int) -> list[Task]:
+    """A function of q, or of q, v and a third vector, and the call that is subtracted."""
     referee = pinocchio.Pinocchio(subject.robot())
-    pin, model, data = referee.pin, referee.model, referee.data
+    pin, model = referee.pin, referee.model
     state, _ = subject.standing()
-    q, v, u = referee.q_of(state.q), np.full(model.nv, 0.1), np.full(model.nv, 0.1)
+    q, v = referee.q_of(state.q), np.full(model.nv, 0.1)
     small = pin.Model()
     small.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), "joint")
     small.appendBodyToJoint(1, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
-    small_data, one = small.createData(), np.ones(1)
-    tasks = []
-    for key, function, ours, theirs in (
-        ("aba", pin.aba, (q, v, u), (one, one, one)),
-        ("rnea", pin.rnea, (q, v, u), (one, one, one)),
-        ("crba", pin.crba, (q,), (one,)),
-    ):
-        empty = Task(f"{prefix} {key} (binding)", looped(function, small, small_data, *theirs), "call", hidden=True)
-        tasks += [
-            empty,
-            Task(f"{prefix} {key}", looped(function, model, data, *ours), "evaluation", less=empty.name),
-        ]
-    return tasks
+    call, one = getattr(pin, function), np.ones(1)
+    empty = looped(call, small, small.createData(), *[one] * arguments)
+    full = looped(call, model, referee.data, *(q, v, v)[:arguments])
+    binding = f"{name} (binding)"
+    return [Task(binding, empty, "call", hidden=True), Task(name, full, "evaluation", less=binding)]

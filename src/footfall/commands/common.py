@@ -42,12 +42,12 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-def load_robot(name: str) -> Robot:
-    """A robot by library name or by path; what an import assumed goes to standard error."""
+def load_robot(name: str, **options: Any) -> Robot:
+    """A robot by library name or by path; what an import assumed goes to standard error. Options are ``load``'s."""
     from footfall.loading import load
 
     with noted_warnings():
-        return load(name)
+        return load(name, **options)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ def _offer(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 def _robots() -> Iterable[str]:
     from footfall.robot import library
 
-    return library.names()
+    return (*library.names(), *library.machines())
 
 
 def _gaits() -> Iterable[str]:

@@ -48,6 +48,10 @@ def command(
     model = load_robot(robot)
     if what == "check":
         return _check(file, model, mapping, engine, 4.0 if seconds is None else seconds, as_json)
+    from footfall.learn.preflight import task_of
+
+    if mapping is None and task_of(file) == "recover":
+        return _evaluate_recovery(file, model, engine, 4.0 if seconds is None else seconds, robots, seed, as_json)
     return _evaluate(file, model, mapping, engine, 10.0 if seconds is None else seconds, robots, seed, as_json)
 
 
@@ -76,6 +80,31 @@ def _check(file: Path, robot: Any, mapping: Path | None, engine: str, seconds: f
         tell(f"told to walk at {trial.command:g} m/s for {trial.seconds:g} s in {trial.engine}, it {what}")
     tell(f"{file} fits {robot.name}" if found.ok else f"{file} does not fit {robot.name}")
     return 0 if found.ok else _FAILED
+
+
+def _evaluate_recovery(
+    file: Path, robot: Any, engine: str, seconds: float, robots: int, seed: int, as_json: bool
+) -> int:
+    from footfall.control.learned.policy import Policy
+    from footfall.errors import InputError
+    from footfall.learn.assess_recovery import MOST_DOWN, assess_recovery
+
+    policy = Policy.load(file)
+    if not isinstance(policy, Policy):
+        raise InputError(f"{file} is not wired as footfall wires policies that get up: see footfall policy check")
+    with progress(f"getting {robot.name} up") as report_progress:
+        part = assess_recovery(
+            policy, robot, engine=engine, robots=robots, seconds=seconds, seed=seed, progress=report_progress
+        )
+    ok = part >= 1.0 - MOST_DOWN
+    if as_json:
+        print_json({
+            "ok": ok, "policy": str(file), "robot": robot.name, "engine": engine, "robots": robots, "seconds": seconds,
+            "up": part, "seed": seed,
+        })  # fmt: skip
+    else:
+        tell(f"{robots} robots that differ, turned any way, in {engine}: {100 * part:.1f} % up after {seconds:g} s")
+    return 0 if ok else _FAILED
 
 
 def _evaluate(

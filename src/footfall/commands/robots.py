@@ -21,7 +21,7 @@ def command(as_json: JsonOption = False) -> None:
     """The robots of the library: degrees of freedom, bodies, mass, feet, and where their numbers come from."""
     from footfall.robot import library
 
-    rows = [summary(library.load(name)) for name in library.names()]
+    rows = [summary(library.load(name)) for name in (*library.names(), *library.machines())]
     if as_json:
         print_json({"robots": rows})
         return

@@ -47,8 +47,8 @@ ControllerOption = Annotated[
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, balance, mpc, whole_body, learned, lqr, or a"
-        " policy's file (.npz, .onnx).",
+        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr, wheels, or"
+        " a policy's file (.npz, .onnx).",
     ),
 ]
 OscillatorOption = Annotated[
@@ -61,6 +61,10 @@ OscillatorOption = Annotated[
 ]
 TouchdownOption = Annotated[
     bool | None, typer.Option("--touchdown", help="A foot that lands early begins its stance at once.")
+]
+ReflexesOption = Annotated[
+    str | None,
+    typer.Option("--reflexes", help="all, none or names (slip,stumble): pd has none unless given, mpc all."),
 ]
 ThenOption = Annotated[
     str | None, typer.Option("--then", help="Another gait to change to while walking, and when: trot:4 (seconds).")
@@ -98,11 +102,11 @@ OutOption = Annotated[Path | None, typer.Option("--out", help="Recording to writ
 def planned(subject: str, given: dict[str, Any]) -> Planned:
     """The simulation of a robot or a run file; options on the command line win over those in the file."""
     from footfall.commands.common import load_robot
-    from footfall.simulate.runfile import options_of, plan, read_run_file
+    from footfall.simulate.runfile import load_options, options_of, plan, read_run_file
 
     asked = {key: value for key, value in given.items() if value is not None}
     if "out" in asked:
         asked["out"] = str(asked["out"])
     inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
     options = options_of({**inside, **asked})
-    return plan(load_robot(options.robot), options)
+    return plan(load_robot(options.robot, **load_options(options)), options)

@@ -1,4 +1,4 @@
-"""``footfall train``: learn to walk."""
+"""``footfall train``: learn to walk, on level or rough ground, or to get up."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ NAME = "train"
 EXAMPLES = examples(
     "footfall train mini_cheetah --out trot.npz",
     "footfall train go2 --device cuda --seed 3 --out go2.onnx --json",
+    "footfall train mini_cheetah --task recover --device cuda --iterations 1500",
     "footfall train mini_cheetah --out trot.npz --iterations 800 --resume",
 )
 
 
 def command(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
-    task: Annotated[str, typer.Option("--task", help="What is learned: walk, recover.")] = "walk",
+    task: Annotated[str, typer.Option("--task", help="What is learned: walk, recover, rough, rough_blind.")] = "walk",
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
     out: Annotated[
         Path | None,
@@ -34,7 +35,7 @@ def command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the policy.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn to walk by PPO: on a GPU in seconds, on a processor in minutes.
+    """Learn to walk, to walk over rough ground, or to get up, by PPO: on a GPU in seconds, on a processor in minutes.
 
     May be killed at any time: --resume goes on from the last checkpoint.
     """
@@ -53,6 +54,7 @@ def command(
             {
                 "robot": subject.name, "task": task, "device": training.device, "robots": training.robots,
                 "seconds": training.seconds, "samples": int(last["samples"]), "reward": last["reward"], "seed": seed,
+                "score": last["score"],
                 "policy": str(trained.policy),
             }
         )  # fmt: skip
@@ -60,5 +62,6 @@ def command(
     kind = "of processor time" if training.device == "cpu" else "on the GPU"
     tell(
         f"{int(last['samples'])} ticks in {training.seconds:.1f} s {kind}: reward {last['reward']:.4f} per tick, speed"
-        f" off by {last['forward_error']:.3f} m/s, {last['falls']:.3f} falls per robot and second: {trained.policy}"
+        f" off by {last['forward_error']:.3f} m/s, score {last['score']:.3f}, {last['falls']:.3f} falls per robot and"
+        f" second: {trained.policy}"
     )

@@ -27,6 +27,7 @@ from footfall.errors import InputError, TraceError
 from footfall.recording.ground_form import ground_form
 from footfall.recording.recording import Recording
 from footfall.robot.files.export import to_mjcf
+from footfall.robot.files.foot_shapes import POINT
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.commanding import command_at
@@ -63,6 +64,7 @@ def mujoco_model(
         )
     )  # fmt: skip
     place_ground(mj, spec, world.ground)
+    _add_spheres(mj, spec, simulation)
     for actuator in list(spec.actuators):
         spec.delete(actuator)
     limits = {a.joint: a.torque_limit for a in simulation.robot.actuators} if world.joints.motor_limits else {}
@@ -72,6 +74,17 @@ def mujoco_model(
         if math.isfinite(limits.get(name, math.inf)):
             actuator.forcelimited, actuator.forcerange = 1, (-limits[name], limits[name])
     return spec.compile()
+
+
+def _add_spheres(mj: Any, spec: Any, simulation: Simulation) -> None:
+    """What touches the ground besides the feet, under the same law."""
+    robot, spheres = simulation.robot, simulation.model.world.spheres
+    for sphere in spheres[robot.nf :]:
+        body = spec.body(robot.tree.bodies[sphere.body].name)
+        body.add_geom(
+            spec.find_default("touch"), name=f"touching_{sphere.name}", type=mj.mjtGeom.mjGEOM_SPHERE,
+            size=[max(sphere.radius, POINT), 0, 0], pos=sphere.center, contype=1, conaffinity=0,
+        )  # fmt: skip
 
 
 def effective_robot(robot: Robot, joints: JointModel) -> Robot:

@@ -24,7 +24,7 @@ Sides = tuple[ndarray, ndarray] | None
 Law = Callable[[Robot, ndarray, ndarray, ndarray, ndarray], Sides]
 _SLOPE = about_axis(np.array([0.48, 0.6, -0.64]), 0.5)  # axes of a ground on which feet roll
 _FEW = 8
-_BY = ("sparse", "dense")
+_BY = ("sparse", "dense", "structure")
 
 
 SAMPLES: dict[Law, int] = {}  # of laws that take long: how many states they are tried on
@@ -211,8 +211,8 @@ def measured_foot_forces_give_the_torques_back(robot: Robot, q: ndarray, v: ndar
     torques = tau[base:]
     x, f = constrained.constrained_dynamics(robot, q, v, torques, mode)
     measured = screw_system.screw_inverse_dynamics(robot, q, v, x[base:], foot_forces=f)
-    sparse, dense = (screw_system.screw_forward_dynamics(robot, q, v, torques, mode, solver=s) for s in _BY)
-    found, asked = [measured.a, measured.torques, sparse.a, dense.a], [x, torques, x, x]
+    ways = (screw_system.screw_forward_dynamics(robot, q, v, torques, mode, solver=s) for s in _BY)
+    found, asked = [measured.a, measured.torques, *(way.a for way in ways)], [x, torques, *([x] * len(_BY))]
     if base:
         both = screw_system.screw_inverse_dynamics(robot, q, v, x[base:], f, base_acceleration=x[:6])
         found += [both.reactions[0], both.torques]

@@ -32,10 +32,10 @@ STANCE_QUANTITIES: dict[str, tuple[str, ...]] = {
 
 
 def screw(robot: Robot) -> Side:
-    """All links and constraint screws in one sparse system (Yan et al. 2021)."""
-    solved = _remembered(partial(screw_system.screw_forward_dynamics, robot))
+    """All links and constraint screws in one system (Yan et al. 2021), solved as it is printed."""
+    solved = _remembered(partial(screw_system.screw_forward_dynamics, robot, solver="dense"))
     return {
-        "forward_dynamics": lambda q, v, tau: screw_system.screw_forward_dynamics(robot, q, v, tau).a,
+        "forward_dynamics": lambda q, v, tau: screw_system.screw_forward_dynamics(robot, q, v, tau, solver="dense").a,
         "inverse_dynamics": partial(_screw_inverse, robot),
         "foot_positions": partial(product_of_exponentials.screw_foot_positions, robot),
         "feet_jacobian": partial(product_of_exponentials.screw_feet_jacobian, robot),
@@ -48,7 +48,8 @@ def screw(robot: Robot) -> Side:
 def _screw_inverse(robot: Robot, q: ndarray, v: ndarray, a: ndarray) -> Float[ndarray, "nv"]:
     """Base wrench and torques, the base's acceleration given as an IMU would."""
     base = robot.nv - robot.nj
-    found = screw_system.screw_inverse_dynamics(robot, q, v, a[base:], base_acceleration=a[:6] if base else None)
+    given = a[:6] if base else None
+    found = screw_system.screw_inverse_dynamics(robot, q, v, a[base:], base_acceleration=given, solver="dense")
     return np.concatenate([found.reactions[0][:base], found.torques])
 
 

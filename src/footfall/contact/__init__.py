@@ -2,6 +2,7 @@
 
 from footfall.contact import terrain
 from footfall.contact.bodies import body_spheres
+from footfall.contact.boxes import Box, Boxes
 from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
 from footfall.contact.force_law import ForceLaw
@@ -13,9 +14,9 @@ from footfall.contact.stick_slip import StickSlip
 from footfall.contact.terrain import Heightfield, Patches, Steps
 
 __all__ = [
-    "Complementarity", "Compliant", "ContactModel", "ContactModelBase", "ContactPoint", "ForceLaw", "Ground",
-    "Heightfield", "Patches", "Plane", "Sphere", "Stance", "Steps", "StickSlip", "body_spheres", "contact_points",
-    "knees", "named", "spheres_of", "terrain", "trunk_corners",
+    "Box", "Boxes", "Complementarity", "Compliant", "ContactModel", "ContactModelBase", "ContactPoint", "ForceLaw",
+    "Ground", "Heightfield", "Patches", "Plane", "Sphere", "Stance", "Steps", "StickSlip", "body_spheres",
+    "contact_points", "knees", "named", "spheres_of", "terrain", "trunk_corners",
 ]  # fmt: skip
 
 

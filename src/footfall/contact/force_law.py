@@ -13,16 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.contact.model import ContactModelBase
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.closed_loops import LoopConstraint, solve_closed
-from footfall.dynamics.factor import factor, factor_unsymmetric, solve_factored, solve_unsymmetric
+from footfall.dynamics.factor import (
+    branch_product,
+    factor,
+    factor_unsymmetric,
+    solution,
+    solve_factored,
+    solve_unsymmetric,
+)
 from footfall.robot.model.description import Robot
 
 Modes = dict[str, Any]
@@ -90,6 +99,13 @@ class ForceLaw(ContactModelBase):
         holds = np.where(normal @ held < 0.0, 0.0, np.where(turn < LATE, 1.0, hold))
         return hold * held, {"holds": holds}, np.abs(holds - hold)
 
+    def settled(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
+        """The modes that a step ended with, for its derivative: choices, which do not move with the state.
+
+        A law whose modes hold more than choices says here how that moves.
+        """
+        return modes
+
     # -- the step ----------------------------------------------------------------------------------------------------
     def respond(
         self,
@@ -105,22 +121,20 @@ class ForceLaw(ContactModelBase):
         """(accelerations, contact forces, memory): see ``contact.model``.
 
         An implicit step's memory holds the modes of all spheres, the number of the ``turn``, and comes back with the
-        modes for the next one and in how much they are ``unsettled``.
+        modes for the next one and in how much they are ``unsettled``. ``settled`` in it: these are the last.
         """
         if not self.implicit or not points:
             laws = [self.law(-p.distance, p.R_BC.T @ (p.J @ v), p.friction, 0.0)[0] for p in points]
             forces = [point.R_BC @ f for point, f in zip(points, laws)]
             pushes = [point.J.T @ f for point, f in zip(points, forces)]
-            return _without_slopes(robot, M, sum(pushes, start=force), loops), forces, memory
+            pushed = sum(pushes, start=force)
+            return solution(robot, M, pushed) if loops is None else _closed(robot, M, pushed, loops), forces, memory
         turn = memory["turn"]
-        spheres = [
-            self.linearised(
-                robot, point, point.J @ v, dt, {key: memory[key][k] for key in self.modes(len(points))}, turn
-            )
-            for k, point in enumerate(points)
-        ]
-        pushes = [point.J.T @ sphere.force for point, sphere in zip(points, spheres)]
-        a = self._solved(robot, M, sum(pushes, start=force), points, spheres, loops)
+        modes = [{key: memory[key][k] for key in self.modes(len(points))} for k in range(len(points))]
+        if memory.get("settled"):
+            modes = [self.settled(point, point.J @ v, found) for point, found in zip(points, modes)]
+        spheres = [self.linearised(robot, point, point.J @ v, dt, found, turn) for point, found in zip(points, modes)]
+        a = self._solved(robot, M, force, points, spheres, loops)
         v_end = v + dt * a
         judged = [self.judged(sphere, point.J @ v_end, dt, turn) for point, sphere in zip(points, spheres)]
         after = {key: np.stack([modes[key] for _, modes, _ in judged]) for key in judged[0][1]}
@@ -131,21 +145,31 @@ class ForceLaw(ContactModelBase):
         self, robot: Robot, M: ndarray, force: ndarray, points: Sequence[ContactPoint], spheres: Sequence[Linearised],
         loops: LoopConstraint | None = None,
     ) -> Float[ndarray, "nv"]:  # fmt: skip
-        """a of (M + Σ JᵀDJ) a = force."""
+        """a of (M + Σ JᵀDJ) a = force + Σ Jᵀ f, and its derivative from that of the two sides."""
+        both, coupled = list(zip(points, spheres)), any(point.couples for point in points)
+        pushed = sum((point.J.T @ sphere.force for point, sphere in both), start=force)
+
+        def residual(a: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
+            left = (point.J.T @ (sphere.force - sphere.D @ (point.J @ a)) for point, sphere in both)
+            return sum(left, start=force - branch_product(robot, M, a))
+
         # multiplied so that the simple columns of the base come last: fewer operations
-        below = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in zip(points, spheres)), start=M)
+        below = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in both), start=M)
         if self.symmetric:
-            return _without_slopes(robot, below, force, loops)
-        above = sum((point.J.T @ (sphere.D @ point.J) for point, sphere in zip(points, spheres)), start=M)
-        factors = factor_unsymmetric(robot, below, above)
-        if loops is None:
-            return solve_unsymmetric(robot, *factors, force)
-        return solve_closed(lambda b: solve_unsymmetric(robot, *factors, b), force, loops)[0]
+            if loops is not None:
+                return _closed(robot, below, pushed, loops, coupled)
+            solve = partial(solve_factored, robot, coupled=coupled)
+            return numeric.solution(factor(robot, below, coupled), solve, pushed, residual)
+        above = sum((point.J.T @ (sphere.D @ point.J) for point, sphere in both), start=M)
+        factors = factor_unsymmetric(robot, below, above, coupled)
+        if loops is not None:
+            return solve_closed(lambda b: solve_unsymmetric(robot, *factors, b, coupled), pushed, loops)[0]
+        return numeric.solution(factors, partial(solve_unsymmetric, robot, coupled=coupled), pushed, residual)
 
 
-def _without_slopes(robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint | None) -> Float[ndarray, "nv"]:
+def _closed(
+    robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint, coupled: bool = False
+) -> Float[ndarray, "nv"]:
     """a of M a = force, with loops kept closed."""
-    L, d = factor(robot, M)
-    if loops is None:
-        return solve_factored(robot, L, d, force)
-    return solve_closed(lambda b: solve_factored(robot, L, d, b), force, loops)[0]
+    L, d = factor(robot, M, coupled)
+    return solve_closed(lambda b: solve_factored(robot, L, d, b, coupled), force, loops)[0]

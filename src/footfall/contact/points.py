@@ -16,18 +16,25 @@ from numpy import ndarray
 from footfall.contact.ground import Ground
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
-from footfall.robot.model.parts import Foot
+from footfall.robot.model.parts import FlatFoot, Foot
 from footfall.spatial import Transform, cross, skew
+
+_FLAT = 1e-12  # a wheel that lies on its side has no lowest point
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """A sphere that may touch: on body ``body``, centre [m] in that body's frame."""
+    """A sphere that may touch: on body ``body``, centre [m] in that body's frame.
+
+    With an ``axis`` in that frame a wheel: a torus of that radius, whose tyre is ``tyre`` [m] thick.
+    """
 
     name: str
     body: int
     center: Float[ndarray, "3"]
     radius: float
+    axis: Float[ndarray, "3"] | None = None
+    tyre: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -39,20 +46,33 @@ class ContactPoint:
     R_BC: Float[ndarray, "3 3"]  # contact axes in base axes, the normal last
     friction: float
     dofs: tuple[int, ...]  # the columns of J that are not zero
+    couples: bool = False  # two branches of the tree, as links that meet do
 
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
     """The feet first, then any further spheres (see ``trunk_corners`` and ``knees``)."""
+    for foot in robot.feet:
+        if isinstance(foot, FlatFoot):
+            raise InputError(
+                f"foot '{foot.name}' of robot '{robot.name}' has a sole, and contact laws know points: run it by its"
+                " corners, ff.robot.by_corners(robot)"
+            )
     spheres = [
-        Sphere(foot.name, body, p, foot.radius)
+        Sphere(foot.name, body, p, foot.radius, _axis(robot, foot), foot.tyre)
         for foot, body, p in zip(robot.feet, robot.tree.feet, robot.tree.foot_positions)
     ]
     for sphere in extra:
         if sphere.link not in robot.tree.frames:
             raise InputError(f"contact sphere '{sphere.name}' sits on the unknown link '{sphere.link}'")
         body, X_BL = robot.tree.frames[sphere.link]
-        spheres.append(Sphere(sphere.name, body, X_BL.point(sphere.position), sphere.radius))
+        place = (X_BL.point(sphere.position), sphere.radius)
+        spheres.append(Sphere(sphere.name, body, *place, _axis(robot, sphere), sphere.tyre))
     return tuple(spheres)
+
+
+def _axis(robot: Robot, foot: Foot) -> Float[ndarray, "3"] | None:
+    """The axis of a wheel in the frame of its body."""
+    return None if foot.axis is None else robot.tree.frames[foot.link][1].R @ np.array(foot.axis)
 
 
 def trunk_corners(robot: Robot, radius: float = 0.01) -> list[Foot]:
@@ -71,23 +91,40 @@ def knees(robot: Robot, radius: float = 0.02) -> list[Foot]:
     return [Foot(f"{foot.name}_knee", link, np.zeros(3), radius) for foot, link in zip(robot.feet, links)]
 
 
+def point_jacobian(robot: Robot, poses: list[Transform], body: int, p_B: Float[ndarray, "3"]) -> Float[ndarray, "3 nv"]:
+    """Velocity of a point of a body by v, both in base axes; ``poses`` are the bodies in base axes."""
+    tree, J = robot.tree, np.zeros((3, robot.nv))
+    if robot.floating:
+        J[:, :3], J[:, 3:6] = -skew(p_B), np.eye(3)
+    for j in tree.support[body]:
+        axis = poses[j].R @ tree.bodies[j].axis
+        J[:, tree.dof(j)] = cross(axis, p_B - poses[j].p) if tree.bodies[j].kind == "revolute" else axis
+    return J
+
+
 def contact_points(
     robot: Robot, X: list[Transform], poses: list[Transform], spheres: Sequence[Sphere], ground: Ground
 ) -> list[ContactPoint]:
     """Every sphere over the ground; ``poses`` are the bodies in base axes (``kinematics.poses_in_base``)."""
     tree, X_WB, points = robot.tree, X[0], []
     for sphere in spheres:
-        p_B = poses[sphere.body].point(sphere.center)
+        p_B, radius = poses[sphere.body].point(sphere.center), sphere.radius
+        if sphere.axis is not None:
+            toward = X_WB.R.T @ ground.frame(X_WB.point(p_B))[:, 2]
+            p_B, radius = _in_tyre(p_B, poses[sphere.body].R @ sphere.axis, toward, radius - sphere.tyre), sphere.tyre
         p_W = X_WB.point(p_B)
         R_BC = X_WB.R.T @ ground.frame(p_W)
-        p_BC = p_B - sphere.radius * R_BC[:, 2]
-        J = np.zeros((3, robot.nv))
-        if robot.floating:
-            J[:, :3], J[:, 3:6] = -skew(p_BC), np.eye(3)
-        for j in tree.support[sphere.body]:
-            axis = poses[j].R @ tree.bodies[j].axis
-            J[:, tree.dof(j)] = cross(axis, p_BC - poses[j].p) if tree.bodies[j].kind == "revolute" else axis
+        p_BC = p_B - radius * R_BC[:, 2]
+        J = point_jacobian(robot, poses, sphere.body, p_BC)
         dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
-        distance = ground.distance(p_W) - sphere.radius
+        distance = ground.distance(p_W) - radius
         points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs))
     return points
+
+
+def _in_tyre(
+    p: Float[ndarray, "3"], axis: Float[ndarray, "3"], normal: Float[ndarray, "3"], rim: float
+) -> Float[ndarray, "3"]:
+    """The point of a wheel's rim that is nearest to the ground: down in the wheel's plane, whatever its tilt."""
+    across = normal - (normal @ axis) * axis
+    return p - rim * (across / np.sqrt(across @ across + _FLAT))

@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.checks import checked_number
 from footfall.contact.force_law import LATE, ForceLaw, Linearised, Modes
 from footfall.contact.points import ContactPoint
@@ -36,6 +37,7 @@ from footfall.spatial import symmetric
 
 FRICTION = ("isotropic", "per_axis")
 _TINY_SPEED = 1e-8  # [m/s], so that the direction of no slip is not 0 / 0
+_SAME = 1e-9  # of a velocity, and [m/s]: rounding
 _OUTSIDE = 1.005  # times its cone a force may be before the step is solved again
 _LEFT = 0.25  # of its friction: what a late turn leaves to a sphere that would slide backwards; later ones leave less
 _HARDLY = 1e-6  # of its friction: a sphere with less has none, and is let be
@@ -104,6 +106,17 @@ class StickSlip(ForceLaw):
         D = self._slopes(point, dt * k, dt * slope, on_cone, t)
         kept = {"holds": hold, "slides": slides, "slip": seen}
         return Linearised(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
+
+    def settled(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
+        """The slip is that of the start of the step, and moves with it, unless a turn has found another.
+
+        Held, that one is only about right: what turns a sliding foot's force with its slip is k, which is in D anyway.
+        """
+        start = v_B if self._is_round else self._tangential(point, v_B)
+        found = modes["slip"]
+        other = np.abs(found - start) > _SAME * (_SAME + np.abs(start))
+        numeric.doubted(other)
+        return {**modes, "slip": np.where(other, found, start)}
 
     def judged(
         self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float

@@ -24,13 +24,67 @@ _ROUGHEST = 1.0  # [m]: more is cliffs, on which no foot finds a hold
 _TREADS, _STAIRS = 20, 6  # of a flight of steps, and of each flight of stairs
 
 
+class Treads:
+    """What grounds of level treads along x share: distances from treads, risers and edges, by ``level(i)`` of a tread.
+
+    A foot in the corner of a tread and a riser would touch both, and it has one contact: the corner is filled with a
+    quarter circle of radius ``fillet`` [m], or of the riser's height if that is less.
+    """
+
+    tread: float
+    start: float
+    friction: float
+    fillet: float
+
+    def level(self, i: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must say how high its treads are")
+
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Any]:
+        """(distance, x and z of the way out of the ground), of any length."""
+        u = (p_W[0] - self.start) / self.tread
+        i = np.floor(u)
+        s = u - i
+        ahead = s > 0.5  # which riser is nearer
+        here, there = self.level(i), self.level(i + np.where(ahead, 1.0, -1.0))
+        above = p_W[2] - here
+        aside = np.maximum(self.tread * np.where(ahead, 1.0 - s, s), _TINY)
+        over = np.maximum(p_W[2] - there, 0.0)
+        beside = np.sqrt(aside * aside + over * over)  # from the higher neighbour's riser or edge
+        radius = np.minimum(np.maximum(there - here, 0.0), self.fillet)
+        level = there <= here
+        in_a, in_b = np.maximum(radius - above, 0.0), np.where(level, 0.0, np.maximum(radius - beside, 0.0))
+        tread_first = level | (above <= beside)
+        least = np.where(tread_first, above, beside)
+        distance = np.maximum(radius, least) - np.sqrt(in_a * in_a + in_b * in_b + _TINY * _TINY)
+        cornered = (in_a > 0.0) & (in_b > 0.0)
+        w_a = np.where(cornered, in_a, np.where(tread_first, 1.0, 0.0))
+        w_b = np.where(cornered, in_b, np.where(tread_first, 0.0, 1.0)) / beside
+        return distance, w_b * aside * np.where(ahead, -1.0, 1.0), w_a + w_b * over
+
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        return self._nearest(p_W)[0]
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        """R_WC: y along the risers, the normal last."""
+        _, out_x, out_z = self._nearest(p_W)
+        length = np.sqrt(out_x * out_x + out_z * out_z)
+        n_x, n_z = out_x / length, out_z / length
+        return np.array([[n_z, 0.0, n_x], [0.0, 1.0, 0.0], [-n_x, 0.0, n_z]])
+
+    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.friction
+
+    def height(self, x: Any) -> Any:
+        """Of the tread at a place [m]."""
+        return self.level(np.floor((x - self.start) / self.tread))
+
+
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(Treads):
     """Level treads along x joined by vertical risers: ``levels`` [m], each ``tread`` [m] deep from ``start`` [m] on.
 
     The first level lies before ``start`` and the last goes on for ever. The distance is the true one to the nearest
-    tread, riser or edge. A foot in the corner of a tread and a riser would touch both, and it has one contact: the
-    corner is filled with a quarter circle of radius ``fillet`` [m], or of the riser's height if that is less.
+    tread, riser or edge, see ``Treads``.
     """
 
     levels: Float[ndarray, "n"]
@@ -72,44 +126,9 @@ class Steps:
         up = checked_number(rise, "rise of stairs", -1.0, 1.0) * np.arange(count + 1)
         return Steps(np.concatenate([up, np.full(landing - 1, up[-1]), up[-2::-1]]), tread, start, friction)
 
-    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Any]:
-        """(distance, x and z of the way out of the ground), of any length."""
-        u = (p_W[0] - self.start) / self.tread
-        i = np.floor(u)
-        s = u - i
-        ahead = s > 0.5  # which riser is nearer
-        here, there = lookup(self.levels, i + 1.0), lookup(self.levels, i + np.where(ahead, 2.0, 0.0))
-        above = p_W[2] - here
-        aside = np.maximum(self.tread * np.where(ahead, 1.0 - s, s), _TINY)
-        over = np.maximum(p_W[2] - there, 0.0)
-        beside = np.sqrt(aside * aside + over * over)  # from the higher neighbour's riser or edge
-        radius = np.minimum(np.maximum(there - here, 0.0), self.fillet)
-        level = there <= here
-        in_a, in_b = np.maximum(radius - above, 0.0), np.where(level, 0.0, np.maximum(radius - beside, 0.0))
-        tread_first = level | (above <= beside)
-        least = np.where(tread_first, above, beside)
-        distance = np.maximum(radius, least) - np.sqrt(in_a * in_a + in_b * in_b + _TINY * _TINY)
-        cornered = (in_a > 0.0) & (in_b > 0.0)
-        w_a = np.where(cornered, in_a, np.where(tread_first, 1.0, 0.0))
-        w_b = np.where(cornered, in_b, np.where(tread_first, 0.0, 1.0)) / beside
-        return distance, w_b * aside * np.where(ahead, -1.0, 1.0), w_a + w_b * over
-
-    def distance(self, p_W: Float[ndarray, "3"]) -> float:
-        return self._nearest(p_W)[0]
-
-    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-        """R_WC: y along the risers, the normal last."""
-        _, out_x, out_z = self._nearest(p_W)
-        length = np.sqrt(out_x * out_x + out_z * out_z)
-        n_x, n_z = out_x / length, out_z / length
-        return np.array([[n_z, 0.0, n_x], [0.0, 1.0, 0.0], [-n_x, 0.0, n_z]])
-
-    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
-        return self.friction
-
-    def height(self, x: Any) -> Any:
-        """Of the tread at a place [m]."""
-        return lookup(self.levels, np.floor((x - self.start) / self.tread) + 1.0)
+    def level(self, i: Any) -> Any:
+        """Height of tread i [m]."""
+        return lookup(self.levels, i + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,4 +235,4 @@ def _numbers(texts: list[str], count: int | None, otherwise: str) -> list[float]
     return found
 
 
-__all__ = ["GROUNDS", "Heightfield", "Patches", "Steps", "distances", "named"]
+__all__ = ["GROUNDS", "Heightfield", "Patches", "Steps", "Treads", "distances", "named"]

@@ -17,9 +17,13 @@ from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.control.joint.plan_follower import PlanFollower
+from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.joint.spine import Spine
+from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import Drive, Policy
 from footfall.control.locomotion.locomotion import Locomotion
+from footfall.control.locomotion.reach import Reach
+from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.named import on_command
 from footfall.control.optimal.lqr import LqrStand, StandWeights, regulate
@@ -28,8 +32,9 @@ from footfall.control.posture import standing_joints, standing_state
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
     "Estimated", "Estimator", "FootImpedance", "FunctionController", "GravityCompensation", "Hold", "JointCommand",
-    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reflexes", "Sensed", "Spine", "StandWeights",
-    "controller", "on_command", "regulate", "standing_joints", "standing_state",
+    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "ReflexPD", "Reflexes", "ScrewTorque",
+    "Sensed", "Spine", "StandWeights", "Wheels", "controller", "on_command", "regulate", "standing_joints",
+    "standing_state",
 ]  # fmt: skip
 
 

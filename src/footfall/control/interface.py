@@ -79,6 +79,7 @@ class Sensed:
     imu: Inertial | None = None  # with sensors only
     foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as felt, with sensors only
     gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
+    contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a foot that stands: of an estimator only
 
     @property
     def gyro(self) -> Float[ndarray, "3"]:

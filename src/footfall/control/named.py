@@ -5,44 +5,81 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque, GravityCompensation
 from footfall.control.joint.joint_pd import JointPD
+from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.learned.policy import Policy, shipped
 from footfall.control.locomotion.locomotion import Locomotion
+from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
 
-ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD], Any]] = {  # follow a gait's own paths, open loop
+ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Any]] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,
     "impedance": FootImpedance,
+    "screw": ScrewTorque,
 }
 ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
-FOLLOWING = (*ON_COMMAND, LEARNED)  # follow a velocity command
+WHEELS = "wheels"  # rolls, on a robot whose wheels turn
+FOLLOWING = (*ON_COMMAND, LEARNED, WHEELS)  # follow a velocity command
 NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr")
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},
     "walk": {"duty": 0.78, "period": 0.9},
     "pace": {"duty": 0.6, "period": 0.4},
     "bound": {"duty": 0.55, "period": 0.36},
+    "half_bound": {"duty": 0.45, "period": 0.36},
     "pronk": {"duty": 0.6, "period": 0.5},
 }
 
 
-def schedule(name: str) -> Gait:
-    """A gait's schedule for controllers that place their own feet."""
+GALLOPS = ("rotary_gallop", "transverse_gallop")
+# with short flights, which steps that are not planned ahead do not survive: measured on three robots
+FLYING = (*GALLOPS, "half_bound", "bound", "pronk")
+_GALLOP = ((1.0, 1.5, 2.5), (0.45, 0.45, 0.35), (0.36, 0.32, 0.30))  # speeds [m/s], their duties and periods [s]
+_SHORT = 0.2  # [s]: a stance that is shorter needs its forces planned more often
+_OFTEN = 200.0  # [Hz]
+
+
+def schedule(name: str, speed: float = 0.0) -> Gait:
+    """A gait's schedule for controllers that place their own feet; a gallop's stances are the shorter, the faster."""
+    if name in GALLOPS:
+        speeds, duties, periods = _GALLOP
+        duty, period = (float(np.interp(abs(speed), speeds, values)) for values in (duties, periods))
+        return named(name, duty=duty, period=period)
     return named(name, **_SCHEDULES.get(name, {}))
 
 
-def on_command(name: str, gait: str = "trot", **options: Any) -> Locomotion:
-    """A controller that finds forces for a velocity command: ``balance``, ``mpc`` or ``whole_body``."""
+def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any) -> Locomotion:
+    """A controller that finds forces for a velocity command: ``balance``, ``mpc`` or ``whole_body``.
+
+    ``speed`` [m/s] is the one that it will mostly be told: gallops have a schedule for it.
+    """
     if name not in ON_COMMAND:
         raise unknown("controller on command", name, ON_COMMAND)
-    return Locomotion(gait=schedule(gait), stage=name, **options)
+    made = schedule(gait, speed)
+    if name == "balance" and gait in FLYING:
+        raise InputError(f"controller 'balance' does not plan ahead and cannot {_words(gait)}: mpc and whole_body can")
+    if made.duty * made.period < _SHORT:
+        options = {"mpc_rate": min(_OFTEN, options.get("rate", _OFTEN)), **options}
+    return Locomotion(gait=made, stage=name, **options)
+
+
+def check_on_a_gait(name: str, gait: str) -> None:
+    """Refuse gaits that controllers which follow a gait's own paths, open loop, cannot do."""
+    if gait in FLYING:
+        raise InputError(f"controller '{name}' does not plan ahead and cannot {_words(gait)}: mpc and whole_body can")
+
+
+def _words(gait: str) -> str:
+    return "gallop" if gait in GALLOPS else gait.replace("_", "-")
 
 
 def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:

@@ -25,12 +25,14 @@ from footfall.gravity import GRAVITY
 
 if TYPE_CHECKING:
     from footfall.dynamics import lagrange
-    from footfall.dynamics.reduced import reduced_dynamics, reduced_system, reduced_touchdown
+    from footfall.dynamics.flat_feet import flat_dynamics, flat_impact, sole_margins
+    from footfall.dynamics.reduced import ModeCoordinates, reduced_dynamics, reduced_system, reduced_touchdown
     from footfall.dynamics.screw_system import screw_forward_dynamics, screw_inverse_dynamics
 
 __all__ = [
     "GRAVITY",
     "ContactSet",
+    "ModeCoordinates",
     "all_modes",
     "articulated_body",
     "base_parameters",
@@ -47,6 +49,8 @@ __all__ = [
     "difference",
     "external_terms",
     "factor",
+    "flat_dynamics",
+    "flat_impact",
     "forward_dynamics",
     "friction_torques",
     "gravity_terms",
@@ -67,6 +71,7 @@ __all__ = [
     "regressor",
     "screw_forward_dynamics",
     "screw_inverse_dynamics",
+    "sole_margins",
     "solve_factored",
     "spring_torques",
     "stance_dynamics",
@@ -76,6 +81,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LATER = {  # these need SciPy, which takes a while to load
+    "ModeCoordinates": "reduced", "flat_dynamics": "flat_feet", "flat_impact": "flat_feet", "sole_margins": "flat_feet",
     "reduced_dynamics": "reduced", "reduced_system": "reduced", "reduced_touchdown": "reduced",
     "screw_forward_dynamics": "screw_system", "screw_inverse_dynamics": "screw_system",
 }  # fmt: skip

@@ -45,7 +45,8 @@ def constrained_dynamics(
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
     """(a, f): accelerations dv/dt, and forces of the ground on the feet [N], zero at feet that are up.
 
-    mode: one number per foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names).
+    mode: one number per foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names). Three
+    numbers per foot hold each direction by itself: (0, 0, 1) is a foot that slides on level ground without friction.
     stabilisation: Baumgarte's (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor), the last term only
     where ``anchors`` [m] says where the feet should be. damping: added to the diagonal of A as a share of its mean; it
     makes redundant sets of feet solvable at the price of feet that give a little. ``contact_set`` says if it is needed.
@@ -59,7 +60,7 @@ def constrained_dynamics(
         wanted = wanted - rate * (J @ v)
     if stiffness and anchors is not None:
         wanted = wanted - stiffness * _drift(robot, q, anchors, R_WC if frame == "contact" else None)
-    f = _contact_solve(d, Y, mode, wanted - Y.T @ (free / d), damping)
+    f = contact_solve(d, Y, mode, wanted - Y.T @ (free / d), damping)
     return solve_inward(robot, L, (free + Y @ f) / d), f.reshape(-1, 3)
 
 
@@ -76,7 +77,7 @@ def impact_map(
     the feet alone. Of all velocities that the mode allows, v⁺ is the nearest to v in the metric of M."""
     _check_mode(robot, mode)
     L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
-    impulse = _contact_solve(d, Y, mode, -(J @ v), damping)
+    impulse = contact_solve(d, Y, mode, -(J @ v), damping)
     return v + solve_inward(robot, L, (Y @ impulse) / d), impulse.reshape(-1, 3)
 
 
@@ -109,7 +110,7 @@ def _divided(Y: Float[ndarray, "nv m"], d: Float[ndarray, "nv"]) -> Float[ndarra
     return Y * (1.0 / d)[:, None]
 
 
-def _contact_solve(
+def contact_solve(
     d: Float[ndarray, "nv"],
     Y: Float[ndarray, "nv m"],
     mode: Float[ndarray, "nf"],
@@ -117,12 +118,19 @@ def _contact_solve(
     damping: float,
 ) -> Float[ndarray, "m"]:
     """f with A f = b in the rows of standing feet, and f = 0 in the others."""
-    stands = np.concatenate([np.stack([m, m, m]) for m in mode]) if len(mode) else np.zeros(0)
+    stands = held_rows(mode)
     A = (Y.T @ _divided(Y, d)) * (stands[:, None] * stands[None, :])
     slack = damping * sum(A[k, k] for k in range(len(stands))) / max(len(stands), 1)
     for k in range(len(stands)):
         A[k, k] = A[k, k] + slack + (1.0 - stands[k])
     return dense_solve(*dense_factor(A), stands * b)
+
+
+def held_rows(mode: Float[ndarray, "nf"] | Float[ndarray, "nf 3"]) -> Float[ndarray, "rows"]:
+    """1 for every row of J that a mode holds."""
+    if not len(mode):
+        return np.zeros(0)
+    return np.concatenate([np.stack([m, m, m]) if np.ndim(m) == 0 else m for m in mode])
 
 
 def _drift(
@@ -134,7 +142,7 @@ def _drift(
 
 
 def _check_mode(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
-    if np.shape(mode) != (robot.nf,):
+    if np.shape(mode) not in ((robot.nf,), (robot.nf, 3)):
         raise InputError(
             f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 where a foot stands; got shape {np.shape(mode)}"
         )

@@ -4,9 +4,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.dynamics.factor import factor, solve_factored
+from footfall.dynamics.composite_bias import composite_bias
+from footfall.dynamics.factor import solution
 from footfall.dynamics.gravity_terms import upward
-from footfall.dynamics.mass_matrix import composite_mass_matrix
+from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
+from footfall.dynamics.parallel_joints import posture
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.dynamics.velocity_terms import velocity_wrenches
 from footfall.errors import InputError
@@ -64,13 +66,19 @@ def forward_dynamics(
     ``tau`` of length nv is taken for generalised forces, the base's wrench first; any other length is refused.
     ``classical``: the base's linear part is then the acceleration of its origin, not the rate of the components of v.
     """
-    X = joint_transforms(robot, q)
-    force = generalised(robot, tau) - bias_forces(robot, X, v, gravity, classical=True)
+    at_q = posture(robot, q)
+    standing, X = at_q.robot, at_q.X
+    composite = composite_bodies(standing, X)
+    # a floating robot falls as a whole: gravity is felt by its base's acceleration alone, and turns with nothing else
+    felt = np.zeros(3) if robot.floating else gravity
+    force = generalised(robot, tau) - composite_bias(standing, X, composite, v, felt, at_q.still)
     if external is not None:
         force = force + external
-    L, d = factor(robot, composite_mass_matrix(robot, X))
-    a = solve_factored(robot, L, d, force)
-    if classical or not robot.floating:
+    a = solution(standing, composite_mass_matrix(standing, X, composite), force)
+    if not robot.floating:
         return a
-    V_0 = base_twist(robot, v)
-    return np.concatenate([a[:3], a[3:6] - cross(V_0[:3], V_0[3:]), a[6:]])
+    linear = a[3:6] - upward(X[0], gravity)
+    if not classical:
+        V_0 = base_twist(robot, v)
+        linear = linear - cross(V_0[:3], V_0[3:])
+    return np.concatenate([a[:3], linear, a[6:]])

@@ -11,6 +11,9 @@ Erratum of eq. (19): with two or more feet down the inverse problem has many sol
 torques balance (a trot's C is 84 x 84 of rank 83). Three questions have answers: forward dynamics with torques given;
 inverse dynamics with measured foot forces, as the paper does; and the solution of least foot forces, said to be so.
 
+Numbers and symbols alike are solved by structure (``screw_structure``); ``sparse`` and ``dense`` solve the system as it
+is printed, as referees, and the least foot forces of a redundant stance need it whole: numbers alone.
+
 Rotors, which the paper does not have, couple links: armature J adds J d dᵀ to I, with d the drive's column of C; an
 exact rotor with momentum h in link i, geared to joint k, adds u dᵀ + d uᵀ, with u the couple h on link i.
 """
@@ -30,17 +33,18 @@ from numpy import ndarray
 from footfall.dynamics.checks import check_finite
 from footfall.dynamics.forward_dynamics import generalised
 from footfall.dynamics.screw_matrix import Column, Links, assembled, columns_of, grounded, links_of, weights_and_turning
+from footfall.dynamics.screw_structure import Known, Solved, solve_by_structure
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import check_shape
 from footfall.kinematics.product_of_exponentials import screw_feet_jacobian
+from footfall.numeric import tracer
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
 from footfall.spatial.screw import spherical_screws
 
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
-SOLVERS = ("auto", "sparse", "dense")
-_SPARSE_FROM = 200  # unknowns from which the sparse solver is the faster one on one core
+SOLVERS = ("structure", "sparse", "dense")
 _RANK = 1e-9  # singular values beside the largest that count as zero
 _ROUNDING = 1e-12  # the same for the whole system, which holds light links beside heavy ones
 _CONSISTENT = 1e-8  # residual of constraints that do not contradict each other, beside the largest right-hand side
@@ -74,13 +78,21 @@ def screw_forward_dynamics(
     tau: Float[ndarray, "nj"],
     mode: Float[ndarray, "nf"] | None = None,
     gravity: Gravity = GRAVITY,
-    solver: str = "auto",
+    solver: str = "structure",
 ) -> ScrewSolution:
-    """Torques given, feet of the mode held: accelerations, foot forces and all joint reactions."""
-    mode = np.zeros(robot.nf) if mode is None else np.asarray(mode, dtype=float)
+    """Torques given, feet of the mode held: accelerations, foot forces and all joint reactions.
+
+    In a trace the feet that stand must not depend on each other (``dynamics.contact_set`` says whether they do).
+    """
+    mode = np.zeros(robot.nf) if mode is None else np.asarray(mode)
     check_shape(robot, mode=(mode, robot.nf))
-    check_finite(robot, q=q, v=v, tau=tau, mode=mode)
-    force, base = generalised(robot, tau), robot.nv - robot.nj
+    traced, force, base = tracer.get() is not None, generalised(robot, tau), robot.nv - robot.nj
+    if not traced:
+        check_finite(robot, q=q, v=v, tau=tau, mode=mode)
+    if traced or _by_structure(solver, _redundant_rows(robot, q, mode)):
+        none = np.zeros(robot.nj)
+        known = Known(force, none, none, mode, np.zeros((robot.nf, 3)))
+        return _solution(solve_by_structure(robot, q, v, known, gravity))
     links = links_of(robot, q, v)
     columns = columns_of(robot, links, mode)
     held = [column for column in columns if column.kind != "drive"]
@@ -110,29 +122,31 @@ def screw_inverse_dynamics(
     base_acceleration: Float[ndarray, "6"] | None = None,
     mode: Float[ndarray, "nf"] | None = None,
     gravity: Gravity = GRAVITY,
-    solver: str = "auto",
+    solver: str = "structure",
 ) -> ScrewSolution:
     """Torques and reactions for joint accelerations, in one of three ways.
 
     - ``foot_forces`` measured [N, on the robot, world axes]: unique, and the base's acceleration is part of the answer.
     - ``base_acceleration`` too, from an IMU (spatial, base axes): ``reactions[0]`` is the wrench on the base that the
       measured forces do not explain; without foot forces, the base rows of inverse dynamics.
-    - a ``mode`` instead of measurements: feet are held, and the least foot forces are taken of all that do it.
+    - a ``mode`` instead of measurements: feet are held, and the least foot forces are taken of all that do it; of
+      numbers, not in a trace.
     """
-    check_shape(robot, joint_accelerations=(joint_accelerations, robot.nj))
-    if mode is not None and (foot_forces is not None or base_acceleration is not None):
-        raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
+    traced = tracer.get() is not None
+    _check_inverse(robot, joint_accelerations, foot_forces, base_acceleration, mode, traced)
     stands = np.zeros(robot.nf) if mode is None else np.asarray(mode, dtype=float)
     check_shape(robot, mode=(stands, robot.nf))
-    check_finite(robot, q=q, v=v, mode=stands, joint_accelerations=joint_accelerations,
-                 foot_forces=foot_forces, base_acceleration=base_acceleration)  # fmt: skip
+    if not traced:
+        check_finite(robot, q=q, v=v, mode=stands, joint_accelerations=joint_accelerations,
+                     foot_forces=foot_forces, base_acceleration=base_acceleration)  # fmt: skip
+    if traced or (mode is None and _by_structure(solver, 0)):
+        forces = np.zeros((robot.nf, 3)) if foot_forces is None else foot_forces
+        known = Known(np.zeros(robot.nv), joint_accelerations, np.ones(robot.nj), stands, forces, base_acceleration)
+        return _solution(solve_by_structure(robot, q, v, known, gravity))
     links = links_of(robot, q, v)
     columns = columns_of(robot, links, stands)
     ground = 6 if grounded(robot, stands) else 0
     if base_acceleration is not None:
-        if not robot.floating:
-            raise InputError(f"robot '{robot.name}' has a fixed base, whose acceleration is zero")
-        check_shape(robot, base_acceleration=(base_acceleration, 6))
         columns.append(Column("imu", "base", 0, None, np.eye(6), np.zeros(6)))
     C = assembled(robot, columns, bool(ground))
     f_p = _stacked(weights_and_turning(robot, links, gravity), ground)
@@ -158,8 +172,6 @@ def screw_inverse_dynamics(
 # -- right-hand sides --------------------------------------------------------------------------------------------------
 def _foot_wrenches(robot: Robot, links: Links, forces: ndarray, ground: int) -> ndarray:
     """f_e: measured forces at the feet's centres as wrenches on their links."""
-    if np.shape(forces) != (robot.nf, 3):
-        raise InputError(f"foot_forces of robot '{robot.name}' must have shape ({robot.nf}, 3), got {np.shape(forces)}")
     out = np.zeros(ground + 6 * len(links.poses))
     for i, p, force in zip(robot.tree.feet, robot.tree.foot_positions, forces):
         at = ground + 6 * i
@@ -200,6 +212,35 @@ def _rotor_torques(robot: Robot, links: Links, joint_accelerations: ndarray, a: 
 
 
 # -- solving -----------------------------------------------------------------------------------------------------------
+def _by_structure(solver: str, redundancy: int) -> bool:
+    if solver not in SOLVERS:
+        raise unknown("solver", solver, SOLVERS)
+    return solver == "structure" and not redundancy
+
+
+def _solution(found: Solved) -> ScrewSolution:
+    return ScrewSolution(found.a, found.torques, found.foot_forces, found.reactions)
+
+
+def _check_inverse(
+    robot: Robot, joint_accelerations: ndarray, foot_forces: ndarray | None, base_acceleration: ndarray | None,
+    mode: ndarray | None, traced: bool,
+) -> None:  # fmt: skip
+    """Refuse shapes and sets of arguments that make no problem with one solution."""
+    check_shape(robot, joint_accelerations=(joint_accelerations, robot.nj))
+    if mode is not None and (foot_forces is not None or base_acceleration is not None):
+        raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
+    if traced and mode is not None:
+        raise InputError("a mode leaves the foot forces of inverse dynamics open: in a trace they must be given")
+    if base_acceleration is not None and not robot.floating:
+        raise InputError(f"robot '{robot.name}' has a fixed base, whose acceleration is zero")
+    if base_acceleration is not None:
+        check_shape(robot, base_acceleration=(base_acceleration, 6))
+    if foot_forces is not None and np.shape(foot_forces) != (robot.nf, 3):
+        shape = np.shape(foot_forces)
+        raise InputError(f"foot_forces of robot '{robot.name}' must have shape ({robot.nf}, 3), got {shape}")
+
+
 def _inertias(links: Links, ground: int) -> ndarray:
     """I = diag(I_ij), eq. (14); the ground's may be anything, since it is held."""
     return scipy.linalg.block_diag(*([np.eye(6)] if ground else []), *links.inertias)
@@ -214,12 +255,10 @@ def _solved(
     columns: list[Column],
 ) -> tuple[ndarray, ndarray]:  # fmt: skip
     """(a, η) of eq. (19)."""
-    if solver not in SOLVERS:
-        raise unknown("solver", solver, SOLVERS)
     n, b = len(f_p), np.concatenate([f_p, c_a])
     if redundancy:
         return _least_norm(inertia, C, b, columns)
-    if solver == "sparse" or (solver == "auto" and len(b) >= _SPARSE_FROM):
+    if solver == "sparse":
         K = scipy.sparse.block_array([[-scipy.sparse.csc_array(inertia), C], [C.T, None]], format="csc")
         solve = scipy.sparse.linalg.splu(K).solve
     else:

@@ -42,6 +42,7 @@ PATTERNS: Mapping[str, Pattern] = {
     "canter": Pattern((0.0, 0.3, 0.3, 0.6), 0.4, 0.45, f"{_DELAYS}; duty and period chosen"),
     "transverse_gallop": Pattern((0.0, 0.1, 0.5, 0.6), 0.3, 0.4, f"{_DELAYS}; duty chosen (MIT 0.2)"),
     "rotary_gallop": Pattern((0.0, 0.9, 0.4, 0.5), 0.3, 0.4, f"{_DELAYS}; duty chosen (MIT 0.2)"),
+    "half_bound": Pattern((0.0, 0.15, 0.5, 0.5), 0.4, 0.4, "hind feet together, fore feet one after the other; chosen"),
     "bound": Pattern((0.0, 0.0, 0.5, 0.5), 0.4, 0.4, f"{_DELAYS}; {_MIT}"),
     "pronk": Pattern((0.0, 0.0, 0.0, 0.0), 0.5, 0.5, f"{_DELAYS}; {_MIT}"),
 }
@@ -181,6 +182,11 @@ def transverse_gallop(**changes: Any) -> Gait:
 def rotary_gallop(**changes: Any) -> Gait:
     """Fore pair then hind pair, leading on opposite sides."""
     return named("rotary_gallop", **changes)
+
+
+def half_bound(**changes: Any) -> Gait:
+    """Both hind feet, then one fore foot after the other."""
+    return named("half_bound", **changes)
 
 
 def bound(**changes: Any) -> Gait:

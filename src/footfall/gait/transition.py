@@ -50,18 +50,27 @@ class Transition:
 
     def blend(self, key: str, t: Any) -> Any:
         """A number of the gaits at time t, such as ``duty`` or ``half_stride``."""
+        return self.between(key, self.part(t))
+
+    def between(self, key: str, part: Any) -> Any:
+        """A number of a gait that is the second by a part, the first by the rest."""
         a, b = getattr(self.first, key), getattr(self.second, key)
-        return a + (b - a) * self.part(t)
+        return a + (b - a) * part
 
     def delays(self, t: Any) -> list[Any]:
         """Delays at time t [cycles]: each leg goes the shorter way round its cycle."""
-        part = self.part(t)
+        return self.delays_between(self.part(t))
+
+    def delays_between(self, part: Any) -> list[Any]:
         ways = [b - a - round(b - a) for a, b in zip(self.first.delays, self.second.delays)]
         return [a + way * part for a, way in zip(self.first.delays, ways)]
 
     def beat(self, t: Any) -> Beat:
         """What it asks of oscillators at time t."""
-        return Beat(self.delays(t), self.blend("duty", t), self.blend("period", t))
+        return self.beat_between(self.part(t))
+
+    def beat_between(self, part: Any) -> Beat:
+        return Beat(self.delays_between(part), self.between("duty", part), self.between("period", part))
 
     def advance(self, phase: Float[ndarray, "4"], t: Any, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
         """Phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""
@@ -70,8 +79,14 @@ class Transition:
 
     def foot_offset(self, phase: Float[ndarray, "4"], t: Any) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
         """Offsets (x, z) [m] of the feet from their places under the hips: those of a gait half way between."""
-        duty, L, height = self.blend("duty", t), self.blend("half_stride", t), self.blend("height", t)
-        x_stance, z_stance = stance.position(phase / duty, L, self.blend("depth", t))
+        return self.offset_between(phase, self.part(t))
+
+    def offset_between(
+        self, phase: Float[ndarray, "4"], part: Any, clear: Any = 0.0
+    ) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
+        """The same of a gait that is the second by a part; ``clear`` [m] is added to the height of swings."""
+        duty, L, height = (self.between(key, part) for key in ("duty", "half_stride", "height"))
+        x_stance, z_stance = stance.position(phase / duty, L, self.between("depth", part))
         x_swing, z_swing = swing.NORMALISED.position(np.clip((phase - duty) / (1.0 - duty), 0.0, 1.0))
         down = phase < duty
-        return select(down, x_stance, L * x_swing), select(down, z_stance, height * z_swing)
+        return select(down, x_stance, L * x_swing), select(down, z_stance, (height + clear) * z_swing)

@@ -216,6 +216,16 @@ def loop_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
     return T
 
 
+def motor_torques(robot: Robot, q: Float[ndarray, "nq"], torque: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """Torques of the independent joints that do what ``torque`` at all joints would: Tᵀτ, and none at the others."""
+    known, base = loop_joints(robot), robot.nv - robot.nj
+    felt = loop_map(robot, q)[base:, base:].T @ torque
+    out = [0.0 * torque[j] for j in range(robot.nj)]
+    for k, j in enumerate(known.independent):
+        out[j] = felt[k]
+    return np.stack(out)
+
+
 @dataclass(frozen=True)
 class LoopJoints:
     """Which joints the loops leave free, which they decide, and all that have a part in them."""

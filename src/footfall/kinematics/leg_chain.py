@@ -95,7 +95,7 @@ def leg_chain(robot: Robot, foot: str) -> LegChain:
 @lru_cache(maxsize=256)
 def _leg_chain(robot: Robot, foot: str) -> LegChain:
     tree, index = robot.tree, robot.foot_index(foot)
-    moved = [j for j in tree.support[tree.feet[index]] if sum(j in tree.support[f] for f in tree.feet) == 1]
+    moved = tree.leg_of(index)
     if not moved:
         raise InputError(f"leg {foot} of robot '{robot.name}' has no joint of its own")
     X, screws = Transform.identity(), []
@@ -105,6 +105,8 @@ def _leg_chain(robot: Robot, foot: str) -> LegChain:
         joint = body.joint
         assert joint is not None
         screws.append(Screw(body.kind, _snapped(X.R @ body.axis), _snapped(X.p), joint.lower, joint.upper))
+    if tree.feet[index] != moved[-1]:  # a wheel, whose own joint does not move its centre
+        X = X @ tree.bodies[tree.feet[index]].X_PJ
     return LegChain(
         foot, robot.name, tree.parent[moved[0]], tuple(j - 1 for j in moved), tuple(screws),
         _snapped(X.point(tree.foot_positions[index])), _tail(screws),

@@ -16,6 +16,7 @@ from typing import Any
 
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
+from footfall.robot.model.tree import Tree
 from footfall.spatial.transform import Transform
 
 Vector = tuple[float, float, float]
@@ -99,7 +100,7 @@ def has_closed_form(robot: Robot, leg: str) -> bool:
 def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     tree = robot.tree
     index = robot.foot_index(leg)
-    moved = [j for j in tree.support[tree.feet[index]] if sum(j in tree.support[f] for f in tree.feet) == 1]
+    moved = tree.leg_of(index)
     what = f"leg {leg} of robot '{robot.name}'"
     if not moved:
         raise InputError(f"{what} has no joint of its own")
@@ -109,7 +110,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     carrier = tree.parent[moved[0]]
     forward, left = _trunk_axes(robot, carrier)
     origin = _floats(tree.bodies[moved[0]].X_PJ.p)
-    ends = [tree.bodies[j].X_PJ.p for j in moved[1:]] + [tree.foot_positions[index]]
+    ends = [tree.bodies[j].X_PJ.p for j in moved[1:]] + [_foot_on(tree, moved[-1], index)]
     R, axes, vectors = Transform.identity().R, [], []
     for j, end in zip(moved, ends):
         R = R @ tree.bodies[j].X_PJ.R
@@ -141,6 +142,12 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
         sum(step[1] for step in links), segments[0], segments[1], segments[2] if len(segments) > 2 else None,
         robot.feet[index].radius,
     )  # fmt: skip
+
+
+def _foot_on(tree: Tree, body: int, foot: int) -> Any:
+    """The centre of a foot in the frame of its leg's last body, which carries the wheel if it is one."""
+    own = tree.feet[foot]
+    return tree.foot_positions[foot] if own == body else tree.bodies[own].X_PJ.point(tree.foot_positions[foot])
 
 
 def _trunk_axes(robot: Robot, carrier: int) -> tuple[Vector, Vector]:

@@ -22,7 +22,6 @@ from footfall.learn.task_base import ActionController, Task
 from footfall.trace.targets import cuda, emit
 
 BLOCK = 128  # threads of the kernel that judges
-PUSH_DRAWS = 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def judged_tick(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tra
 def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
     """A robot at the beginning of an episode."""
     episode, blank = begun(episodes, chance), tracked.outcome
-    seen = episodes.task.observed(episode.state, episode.inputs.command)
+    seen = episodes.task.observed(episode.state, episode.inputs.command, episode.parameters)
     return Tracked(episode, Outcome(**{**vars(blank), "seen": seen, "final": seen}))
 
 
@@ -49,13 +48,13 @@ class JudgeSource:
     """The CUDA source of what follows a tick, and where its numbers lie; needs no GPU."""
 
     def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
-        paths = randomisation.paths(task.robot)
+        paths = (*randomisation.paths(task.robot), *task.paths)
         self.ticks = TickSource(
             task.robot, ActionController(task.drive), free=paths, uses_foot_forces=True, threads=4, **task.world
         )
         limit = round(seconds * task.drive.rate)
         self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)
-        self.draws = self.episodes.draws + PUSH_DRAWS
+        self.draws = self.episodes.draws + self.episodes.tick_draws
         self.first = Tracked(
             Episode(self.ticks.first, self.ticks.inputs, self.ticks.parameters, 0.0, 0.0), _blank(task)
         )
@@ -72,7 +71,7 @@ class JudgeSource:
         """Rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
         sizes: dict[str, int] = {
             "state": number_count(self.ticks.first), "inputs": number_count(self.ticks.inputs),
-            "parameters": number_count(self.ticks.parameters), "age": 1, "next_push": 1,
+            "parameters": number_count(self.ticks.parameters), "age": 1, "next_push": 1, "level": 1,
         }  # fmt: skip
         sizes |= {key: number_count(value) for key, value in vars(self.first.outcome).items()}
         out, at = {}, 0
@@ -95,7 +94,7 @@ class CudaLanes:
         if int(n) != n or n < 1:
             raise InputError(f"a training needs at least one robot, got {n}")
         self.cupy, self.n, self.task = cupy(), int(n), task
-        self.source = JudgeSource(task, Randomisation.from_option(randomise), command, seconds)
+        self.source = JudgeSource(task, task.randomisation(randomise), command, seconds)
         ticks = self.source.ticks
         kernels = {}
         for name, text in ((KERNEL, ticks.text), ("judge", self.source.judge), ("begin", self.source.begin)):

@@ -23,6 +23,7 @@ from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
 
 COMMANDS = ("forward", "sideways", "turn")
+_EXTRAS = ("strength", "payload", "delay")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,13 @@ class Episodes:
     @property
     def draws(self) -> int:
         """How many uniform draws an episode begins with."""
-        return 9 + self.task.robot.nj + len(self.randomisation.factors) + self.task.start_draws
+        ranges = self.randomisation
+        return 9 + self.task.robot.nj + len(ranges.factors) + len(ranges.extras) + self.task.start_draws
+
+    @property
+    def tick_draws(self) -> int:
+        """How many a tick takes beside: two for a push, and those of a noisy observation."""
+        return 2 + (len(self.task.bounds) if self.randomisation.noise else 0)
 
     @cached_property
     def digest(self) -> str | None:
@@ -59,9 +66,10 @@ class Episode:
     parameters: dict[str, Any]
     age: Any  # ticks
     next_push: Any  # the age at which it is pushed
+    level: Any = 0.0  # of difficulty, from 0 on
 
 
-def begun(episodes: Episodes, chance: Float[ndarray, "draws"]) -> Episode:
+def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0) -> Episode:
     """A new episode from uniform draws in [0, 1): command, parameters, where it begins, phase of the clock."""
     task, ranges, first = episodes.task, episodes.randomisation, episodes.first
     robot, drive = task.robot, task.drive
@@ -74,14 +82,19 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"]) -> Episode:
     for k, (path, limits) in enumerate(ranges.factors.items()):
         parameters[path] = episodes.nominal[path] * within(limits, chance[9 + robot.nj + k])
     more = chance[episodes.draws - task.start_draws : episodes.draws]
-    q = task.started(first.q, ranges, chance[9 : 9 + robot.nj], more)
-    gains = np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
+    at = 9 + robot.nj + len(ranges.factors)
+    extra = {key: chance[at + k] for k, key in enumerate(ranges.extras)}
+    strength, payload, delay = (within(getattr(ranges, key), extra.get(key, 0.0)) for key in _EXTRAS)
+    parameters[trunk] = parameters[trunk] + payload
+    parameters |= task.terrain(level, more)
+    q = task.started(first.q, ranges, chance[9 : 9 + robot.nj], more, parameters, level)
+    gains = strength * np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
     tick = np.floor(chance[7] * round(drive.gait.period * drive.rate))
-    memory = {**first.memory, "gains": gains}
+    memory = {**first.memory, "gains": gains, "delay": delay}
     state = replace(first, tick=tick, q=q, memory=memory)
     push = np.floor(chance[8] * ranges.push_every * drive.rate)
     command = task.commanded(drawn, chance[: len(COMMANDS)])
-    return Episode(state, Inputs(command, np.zeros(6)), parameters, 0.0, push)
+    return Episode(state, Inputs(command, np.zeros(6)), parameters, 0.0, push, level)
 
 
 def pushed(
@@ -113,20 +126,38 @@ class Outcome:
 def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, Outcome]:
     """Judge a tick, begin anew if the episode is over, and say what comes next: push and observation."""
     task = episodes.task
-    judged = task.judged(episode.state, episode.inputs.command)
+    command = episode.inputs.command
+    judged = task.judged(episode.state, command, episode.parameters)
     age = episode.age + 1.0
     fallen = judged.fallen > 0.5
     late = ~fallen & (age > episodes.limit - 0.5)
     memory = {**episode.state.memory, "last": episode.state.memory["action"]}
-    goes_on = Episode(replace(episode.state, memory=memory), episode.inputs, episode.parameters, age, episode.next_push)
-    now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws]), goes_on)
-    push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws :])
-    now = Episode(now.state, Inputs(now.inputs.command, push), now.parameters, now.age, next_push)
+    goes_on = replace(episode, state=replace(episode.state, memory=memory), age=age)
+    asked = command.forward * age / task.drive.rate
+    level = task.promoted(episode.level, episode.state.q[0], asked, np.where(fallen, 1.0, 0.0), judged.score)
+    now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws], level), goes_on)
+    push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws : episodes.draws + 2])
+    now = replace(now, inputs=Inputs(now.inputs.command, push), next_push=next_push)
+    seen = task.observed(now.state, now.inputs.command, now.parameters)
+    score = scored(task, judged.score, episode.level)
     outcome = Outcome(
-        task.observed(now.state, now.inputs.command), judged.observation, judged.reward,
-        np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity, judged.score,
+        noisy(episodes, seen, chance[episodes.draws + 2 :]), judged.observation, judged.reward,
+        np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity, score,
     )  # fmt: skip
     return now, outcome
+
+
+def noisy(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
+    """An observation with noise, from uniform draws; what is judged, and what ends an episode, has none."""
+    if not episodes.randomisation.noise:
+        return seen
+    most = 0.01 * episodes.randomisation.noise * episodes.task.bounds
+    return np.clip(seen + most * (2.0 * chance - 1.0), -episodes.task.bounds, episodes.task.bounds)
+
+
+def scored(task: Task, score: Any, level: Any) -> Any:
+    """How well a task is done: of one with levels, how high a robot has come."""
+    return (level + 1.0) / task.levels if task.levels > 1 else score
 
 
 def chosen(condition: Any, one: Any, other: Any) -> Any:

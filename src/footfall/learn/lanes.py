@@ -6,7 +6,7 @@ Every lane draws from a generator of its own, so that what it does depends on it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ from footfall import compiling
 from footfall.batch.batch import Batch
 from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
-from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, pushed
-from footfall.learn.randomise import Randomisation, checked_range
+from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, noisy, pushed, scored
+from footfall.learn.randomise import checked_range
 from footfall.learn.task import RANGES, ActionController, Judged, Task, judge
 from footfall.trace.face import tree
 
@@ -50,7 +50,7 @@ class WalkLanes:
         threads: int | None = None,
     ) -> None:
         self.task, self.robot, self.n = task, task.robot, n
-        self.randomisation = Randomisation.from_option(randomise)
+        self.randomisation = task.randomisation(randomise)
         self.ranges = dict(task.commands)
         for key, value in (command or {}).items():
             if key not in COMMANDS:
@@ -60,25 +60,30 @@ class WalkLanes:
         if not np.isfinite(seconds) or seconds * task.drive.rate < 1:
             raise InputError(f"an episode must last at least one tick, got {seconds} s")
         self.limit = round(seconds * task.drive.rate)
+        free = (*self.randomisation.paths(self.robot), *task.paths)
         self.batch = Batch(
-            self.robot, n, ActionController(task.drive), free=self.randomisation.paths(self.robot), dtype=dtype,
+            self.robot, n, ActionController(task.drive), free=free, dtype=dtype,
             uses_foot_forces=True, threads=threads, **task.world,
         )  # fmt: skip
-        self._judge = compiling.compile(judge, task, self.batch.first, Command(), target="batch", dtype=dtype)
         model = self.batch.simulation.model
-        nominal = {path: np.asarray(model.parameter(path), float) for path in self.randomisation.paths(self.robot)}
+        nominal = {path: np.asarray(model.parameter(path), float) for path in free}
+        seen = (self.batch.first, Command(), nominal)
+        self._judge = compiling.compile(judge, task, *seen, target="batch", dtype=dtype)
         self.episodes = Episodes(task, self.randomisation, self.ranges, self.batch.first, nominal, self.limit)
-        self._begun = compiling.compile(begun, self.episodes, np.zeros(self.episodes.draws), target="batch")
+        self._begun = compiling.compile(begun, self.episodes, np.zeros(self.episodes.draws), 0.0, target="batch")
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
         self.next_push = np.zeros(n, dtype=int)
+        self.level = np.zeros(n)  # of difficulty
+        self.ended = np.zeros(n)  # scores after the last tick
         self.generators: list[np.random.Generator] = []
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def begin(self, which: Sequence[int] | ndarray) -> None:
         """New episodes on some lanes: command, parameters, offsets of the joints, phase of the clock."""
         lanes = np.asarray(which, dtype=int)
+        self._promote(lanes)
         chance = np.array([self.generators[k].random(self.episodes.draws) for k in lanes])
-        new: Episode = self._begun(chance)
+        new: Episode = self._begun(chance, self.level[lanes])
         batch = self.batch
         for now, fresh in zip(tree.flatten(batch.state)[0], tree.flatten(new.state)[0]):
             now[lanes] = fresh
@@ -88,6 +93,15 @@ class WalkLanes:
         batch.push[lanes] = 0.0
         self.age[lanes] = 0
         self.next_push[lanes] = new.next_push
+
+    def _promote(self, lanes: ndarray) -> None:
+        """Levels of the episodes to come, by what came of those that end."""
+        if self.task.levels == 1:
+            return
+        done = lanes[self.age[lanes] > 0]
+        asked = self.batch.command["forward"][done] * self.age[done] / self.task.drive.rate
+        fallen = np.where(self.age[done] < self.limit, 1.0, 0.0)
+        self.level[done] = self.task.promoted(self.level[done], self.batch.q[done, 0], asked, fallen, self.ended[done])
 
     def stagger(self, rng: np.random.Generator) -> None:
         """Let the present episodes be of any age: episodes that all began together would end together."""
@@ -125,9 +139,19 @@ class WalkLanes:
         """Judge some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
         leaves, rebuild = tree.flatten(self.batch.state)
         command: Any = {key: values[which] for key, values in self.batch.command.items()}
-        seen = self._judge(rebuild([x[which] for x in leaves]), Command(**command))
+        parameters = {path: self.batch.parameters[path][which] for path in self.episodes.nominal}
+        seen = self._judge(rebuild([x[which] for x in leaves]), Command(**command), parameters)
         found, back = tree.flatten(seen)
-        return back([np.nan_to_num(x, copy=False, nan=0.0, posinf=0.0, neginf=0.0) for x in found])
+        judged: Judged = back([np.nan_to_num(x, copy=False, nan=0.0, posinf=0.0, neginf=0.0) for x in found])
+        self.ended[which] = judged.score
+        return replace(judged, score=scored(self.task, judged.score, self.level[which]))
+
+    def noisy(self, observation: ndarray, which: Any = slice(None)) -> ndarray:
+        """What policies of some lanes see: observations with the noise of each lane's own chance."""
+        if not self.randomisation.noise:
+            return observation
+        chance = np.array([g.random(observation.shape[1]) for g in np.array(self.generators, dtype=object)[which]])
+        return noisy(self.episodes, observation, chance).astype(observation.dtype)
 
     def episode(self, which: Any) -> dict[str, ndarray]:
         """What was drawn for the episodes of some lanes."""

@@ -23,7 +23,7 @@ from footfall.control.learned.policy import Drive
 from footfall.errors import InputError
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task_base import WORST, Judged, Task
+from footfall.learn.task_base import NONE, WORST, Judged, Parameters, Task
 from footfall.robot.model.description import Robot
 from footfall.simulate.tick import RunState
 
@@ -104,25 +104,43 @@ class OwnTask(Task):
     def settings(self) -> Mapping[str, Any]:  # type: ignore[override]
         return self.inner.settings
 
+    @property
+    def paths(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.inner.paths
+
+    @property
+    def levels(self) -> int:  # type: ignore[override]
+        return self.inner.levels
+
+    def randomisation(self, option: Any) -> Randomisation:
+        return self.inner.randomisation(option)
+
+    def terrain(self, level: Any, chance: ndarray) -> dict[str, Any]:
+        return self.inner.terrain(level, chance)
+
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        return self.inner.promoted(level, travelled, asked, fallen, score)
+
     # -- one's own -----------------------------------------------------------------------------------------------------
     @property
     def world(self) -> dict[str, Any]:
         return {**self.inner.world, "ground": self.ground}
 
     def started(
-        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray
-    ) -> Float[ndarray, "nq"]:
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
+        parameters: Parameters = NONE, level: Any = 0.0,
+    ) -> Float[ndarray, "nq"]:  # fmt: skip
         """As the task begins, then up or down until the lowest foot touches this ground."""
-        q = self.inner.started(q, ranges, joints, chance)
+        q = self.inner.started(q, ranges, joints, chance, parameters, level)
         feet, robot = foot_positions(self.robot, q), self.robot
         over = [self._ground.distance(feet[k]) - foot.radius for k, foot in enumerate(robot.feet)]
         return q - np.concatenate([np.zeros(2), np.stack([np.min(np.stack(over))]), np.zeros(robot.nq - 3)])
 
-    def judged(self, state: RunState, command: Command) -> Judged:
+    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
         """The task's judgement, of heights over this ground, and the terms and observations of one's own."""
         under = state.q[2] - self._ground.distance(state.q[:3])
         level = state.q - np.concatenate([np.zeros(2), np.stack([under]), np.zeros(self.robot.nq - 3)])
-        found = self.inner.judged(replace(state, q=level), command)
+        found = self.inner.judged(replace(state, q=level), command, parameters)
         sensed, action = self._sensed(state), state.memory["action"]
         own = {
             key: np.clip(term(self.robot, sensed, command, action), -WORST, WORST) / self.drive.rate
@@ -132,9 +150,9 @@ class OwnTask(Task):
         return replace(found, observation=observation, terms={**found.terms, **own},
                        reward=found.reward + sum(own.values()))  # fmt: skip
 
-    def observed(self, state: RunState, command: Command) -> Float[ndarray, "no"]:
+    def observed(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
         own = self._more(self._sensed(state), command)
-        return np.concatenate([self.inner.observed(state, command), *own])
+        return np.concatenate([self.inner.observed(state, command, parameters), *own])
 
     def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
         return self.inner.commanded(drawn, chance) if self.commands_drawn is None else self.commands_drawn(chance)

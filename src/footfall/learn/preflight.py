@@ -1,6 +1,6 @@
 """Before a policy drives a robot: does it fit? ``footfall policy check``.
 
-Without a mapping a policy is held to what footfall's own walking task does with the robot; with one, what the file says
+Without a mapping a policy is held to what footfall's own tasks do with the robot; with one, what the file says
 is held to what the mapping says, and both to the robot. Then the policy is tried in a simulator.
 """
 
@@ -21,7 +21,7 @@ from footfall.control.learned.mapping import ALIASES, read_mapping, renamed, wir
 from footfall.control.learned.policy import Policy
 from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import InputError, unknown
-from footfall.learn.task import WalkTask
+from footfall.learn.train import TASKS
 from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
 
@@ -77,16 +77,25 @@ def preflight(
         found, policy = _check_onnx(Path(file), robot, read_mapping(mapping) if mapping is not None else {})
     else:
         found, policy = _check_own(Path(file), robot, mapping)
-    runs = policy is not None and not any(m.kind == "missing_joint" for m in found)
+    walks = task_of(file) != "recover"
+    runs = policy is not None and walks and not any(m.kind == "missing_joint" for m in found)
     trial = try_out(policy, robot, engine, seconds, forward) if runs and seconds > 0 else None
     return Preflight([*found, *(trial.mismatches() if trial else [])], trial)
+
+
+def task_of(file: str | Path) -> str:
+    """What a policy was learned for, as its file says; walking where it does not."""
+    if Path(file).suffix == ".onnx":
+        return onnx_file.read_onnx(file)[1].get("task", "walk")
+    policy = Policy.load(file)
+    return policy.task if isinstance(policy, Policy) else "walk"
 
 
 def _check_own(file: Path, robot: Robot, mapping: Any) -> tuple[list[Mismatch], Any]:
     """An .npz, which is always ours."""
     policy = Policy.load(file, mapping)
     assert isinstance(policy, Policy)
-    reference = WalkTask.of(robot).drive.interface(robot)
+    reference = _reference(policy.task, robot)
     try:
         policy.start(robot)
     except InputError as error:
@@ -114,10 +123,17 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Any]) -> tuple[list
     if mapping:
         other = differences(said, meant, "the mapping")
     else:
-        other = differences(meant, WalkTask.of(robot).drive.interface(robot), f"robot '{robot.name}'")
+        other = differences(meant, _reference(text.get("task", "walk"), robot), f"robot '{robot.name}'")
     if any(m.kind == "missing_joint" for m in of_robot):  # said already
         other = [m for m in other if m.kind != "missing_joint"]
     return [*of_network, *of_robot, *other], None if of_network else TravelledPolicy(graph, meant)
+
+
+def _reference(task: str, robot: Robot) -> Interface:
+    """How a policy of a task is wired to a robot when footfall learns it."""
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    return TASKS[task](robot).drive.interface(robot)
 
 
 def _plain(words: dict[str, Any], mapping: dict[str, Any]) -> dict[str, Any]:

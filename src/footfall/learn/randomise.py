@@ -21,6 +21,8 @@ class Randomisation:
     friction: of the ground. mass, stiffness, damping: factors of the trunk's mass and of the gains. push: impulses
     [N s] on the trunk in a level direction of chance, one in every ``push_every`` seconds. joints: offsets at the start
     [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
+    strength: factor of what the motors give. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
+    noise: of observations, uniform within so many hundredths of the most that each may be.
     """
 
     friction: Range = (0.5, 1.1)
@@ -31,6 +33,10 @@ class Randomisation:
     push_every: float = 4.0
     joints: Range = (-0.1, 0.1)
     factors: Mapping[str, Range] = field(default_factory=dict)
+    strength: Range = (1.0, 1.0)
+    payload: Range = (0.0, 0.0)
+    delay: Range = (0.0, 0.0)
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         for key in RANGES:
@@ -38,6 +44,10 @@ class Randomisation:
         for key in ("friction", "mass", "stiffness", "damping"):
             if getattr(self, key)[0] <= 0:
                 raise InputError(f"{key} must be drawn above 0, got {getattr(self, key)}")
+        if self.strength[0] <= 0 or self.payload[0] < 0 or not self.noise >= 0:
+            raise InputError("strength must be above 0, payload and noise 0 or more")
+        if self.delay[0] < 0 or self.delay[1] > 1:
+            raise InputError(f"delay must lie between 0 and 1 ticks, got {self.delay}")
         if self.push[0] < 0 or not self.push_every > 0:
             raise InputError("pushes must be 0 or more, and come every so many seconds")
         object.__setattr__(
@@ -64,12 +74,23 @@ class Randomisation:
             return Randomisation() if option else Randomisation.none()
         raise InputError(f"randomise must be True, False, or ranges by name, got {option!r}")
 
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Which of the last ranges are drawn from: none of them changes what others draw while it is not used."""
+        return tuple(key for key in ("strength", "payload", "delay") if len(set(getattr(self, key))) > 1)
+
+    @staticmethod
+    def full(robot: Robot) -> Randomisation:
+        """All that is drawn for rough ground, scaled by the robot."""
+        push, load = (0.0, 0.3 * robot.mass), (0.0, 0.1 * robot.mass)
+        return Randomisation(push=push, strength=(0.85, 1.1), payload=load, delay=(0.0, 0.8), noise=1.0)
+
     def paths(self, robot: Robot) -> tuple[str, ...]:
         """The parameters that differ between robots."""
         return ("ground.friction", f"{robot.trunk}.mass", *self.factors)
 
 
-RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints")
+RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints", "strength", "payload", "delay")
 
 
 def checked_range(value: Any, what: str) -> Range:

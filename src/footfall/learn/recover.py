@@ -25,8 +25,10 @@ from footfall.kinematics.forward import body_poses
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task_base import (
+    NONE,
     WILD,
     Judged,
+    Parameters,
     Task,
     check_stands,
     check_weights,
@@ -40,10 +42,11 @@ from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.simulate.tick import RunState
 from footfall.spatial.quaternion import to_rotation
 
-# What a second of each is worth. The first four are at most 1 and are to be had, the last three of them in as far as
-# the trunk is upright; the others are to be avoided.
+# What a second of each is worth. The first five are to be had, the last three of them in as far as the trunk is
+# upright; the others are to be avoided.
 WEIGHTS: Mapping[str, float] = {
     "upright": 1.0,  # part of the way from lying on the back to upright
+    "righting": 1.0,  # how fast it goes that way, there and back [1/s]: pays at once, and nothing in all
     "height": 1.5,  # 1 / (1 + e²), e the error of the trunk's height in 0.3 of it
     "posture": 1.0,  # 1 / (1 + e²), e the root mean square of the joint offsets from standing in 0.5 rad
     "feet": 0.5,  # part of the feet that are down
@@ -65,8 +68,9 @@ _WIDE = 1.5  # [rad] from standing, of a joint without limits
 class RecoverTask(Task):
     """A robot, its drive, and what getting up is worth.
 
-    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. standing: the
-    part of the episodes that begin in the stand, so that what standing is worth is known from the start.
+    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. anyhow: episodes
+    begin in any pose at once; else the further from standing the higher a robot's level is, which rises when it ends an
+    episode up and falls when it does not, so that what standing is worth is known from the start.
     """
 
     robot: Robot
@@ -75,13 +79,14 @@ class RecoverTask(Task):
     dt: float = 2e-3
     touching: str = "trunk,hips,knees"
     contact: ContactModel | None = None
-    standing: float = 0.25
+    anyhow: bool = False
     seconds: ClassVar[float] = 5.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.0, 0.0), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
     }  # fmt: skip
     start_draws: ClassVar[int] = 4
-    settings: ClassVar[Mapping[str, Any]] = {"noise": 0.25, "entropy": 0.001}  # of a wide reach: else no robot stands
+    levels: ClassVar[int] = 10
+    settings: ClassVar[Mapping[str, Any]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
 
     def __post_init__(self) -> None:
         weights = check_weights(self.weights, WEIGHTS)
@@ -113,22 +118,33 @@ class RecoverTask(Task):
         return np.maximum(low, stand - _WIDE), np.minimum(high, stand + _WIDE)
 
     def started(
-        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"]
-    ) -> Float[ndarray, "nq"]:
-        """Turned any way (Shoemake 1992), its lowest place just over the ground."""
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"],
+        parameters: Parameters = NONE, level: Any = 0.0,
+    ) -> Float[ndarray, "nq"]:  # fmt: skip
+        """Turned some way or any, its lowest place just over the ground."""
         low, high = self.limits
+        joints = low + (high - low) * joints
         about, tilt, turn = chance[0], 2.0 * np.pi * chance[1], 2.0 * np.pi * chance[2]
-        a, b = np.sqrt(1.0 - about), np.sqrt(about)
-        quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
-        anyhow = np.concatenate([q[:3], quat, low + (high - low) * joints])
-        turned = np.where(chance[3] < self.standing, q, anyhow)
+        if self.anyhow:  # Shoemake 1992
+            a, b = np.sqrt(1.0 - about), np.sqrt(about)
+            quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
+        else:
+            far = (level + 1.0) / self.levels
+            lean = 0.5 * np.pi * far * chance[3]
+            axis = np.stack([np.sin(lean) * np.cos(tilt), np.sin(lean) * np.sin(tilt)])
+            quat = np.concatenate([np.stack([np.cos(lean)]), axis, np.zeros(1)])
+            joints = self.robot.poses["stand"].joints * (1.0 - far) + far * joints
+        turned = np.concatenate([q[:3], quat, joints])
         poses = body_poses(self.robot, turned)
         lowest = poses[self.spheres[0].body].point(self.spheres[0].center)[2] - self.spheres[0].radius
         for sphere in self.spheres[1:]:
             lowest = np.minimum(lowest, poses[sphere.body].point(sphere.center)[2] - sphere.radius)
         return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
 
-    def judged(self, state: RunState, command: Command) -> Judged:
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        return np.clip(level + np.where(score > 0.5, 1.0, -1.0), 0.0, self.levels - 1.0)
+
+    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
         robot, drive, memory = self.robot, self.drive, state.memory
         R, v = to_rotation(state.q[3:7]), state.v
         stand, forces = robot.poses["stand"], state.forces[:, 2]
@@ -143,6 +159,7 @@ class RecoverTask(Task):
         fine = v @ v < WILD**2
         values = {
             "upright": 0.5 + 0.5 * R[2, 2],
+            "righting": 0.5 * drive.rate * (R[2, 2] - memory["upright"]),
             "height": upright / (1.0 + height * height),
             "posture": upright / (1.0 + np.sum(off * off) / (robot.nj * 0.5**2)),
             "feet": upright * np.sum(contact) / robot.nf,
@@ -184,7 +201,7 @@ def evaluate_recovery(
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")
-    task = RecoverTask(robot, policy.drive, contact=contact, standing=0.0)
+    task = RecoverTask(robot, policy.drive, contact=contact, anyhow=True)
     lanes = WalkLanes(task, robots, randomise=randomise, seconds=seconds + 1.0, **options)
     lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
     lanes.begin(range(robots))
@@ -194,7 +211,7 @@ def evaluate_recovery(
     for _ in range(round(seconds * policy.rate)):
         judged = lanes.tick(policy.action(observation)).judged
         observation = judged.observation
-        rows.append(judged.score > 0.5)
+        rows.append(lanes.ended > 0.5)
     was_up = np.array(rows)
     since = np.cumprod(was_up[::-1], axis=0).sum(axis=0)  # ticks at the end for which it was up throughout
     times = np.where(was_up[-1], (len(was_up) - since + 1) / policy.rate, np.inf)

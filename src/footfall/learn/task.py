@@ -19,10 +19,12 @@ from footfall.gait.pattern import clock_phase, stance, trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation, within
 from footfall.learn.task_base import (
+    NONE,
     WILD,
     WORST,
     ActionController,
     Judged,
+    Parameters,
     Task,
     check_stands,
     check_weights,
@@ -83,19 +85,30 @@ class WalkTask(Task):
         return WalkTask(robot, drive_of(robot, gait=trot(period=0.4, duty=0.55)), **options)
 
     def started(
-        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray
-    ) -> Float[ndarray, "nq"]:
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
+        parameters: Parameters = NONE, level: Any = 0.0,
+    ) -> Float[ndarray, "nq"]:  # fmt: skip
         """Standing with its lowest foot on the ground, its joints off by a little."""
         robot = self.robot
         q = q + np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, joints)])
-        return q - np.concatenate([np.zeros(2), np.stack([lowest_foot(robot, q)]), np.zeros(robot.nq - 3)])
+        lowest = least(self.foot_heights(q, parameters))
+        return q - np.concatenate([np.zeros(2), np.stack([lowest]), np.zeros(robot.nq - 3)])
 
-    def judged(self, state: RunState, command: Command) -> Judged:
+    # -- of the ground, which is level here ------------------------------------------------------------------------
+    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Any:
+        """Of the trunk's origin over the ground [m]."""
+        return q[2]
+
+    def foot_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "nf"]:
+        """Of the lowest points of the feet over the ground [m]."""
+        return foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
+
+    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
         robot, drive, memory = self.robot, self.drive, state.memory
         t = state.tick / drive.rate
         sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
         R = to_rotation(state.q[3:7])
-        velocity, height = heading_velocity(R, state.v), state.q[2]
+        velocity, height = heading_velocity(R, state.v), self.trunk_height(state.q, parameters)
         stand = robot.poses["stand"]
         low = 0.4 * stand.height
         fine = (R[2, 2] > np.cos(np.radians(self.lean))) & (height > low) & (state.v @ state.v < WILD**2)
@@ -110,7 +123,7 @@ class WalkTask(Task):
             "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
             "turning": 1.0 / (1.0 + missed * missed / _TURN**2),
             "gait": np.sum(np.where(down, contact, 1.0 - contact)) / 4.0,
-            "clearance": clearance_error(self, t, state.q),
+            "clearance": clearance_error(self, t, self.foot_heights(state.q, parameters)),
             "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
             "height": (height / stand.height - 1.0) ** 2,
             "bounce": (R[2] @ state.v[3:6]) ** 2,
@@ -121,29 +134,31 @@ class WalkTask(Task):
             "fall": np.where(fine, 0.0, 1.0),
         }
         terms = weighted(values, self.weights, drive.rate)
-        observation = drive.observe(robot, t, sensed, command, memory["action"])
+        observation = self.observed(state, command, parameters)
         return Judged(observation, terms, sum(terms.values()), values["fall"], velocity, contact, values["gait"])
 
 
-def judge(task: Task, state: RunState, command: Command) -> Judged:
+def judge(task: Task, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
     """``task.judged`` as a function to compile."""
-    return task.judged(state, command)
+    return task.judged(state, command, parameters)
 
 
 def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Any:
     """Height of the lowest foot over flat ground [m]; below zero where it is in it."""
-    heights = foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
+    return least(foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet]))
+
+
+def least(heights: Float[ndarray, "4"]) -> Any:
     return np.minimum(np.minimum(heights[0], heights[1]), np.minimum(heights[2], heights[3]))
 
 
-def clearance_error(task: WalkTask, t: float, q: Float[ndarray, "nq"]) -> Any:
+def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> Any:
     """Mean over the feet of the squared lack of height in a swing, in parts of its height, whose path is a sine's."""
     gait = task.drive.gait
     phase = clock_phase(gait, t)
     swing = np.clip((phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
     wanted = task.swing_height * np.sin(np.pi * swing)
-    radii = np.array([foot.radius for foot in task.robot.feet])
-    lack = np.maximum(wanted - (foot_positions(task.robot, q)[:, 2] - radii), 0.0) / task.swing_height
+    lack = np.maximum(wanted - heights, 0.0) / task.swing_height
     return np.sum(lack * lack) / 4.0
 
 

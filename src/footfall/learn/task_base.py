@@ -27,6 +27,8 @@ from footfall.learn.randomise import Randomisation
 from footfall.robot.model.description import Robot
 from footfall.simulate.tick import RunState
 
+Parameters = Mapping[str, Any]
+NONE: Parameters = {}
 WORST = 10.0  # what any term but a fall costs at most in a second, so that one wild robot does not drown the others
 WILD = 300.0  # length of a velocity that no robot has
 
@@ -35,7 +37,8 @@ WILD = 300.0  # length of a velocity that no robot has
 class ActionController(ControllerBase):
     """PD around the action in its memory, which the environment writes between ticks.
 
-    ``last``: the action before it; ``gains``: factors of stiffness and damping.
+    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the part of a tick for which
+    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
     """
 
     drive: Drive
@@ -45,12 +48,17 @@ class ActionController(ControllerBase):
         return self.drive.rate
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        return {"action": np.zeros(robot.nj), "last": np.zeros(robot.nj), "gains": np.ones(2)}
+        zero = np.zeros(robot.nj)
+        return {
+            "action": zero, "last": zero.copy(), "gains": np.ones(2), "delay": np.zeros(()), "upright": np.ones(()),
+        }  # fmt: skip
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        return self.drive.command(robot, memory["action"], memory["gains"]), memory
+        late = memory["delay"]
+        action = memory["action"] * (1.0 - late) + memory["last"] * late
+        return self.drive.command(robot, action, memory["gains"]), {**memory, "upright": upright(sensed.q)}
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ class Task(ABC):
     seconds: ClassVar[float]  # that an episode lasts, unless its environment says otherwise
     commands: ClassVar[Mapping[str, tuple[float, float]]]  # ranges of forward, sideways [m/s] and turn [rad/s]
     start_draws: ClassVar[int] = 0  # of chance that ``started`` takes, beside one for every joint
+    paths: ClassVar[tuple[str, ...]] = ()  # parameters that ``terrain`` draws
+    levels: ClassVar[int] = 1  # of difficulty
     settings: ClassVar[Mapping[str, Any]] = {}  # of its training, where they are not as usual (``ppo.Settings``)
 
     @property
@@ -83,17 +93,34 @@ class Task(ABC):
         """Options of the simulation."""
         return {"dt": self.dt}
 
+    def randomisation(self, option: Any) -> Randomisation:
+        """What an environment draws that was given this option: True is as the task has it."""
+        return Randomisation.from_option(option)
+
     @abstractmethod
     def started(
-        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray
-    ) -> Float[ndarray, "nq"]:
-        """Where an episode begins, from where a simulation does and from uniform draws."""
+        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
+        parameters: Parameters = NONE, level: Any = 0.0,
+    ) -> Float[ndarray, "nq"]:  # fmt: skip
+        """Where an episode begins, from where a simulation does and from uniform draws; parameters as in ``judged``."""
 
     @abstractmethod
-    def judged(self, state: RunState, command: Command) -> Judged:
-        """Look at a robot after a tick in which it followed a command with the action in its memory."""
+    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
+        """Look at a robot after a tick in which it followed a command with the action in its memory.
 
-    def observed(self, state: RunState, command: Command) -> Float[ndarray, "no"]:
+        parameters: those that differ between robots, the ground's among them.
+        """
+
+    def terrain(self, level: Any, chance: ndarray) -> dict[str, Any]:
+        """The parameters of ``paths`` for an episode on a level of difficulty."""
+        return {}
+
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        """The level of the next episode, after one in which a robot came so far of the way that was asked [m], and
+        ended with a score."""
+        return level
+
+    def observed(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
         """What a policy sees of a robot."""
         robot = self.robot
         sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
@@ -111,6 +138,11 @@ class Task(ABC):
     @cached_property
     def digest(self) -> str | None:
         return digest_of(self)
+
+
+def upright(q: Float[ndarray, "nq"]) -> Any:
+    """Cosine of the trunk's lean."""
+    return 1.0 - 2.0 * (q[4] * q[4] + q[5] * q[5])
 
 
 def check_weights(given: Mapping[str, float], known: Mapping[str, float]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ from footfall.errors import InputError, unknown
 from footfall.learn.figures import curve_figure
 from footfall.learn.ppo import Settings
 from footfall.learn.recover import RecoverTask
+from footfall.learn.rough import RoughTask
 from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
 from footfall.robot.model.description import Robot
 
-TASKS: dict[str, Callable[[Robot], Task]] = {"walk": WalkTask.of, "recover": RecoverTask.of}
+TASKS: dict[str, Callable[[Robot], Task]] = {
+    "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": RoughTask.blind,
+}  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda")
 LOOK = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
 SAVE_EVERY = 30.0  # [s] between checkpoints
@@ -69,7 +73,10 @@ def train(
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
-    training = make_training(TASKS[task](subject), chosen, robots, seed, settings)
+    learned = TASKS[task](subject)
+    if policy.suffix == ".onnx" and len(learned.bounds) != len(learned.drive.bounds(subject)):
+        raise InputError(f"a policy of the task '{task}' sees more than sensors of joints and trunk: write an .npz")
+    training = make_training(learned, chosen, robots, seed, settings)
     if resume:
         training.resume(checkpoint)
     try:
@@ -78,7 +85,7 @@ def train(
         training.save(checkpoint)
     if not training.curve:
         training.iterate()
-    training.policy().save(policy, subject)
+    dataclasses.replace(training.policy(), task=task).save(policy, subject)
     training.save_curve(policy.with_suffix(".csv"))
     curve_figure(training.curve).savefig(policy.with_suffix(".png"))
     return Trained(training, policy)

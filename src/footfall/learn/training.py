@@ -166,7 +166,13 @@ class CpuTraining(Training):
             "parameter": [lanes.batch.parameters[key] for key in lanes.episodes.nominal],
         }  # fmt: skip
         named = {f"{name}{k}": x for name, arrays in lists.items() for k, x in enumerate(arrays)}
-        single = {"log_noise": ppo.log_noise, "push": lanes.batch.push, "age": lanes.age, "next_push": lanes.next_push}
+        single = {
+            "log_noise": ppo.log_noise,
+            "push": lanes.batch.push,
+            "age": lanes.age,
+            "next_push": lanes.next_push,
+            "level": lanes.level,
+        }
         return {**named, **single, "observation": ppo.observation}
 
     def _numbers(self) -> dict[str, ndarray]:

@@ -92,13 +92,13 @@ class WalkEnv(gymnasium.Env):
         drawn = {key: _only(value) for key, value in self.lanes.episode(slice(None)).items()}
         if self.render_mode is not None:
             self._show(fresh=True)
-        return _only(self.lanes.look(slice(None)).observation.astype(np.float32)), drawn
+        return _only(self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32)), drawn
 
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
         """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
         done = self.lanes.tick(np.asarray(action)[None])
         info = {key: _only(value) for key, value in _info(done.judged).items()}
-        observation = _only(done.judged.observation.astype(np.float32))
+        observation = _only(self.lanes.noisy(done.judged.observation).astype(np.float32))
         late = bool(done.late[0] and not done.fallen[0])
         if self.render_mode is not None:
             self._show()
@@ -166,7 +166,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         infos: dict[str, Any] = {}
         mask = np.isin(np.arange(self.num_envs), which)
         _add(infos, self.lanes.episode(which), mask)
-        return self.lanes.look(slice(None)).observation.astype(np.float32), infos
+        return self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32), infos
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: ndarray) -> None:
         if seed is None or isinstance(seed, (int, np.integer)):
@@ -204,6 +204,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
             self.lanes.begin(which)
             observation[which] = self.lanes.look(which).observation
             _add(infos, self.lanes.episode(which), over)
+        observation = self.lanes.noisy(observation)
         reward = np.asarray(done.judged.reward, dtype=float)
         return observation, reward, terminated, truncated, infos
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from footfall.contact.boxes import Box, Boxes
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.heightfield import Heightfield
 from footfall.contact.terrain import Patches, Steps
@@ -36,6 +37,10 @@ def ground_form(ground: Any) -> dict[str, Any] | None:
             if _is_rough(ground):
                 return {"kind": "rough", **(ground.recipe or {}), "friction": ground.friction}
             return {"kind": "heightfield"} | _fields(ground) | {"heights": _packed(ground.heights)}
+        case Boxes():
+            inner = ground_form(ground.ground)
+            boxes = [_fields(box) for box in ground.boxes]
+            return {"kind": "boxes", "ground": inner, "boxes": boxes} | _fields(ground) if inner is not None else None
         case Patches():
             inner = ground_form(ground.ground)
             return {"kind": "patches"} | _fields(ground) | {"ground": inner} if inner is not None else None
@@ -59,6 +64,9 @@ def ground_of(form: Any) -> Ground:
                 return Heightfield.rough(**fields)
             case "heightfield":
                 return Heightfield(**{**fields, "heights": _unpacked(fields.get("heights"))})
+            case "boxes":
+                boxes = [Box(**box) for box in fields["boxes"]]
+                return Boxes(**{**fields, "ground": ground_of(fields.get("ground")), "boxes": boxes})
             case "patches":
                 return Patches(**{**fields, "ground": ground_of(fields.get("ground"))})
     except (FootfallError, KeyError, TypeError, ValueError, RecursionError, MemoryError) as error:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from footfall.robot.model import dh
     from footfall.robot.model.description import Actuator, Foot, Joint, Link, Loop, Pose, Provenance, Robot, Rotor
     from footfall.robot.model.parametric import quadruped
+    from footfall.robot.model.parts import FlatFoot
     from footfall.robot.model.payload import with_payload
+    from footfall.robot.model.soles import by_corners
 
 __all__, __getattr__, __dir__ = room(
     "footfall.robot",
@@ -22,6 +24,8 @@ __all__, __getattr__, __dir__ = room(
         "files.export": "to_mjcf to_urdf",
         "files.loading": "load",
         "model.parametric": "quadruped",
+        "model.parts": "FlatFoot",
         "model.payload": "with_payload",
+        "model.soles": "by_corners",
     },
 )

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
     from footfall.simulate.block import Block
     from footfall.simulate.commanding import Schedule
+    from footfall.simulate.hybrid import HybridRun, hybrid_run
     from footfall.simulate.integrators import INTEGRATORS
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
@@ -26,6 +27,7 @@ __all__, __getattr__, __dir__ = room(
         "actuators": "JointModel",
         "block": "Block",
         "commanding": "Schedule",
+        "hybrid": "HybridRun hybrid_run",
         "integrators": "INTEGRATORS",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",

@@ -78,5 +78,6 @@ def _identity(model: SimulationModel) -> str:
         return model.digest
     world = model.world
     parts = (world.robot, world.ground, world.contact, world.joints, world.gravity, world.spheres, model.controller)
+    parts = (*parts, world.pairs) if world.pairs else parts  # type: ignore[assignment]
     words = [digest_of(part) or first_name(type(unadapted(part)))[1] for part in parts]
     return " ".join([*words, model.integrator, repr(model.dt), str(model.substeps)])

@@ -9,6 +9,7 @@ the very program that simulates, with the contact set it finds (see ``trace.deri
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +19,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling
+from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, unknown
+from footfall.identity import digest_of
 from footfall.notebook import Summarised
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
+from footfall.trace.written_jacobian import WrittenJacobian
 
 INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
 
@@ -52,14 +55,17 @@ class LinearStep:
     taken. by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
     world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order. dt: 1 ms
     for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given; the
-    derivative is that of all of them together.
+    derivative is that of all of them together. exact: where a sliding foot's direction was found in a later turn of a
+    step, the derivative goes through all turns; without, that direction is held, which is faster. free: parameters,
+    such as "contact.stiffness", in which worlds may differ that share what is compiled (``like``).
     """
 
     def __init__(
         self, world: World | Simulation | SimulationModel, dt: float | None = None, *,
-        by: str | Sequence[str] = "torque", steps: int | None = None,
+        by: str | Sequence[str] = "torque", steps: int | None = None, exact: bool = True, free: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.model = _model(world, dt, steps)
+        self.model, self.exact, self.free = _model(world, dt, steps), exact, tuple(free)
+        self.parameters = {path: float(self.model.parameter(path)) for path in self.free}
         self.robot = self.model.world.robot
         self.by = (by,) if isinstance(by, str) else tuple(by)
         for name in self.by:
@@ -69,17 +75,34 @@ class LinearStep:
         if len(set(self.by)) != len(self.by):
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
         self.widths = [_width(self.model, name) for name in self.by]
-        self.memory = self.model.world.contact.start(self.model.world.spheres)
+        self.memory = self.model.world.contact.start(self.model.world.contacts)
         robot = self.robot
         q, v = np.array(robot.state()[0], dtype=float), np.zeros(robot.nv)
         command, push = JointCommand().spread(robot.nj), np.zeros(6)
-        self._step = compiling.compile(
-            moved, self.model, q, v, self.memory, command, push, target="batch", verify=False,
-        )  # fmt: skip
+        # the slopes of several steps are a product, unless what is remembered between them has some of its own
+        self.factors = 1 if self.memory else self.model.substeps
+        one = replace(self.model, substeps=1) if self.factors > 1 else self.model
+        self._step, self._one = (
+            compiling.compile(
+                moved, model, q, v, self.memory, command, push, target="batch", verify=False, free=self.free
+            )
+            for model in (self.model, one)
+        )
         deviation = np.zeros(2 * robot.nv + sum(self.widths))
-        self._slopes = compiling.jacobian(
-            deviated, self.model, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
+        self.slopes = compiling.jacobian(
+            deviated, one, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
+            at_zero=True, free=self.free,
         )  # fmt: skip
+
+    def like(self, world: World) -> LinearStep:
+        """The same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
+        other = copy.copy(self)
+        other.model = replace(self.model, world=world)
+        other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
+        same = replace(other.model, world=world.with_parameters({k: self.parameters[k] for k in self.free}))
+        if digest_of(same) != digest_of(self.model):
+            raise InputError(f"the other world differs in more than {', '.join(self.free) or 'nothing'}")
+        return other
 
     @property
     def nu(self) -> int:
@@ -89,17 +112,45 @@ class LinearStep:
     def step(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> tuple[ndarray, ndarray]:
         """(q, v) after the step, for one robot or for n."""
         arguments, many = self._arguments(q, v, command, push)
-        after = self._step(*arguments)
+        after = self._step(*arguments, *self.values)
         return after if many else (after[0][0], after[1][0])
 
-    def __call__(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> Linearised:
-        """A, B and the state after the step. With a robots' axis on any argument, all at once."""
-        arguments, many = self._arguments(q, v, command, push)
-        q_next, v_next = self._step(*arguments)
-        zero, size = np.zeros(2 * self.robot.nv + self.nu), 2 * self.robot.nv
-        matrices = self._slopes.matrices(zero, *arguments, q_next, v_next)
-        A, B = matrices[:, :, :size], matrices[:, :, size:]
+    def __call__(
+        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None,
+        ends: tuple[ndarray, ndarray] | None = None,
+    ) -> Linearised:  # fmt: skip
+        """A, B and the state after the step. With a robots' axis on any argument, all at once.
+
+        ends: (q, v) after the step, where they are known already, with the robots' axis.
+        """
+        arguments, many = self.arguments(q, v, command, push, ends if self.factors == 1 else None)
+        A, B = self._matrices(arguments)
+        for _ in range(1, self.factors):
+            arguments = [arguments[0], *arguments[-2:], *arguments[3:-2]]
+            arguments += self._one(*arguments[1:], *self.values)
+            following, steered = self._matrices(arguments)
+            A, B = following @ A, following @ B + steered
+        q_next, v_next = arguments[-2:]
         return Linearised(A, B, q_next, v_next) if many else Linearised(A[0], B[0], q_next[0], v_next[0])
+
+    @property
+    def values(self) -> list[dict[str, float]]:
+        """Of the free parameters, as a last argument; none where there are none."""
+        return [self.parameters] if self.free else []
+
+    def _matrices(self, arguments: list[Any]) -> tuple[ndarray, ndarray]:
+        slopes, size = self.slopes, 2 * self.robot.nv
+        take = slopes.matrices if self.exact or not isinstance(slopes, WrittenJacobian) else slopes.settled
+        found = take(*arguments, *self.values)
+        return found[:, :, :size], found[:, :, size:]
+
+    def arguments(
+        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None,
+        ends: tuple[ndarray, ndarray] | None = None,
+    ) -> tuple[list[Any], bool]:  # fmt: skip
+        """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
+        given, many = self._arguments(q, v, command, push)
+        return [np.zeros(2 * self.robot.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
 
     def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
         """Everything with a robots' axis, and whether the caller gave one."""
@@ -176,6 +227,8 @@ def deviated(
         else:
             command = replace(command, **{name: getattr(command, name) + change})
     moved_q, moved_v = integrate(robot, q, deviation[: robot.nv], 1.0), v + deviation[robot.nv : 2 * robot.nv]
+    if robot.floating:  # most grounds know of a place no more than its height
+        moved_q = np.concatenate([numeric.narrow(moved_q[:3]), moved_q[3:]])
     q_after, v_after = moved(model, moved_q, moved_v, memory, command, push)
     return np.concatenate([difference(robot, q_next, q_after), v_after - v_next])
 

@@ -157,8 +157,9 @@ class Recorder:
             columns |= self.model.world.contact.columns(state.contact, feet)
         if self.watch is not None:
             columns["self_distance"] = self.watch.nearest(state.q)[0]
-        if state.forces.shape[1] > feet:
-            columns["body_force"] = state.forces[:, feet:].sum(axis=1)
+        spheres = len(self.model.world.spheres)
+        if spheres > feet:
+            columns["body_force"] = state.forces[:, feet:spheres].sum(axis=1)
         return columns
 
     def finish(self) -> Recording:

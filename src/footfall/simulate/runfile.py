@@ -30,7 +30,10 @@ from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
+from footfall.control.locomotion.reflex_pd import ReflexPD
+from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, finite, unknown
@@ -50,6 +53,7 @@ from footfall.toml_file import parse_toml, read_toml_text
 
 CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], about which controllers are called
+_ACCELERATES = 1.0  # [m/s²], of controllers on command
 _WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
@@ -74,6 +78,7 @@ class RunOptions:
     controller: str = "pd"
     oscillator: str | None = None  # that paces a gait: kuramoto, hopf or rulkov
     touchdown: bool = False  # feet that land early begin their stance at once
+    reflexes: str | None = None  # all, none, or names with commas: of pd (which has none) and of those on command
     then: str | None = None  # another gait to change to, and when: "trot:4"
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
@@ -149,6 +154,12 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
+def load_options(options: RunOptions) -> dict[str, Any]:
+    """How the robot of a run is to be loaded: wheels turn for the controller that rolls."""
+    rolls = options.controller == control_named.WHEELS and options.robot not in library.names()
+    return {"lock_wheels": False} if rolls else {}
+
+
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
     robot = with_stand(robot)
@@ -170,7 +181,10 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
         dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
         pushes=parse_pushes(options.push),
     )  # fmt: skip
-    return Planned(options, simulation, gait, followed.forward, gait.ramp if gait else 0.0)
+    ramp = gait.ramp if gait else 0.0
+    if options.controller in control_named.ON_COMMAND:
+        ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
+    return Planned(options, simulation, gait, followed.forward, ramp)
 
 
 def _schedule(options: RunOptions) -> Schedule:
@@ -213,14 +227,17 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse_rhythm(options)
-    moving = control_named.on_command(options.controller, options.gait or "trot", rate=fitting_rate(options.dt))
+    moving = control_named.on_command(
+        options.controller, options.gait or "trot", options.speed or 0.0, rate=fitting_rate(options.dt),
+        reflexes=_reflexes(options, True),
+    )  # fmt: skip
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
 
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
-    _refuse(options, "has its own gait", list(constants))
+    _refuse(options, "has its own gait", [*constants, *_given(options, "reflexes")])
     _refuse_rhythm(options)
     if not is_policy(options.controller):
         policy = control_named.learned(robot.name, options.gait or "trot")
@@ -231,6 +248,13 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
     return read, read.gait if isinstance(read, Policy) else None
 
 
+def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse(options, "rolls", [*_given(options, "gait", "constants"), *constants])
+    if options.sideways:
+        raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
+    return Wheels(options.kp, options.kd, rate=fitting_rate(options.dt)), None
+
+
 def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     for key in ("sideways", "turn"):
         if getattr(options, key):
@@ -238,16 +262,36 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
             raise InputError(
                 f"controller '{options.controller}' follows its gait straight ahead and takes no {key}: {others} do"
             )
+    control_named.check_on_a_gait(options.controller, options.gait or "trot")
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
     rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
     rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
+    if options.reflexes is not None:
+        _refuse(options, "with reflexes feels its touchdowns and chooses its gait", _given(options, "then"))
+        return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
     if options.then is None:
         return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
     change, (kp_then, kd_then) = _change(robot, options, gait)
     paced = _PACE if gait.stride and change.second.stride else 0.0
     inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
     return wrapped(inner), change.second.replace(ramp=change.begin + change.duration)
+
+
+def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[float, float], rate: float) -> ReflexPD:
+    """Joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
+    reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Any]()
+    if reflexes.speed_gait:
+        trot = tuned.for_robot(robot, "trot")
+        faster = {"faster": trot.gait.replace(knees=gait.knees), "faster_gains": (trot.kp, trot.kd)}
+    paced = _PACE if gait.stride else 0.0
+    oscillator = options.oscillator or NETWORKS[0]
+    return ReflexPD(gait, *gains, rate, oscillator=oscillator, pace=paced, reflexes=reflexes, **faster)
+
+
+def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
+    given = options.reflexes
+    return usual if given is None else given == "all" if given in ("all", "none") else given.split(",")
 
 
 def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
@@ -267,6 +311,7 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
     "hold": _hold,
     "lqr": _lqr,
     control_named.LEARNED: _learned,
+    control_named.WHEELS: _wheels,
     **dict.fromkeys(control_named.ON_COMMAND, _on_command),
     **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
 }
@@ -287,7 +332,7 @@ def _refuse_rhythm(options: RunOptions) -> None:
 
 
 def _refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
-    keys = _given(options, "gait", "constants", "speed", *others)
+    keys = _given(options, "gait", "constants", "speed", "reflexes", *others)
     _refuse_rhythm(options)
     keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
     _refuse(options, "stands still", keys)
@@ -351,6 +396,7 @@ __all__ = [
     "Planned",
     "RunOptions",
     "ground_named",
+    "load_options",
     "options_of",
     "plan",
     "read_run_file",

@@ -7,7 +7,8 @@ pairs that overlap in the stand: shapes this simple overlap where links merely s
     watch = SelfCollision.of(robot)
     watch.distances(q)                # [m] of every pair, negative where they overlap; may be traced
 
-Distances are watched, no forces come of them.
+Distances are watched, and no forces come of them unless ``self_collision="force"``: then links that are likely to meet
+push each other apart (``contact.pairs``), in the compiled step.
 """
 
 from __future__ import annotations
@@ -23,27 +24,19 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
+from footfall.contact.bodies import part_of
+from footfall.contact.ground import Ground
+from footfall.contact.pairs import Capsule, Pair, squared_distance
 from footfall.errors import InputError, unknown
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 
-MODES = ("report", "stop")
+MODES = ("report", "stop", "force")
 _THIN = 0.02  # radius of a link without a box and a foot [m]
 _SHORT = 0.01  # segments below this length make no capsule [m]
 _MOST = 5  # capsules beside each other in one box
 _TINY = 1e-12  # [m²]
-
-
-@dataclass(frozen=True, eq=False)
-class Capsule:
-    """All points within ``radius`` [m] of the segment from ``a`` to ``b`` [m], fixed to a body; a sphere if a = b."""
-
-    name: str
-    body: int
-    a: Float[ndarray, "3"]
-    b: Float[ndarray, "3"]
-    radius: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +114,10 @@ class Watcher:
 
 def watcher(robot: Robot, mode: str | None) -> Watcher | None:
     """What watches a robot in a simulation with ``self_collision=mode``."""
-    if mode is None:
-        return None
-    if mode not in MODES:
+    if mode is not None and mode not in MODES:
         raise unknown("self_collision", str(mode), MODES)
+    if mode in (None, "force"):
+        return None
     return Watcher(SelfCollision.of(robot))
 
 
@@ -133,20 +126,24 @@ def pair_distances(watch: SelfCollision, q: Float[ndarray, "nq"]) -> Float[ndarr
     return watch.distances(q)
 
 
-def squared_distance(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> Any:
-    """Least squared distance [m²] of the segments a-b and c-d: Ericson, Real-Time Collision Detection, section 5.1.9.
-
-    Without its branches: for a place on one segment the nearest on the other is a clamped projection, and one more
-    projection back suffices, also for parallel segments and points.
-    """
-    u, w, r = b - a, d - c, a - c
-    uu, ww, uw = u @ u + _TINY, w @ w + _TINY, u @ w
-    ur, wr = u @ r, w @ r
-    s = np.clip((uw * wr - ur * ww) / np.maximum(uu * ww - uw * uw, _TINY * _TINY), 0.0, 1.0)
-    t = np.clip((uw * s + wr) / ww, 0.0, 1.0)
-    s = np.clip((uw * t - ur) / uu, 0.0, 1.0)
-    gap = r + s * u - t * w
-    return gap @ gap
+def colliding_pairs(robot: Robot, mode: str | None, ground: Ground) -> tuple[Pair, ...]:
+    """The pairs that push each other apart with ``self_collision="force"``: last links of legs with each other and with
+    the trunk. Legs that meet do so with these; all pairs that are watched would be ten times as many."""
+    if mode != "force":
+        return ()
+    friction = float(ground.friction_at(np.zeros(3)))  # of what they walk on, for want of their own
+    watch = SelfCollision.of(robot)
+    parts = [part_of(robot, shape.body) for shape in watch.shapes]
+    is_foot = [(shape.a == shape.b).all() for shape in watch.shapes]  # within the shank that ends in it
+    chosen = [
+        (i, j)
+        for i, j in watch.pairs
+        if {parts[i], parts[j]} <= {"trunk", "shanks"} and "shanks" in (parts[i], parts[j])
+        if not (is_foot[i] or is_foot[j])
+    ]
+    if not chosen:
+        raise InputError(f"robot '{robot.name}' has no two links that could meet: it needs boxes or legs")
+    return tuple(Pair(watch.shapes[i], watch.shapes[j], friction) for i, j in chosen)
 
 
 def capsules_of(robot: Robot) -> tuple[Capsule, ...]:

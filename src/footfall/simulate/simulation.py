@@ -61,7 +61,7 @@ from footfall.simulate.progress import Progress, ProgressBar
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points, ticks_to_change
 from footfall.simulate.recorder import Energies, Recorder
 from footfall.simulate.rows import Rows
-from footfall.simulate.self_collision import watcher
+from footfall.simulate.self_collision import colliding_pairs, watcher
 from footfall.simulate.standing import standing_start
 from footfall.simulate.starting import standing_controller, start_state
 from footfall.simulate.stop import Stop
@@ -80,13 +80,12 @@ class Simulation(Summarised):
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``simulate.integrators``.
     start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
-    that may touch, such as ``contact.trunk_corners(robot)``. collisions: True lets every link touch the ground, a text
-    such as "trunk,knees" parts of it (``contact.bodies``). compile_controller: False runs it in Python; None decides
-    by tracing it. record_rate: rows per second, the controller's rate unless given. sensors: what the controller sees
-    the robot through (``hardware.sensors``), the truth unless given. emergency_stop: a switch behind it
-    (``hardware.emergency_stop``).
+    that may touch, such as ``contact.trunk_corners(robot)``. collisions: True lets all links touch, "trunk,knees" parts
+    (``contact.bodies``). compile_controller: False runs it in Python; None decides by tracing it. record_rate: rows per
+    second, the controller's rate unless given. sensors: what the controller sees the robot through, the truth unless
+    given (``hardware.sensors``). emergency_stop: a switch behind it (``hardware.emergency_stop``).
     command: a ``Command``, a function of time that returns one, or a ``Schedule``. pushes: on the base or any link.
-    self_collision: "report" records and says, "stop" also ends the run, when links meet (``simulate.self_collision``).
+    self_collision: when links meet, "report" records and says, "stop" also ends the run, "force" pushes them apart.
     """
 
     robot: Robot
@@ -136,7 +135,8 @@ class Simulation(Summarised):
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
         spheres, pushed = spheres_of(self.robot, touching), pushed_points(self.robot, self._places)
-        world = World(self.robot, ground, contact, self.joints, gravity, spheres, pushed)
+        pairs = colliding_pairs(self.robot, self.self_collision, ground)
+        world = World(self.robot, ground, contact, self.joints, gravity, spheres, pushed, pairs)
         command_at(self.command, 0.0)
         self.watch = watcher(self.robot, self.self_collision)
         behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.contact.pairs import pair_points
 from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.closed_loops import step_constraint
@@ -49,7 +50,7 @@ class Acted:
 
     motor: Float[ndarray, "nj"]  # joint torques of the motors [N m]
     passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
-    forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
+    forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
     generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
 
@@ -64,6 +65,7 @@ def step(
     """
     spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
     a, acted = accelerate(world, state, command, push, dt)
+    a = numeric.narrow(a)
     after = advance(world.robot, state, a, dt, spin)
     if world.robot.loops:
         after = replace(after, q=brought_back(world.robot, after.q))
@@ -78,7 +80,7 @@ def accelerate(
     Implicit laws are linear within a mode: a foot sticks, slides or is let go, a motor is free or at its limit, a joint
     moves or is held by dry friction. The step is solved until what it finds agrees with the modes it was solved in.
     """
-    before = state.memory or world.contact.start(world.spheres)
+    before = state.memory or world.contact.start(world.contacts)
     modes = _modes(world)
     if not any(modes.values()):
         a, acted, *_ = _solve(world, state, command, push, dt, before, modes, 0.0)
@@ -93,12 +95,20 @@ def accelerate(
         return _Turn(*solved, turn, carry.before, carry.state, carry.command, carry.push)
 
     nothing = Acted(
-        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.spheres), 3)),
+        np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.contacts), 3)),
         np.zeros((4, world.robot.nv)), before,
     )  # fmt: skip
     start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push)
     last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
-    return last.a, last.acted if state.memory else replace(last.acted, memory={})
+
+    # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
+    def once_more(_: tuple[Any, Acted]) -> tuple[Any, Acted]:
+        modes, turn = numeric.held((last.modes, last.turn))
+        numeric.doubted(last.unsettled > 0.5)
+        return _solve(world, state, command, push, dt, before, modes, turn, settled=True)[:2]
+
+    a, acted = numeric.solved((last.a, last.acted), once_more, always=False)
+    return a, acted if state.memory else replace(acted, memory={})
 
 
 @dataclass(frozen=True)
@@ -120,26 +130,29 @@ def _modes(world: World) -> dict[str, Any]:
     """What an implicit step chooses, of the joints and of the contact law, before its first turn."""
     if not world.contact.implicit:
         return {"joints": {}, "contact": {}}
-    contact = world.contact.modes(len(world.spheres)) if world.spheres else {}
+    contact = world.contact.modes(len(world.contacts)) if world.contacts else {}
     return {"joints": joint_modes(world.robot, world.joints), "contact": contact}
 
 
 def _solve(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float,
-    before: dict[str, ndarray], modes: dict[str, Any], turn: float,
+    before: dict[str, ndarray], modes: dict[str, Any], turn: float, settled: bool = False,
 ) -> tuple[Float[ndarray, "nv"], Acted, dict[str, Any], Any]:  # fmt: skip
     """One solution of the equations of motion; an implicit law makes joint feedback implicit as well.
 
-    (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ.
+    (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ. ``settled``: the
+    modes are the last, and the solution is wanted for its derivative.
     """
     v = state.v
     at_q = posture(world.robot, state.q)
     robot, X = at_q.robot, at_q.X
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
-    spheres = [replace(sphere, center=at_q.point(sphere.body, sphere.center)) for sphere in world.spheres]
+    spheres = [_placed(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_points(robot, X, poses, spheres, world.ground)
+    if world.pairs:
+        points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
     composite = composite_bodies(robot, X)
     M = composite_mass_matrix(robot, X, composite)
     at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
@@ -156,7 +169,7 @@ def _solve(
         pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
-    known = {**modes["contact"], "turn": turn} if modes["contact"] else before
+    known = {**modes["contact"], "turn": turn, "settled": settled} if modes["contact"] else before
     loops = _loops(at_q, poses, q_J, v, dt)
     a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known, **loops)
 
@@ -197,6 +210,14 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),
         np.concatenate([omega, to_rotation(quat).T @ v_W, rates]),
     )
+
+
+def _placed(at_q: Posture, sphere: Sphere) -> Sphere:
+    """A sphere or wheel in the axes in which its body stands."""
+    center = at_q.point(sphere.body, sphere.center)
+    if sphere.axis is None:
+        return replace(sphere, center=center)
+    return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
 
 
 def _loops(

@@ -9,19 +9,22 @@ the same means (a rotation vector far from zero is not the angle its rate integr
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling
+from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
 from footfall.control.optimal.trajectory import Expansion
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
-from footfall.simulate.linear_step import LinearStep
+from footfall.simulate.linear_step import LinearStep, moved
+from footfall.simulate.tick import SimulationModel
 from footfall.simulate.world import World
 
 
@@ -39,27 +42,34 @@ class Reference:
 class StepProblem:
     """A ``control.trajectory.Problem``: x = (q, v), u = joint torques [N m] held for ``steps`` steps of dt.
 
-    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own.
+    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own. exact and
+    free: as of ``LinearStep``.
     """
 
     def __init__(
-        self, world: World, reference: Reference, dt: float = 1e-3, steps: int = 5, damping: float = 0.0
-    ) -> None:
+        self, world: World, reference: Reference, dt: float = 1e-3, steps: int = 5, damping: float = 0.0,
+        exact: bool = True, free: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         robot = world.robot
         self.robot, self.damping = robot, float(damping)
-        self.moves = LinearStep(world, dt, steps=steps)
+        self.moves = LinearStep(world, dt, steps=steps, exact=exact, free=free)
         by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
         self.high = np.array([by_joint.get(name, np.inf) for name in robot.joint_names])
         self.low = -self.high
         self._aim(reference)
         x = np.concatenate([reference.q[0], reference.v[0]])
         self._error = compiling.compile(error, robot, x, x, target="batch", verify=False)
-        self._slope = compiling.jacobian(moved_error, robot, np.zeros(2 * robot.nv), x, x, wrt="deviation")
+        self._slope = compiling.jacobian(
+            moved_error, robot, np.zeros(2 * robot.nv), x, x, wrt="deviation", at_zero=True
+        )
+        self._rolls: dict[int, Any] = {}  # compiled, by the number of knots
 
-    def aiming_at(self, reference: Reference) -> StepProblem:
-        """The same step with another cost; nothing is compiled again."""
+    def aiming_at(self, reference: Reference, world: World | None = None, damping: float | None = None) -> StepProblem:
+        """The same step with another cost, or in a world like this one; nothing is compiled again."""
         other = copy.copy(self)
         other._aim(reference)
+        other.moves = self.moves if world is None else self.moves.like(world)
+        other.damping = self.damping if damping is None else float(damping)
         return other
 
     def _aim(self, reference: Reference) -> None:
@@ -83,11 +93,25 @@ class StepProblem:
             return after
         return np.concatenate(self.moves.step(q, v, self._command(u)), axis=1)
 
+    def roll(
+        self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
+    ) -> tuple[ndarray, ndarray]:
+        """(states, inputs) from ``start`` on under u + length changes + gains (state - x), by one call."""
+        numbers = [np.array(float(length)), np.array(self.damping)]
+        given = [start, x[: len(u)], u, changes, gains, *numbers, self.low, self.high]
+        moves = self.moves
+        if len(u) not in self._rolls:
+            self._rolls[len(u)] = compiling.compile(rolled, moves.model, *given, verify=False, free=moves.free)
+        after, asked = self._rolls[len(u)](*given, *moves.values)
+        return np.concatenate([start[None], after]), asked
+
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
         return self._error(x_from, x_to)
 
-    def linearise(self, x: ndarray, u: ndarray) -> tuple[ndarray, ndarray]:
-        found = self.moves(x[:, : self.robot.nq], x[:, self.robot.nq :], self._command(u))
+    def linearise(self, x: ndarray, u: ndarray, *after: ndarray) -> tuple[ndarray, ndarray]:
+        nq = self.robot.nq
+        ends = (after[0][:, :nq], after[0][:, nq:]) if after else None
+        found = self.moves(x[:, :nq], x[:, nq:], self._command(u), ends=ends)
         return found.A, found.B
 
     def cost(self, x: ndarray, u: ndarray) -> ndarray:
@@ -127,4 +151,23 @@ def moved_error(robot: Robot, deviation: ndarray, x_from: ndarray, x_to: ndarray
     return error(robot, x_from, np.concatenate([q, x_to[nq:] + deviation[nv:]]))
 
 
-__all__ = ["Reference", "StepProblem", "error", "moved_error"]
+def rolled(
+    model: SimulationModel, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
+    damping: ndarray, low: ndarray, high: ndarray,
+) -> tuple[ndarray, ndarray]:  # fmt: skip
+    """(states after every knot, inputs) of a feedback law about a trajectory."""
+    robot = model.world.robot
+    memory = model.world.contact.start(model.world.spheres)
+
+    def knot(now: ndarray, row: tuple[ndarray, ...]) -> tuple[ndarray, tuple[ndarray, ndarray]]:
+        about, planned, change, K = row
+        asked = planned + length * change + K @ error(robot, about, now)
+        torque = np.minimum(np.maximum(np.where(np.isfinite(asked), asked, planned), low), high)
+        command = JointCommand(0.0, 0.0, 0.0, damping, torque).spread(robot.nj)
+        after = np.concatenate(moved(model, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
+        return after, (after, torque)
+
+    return numeric.scan(knot, start, (x, u, changes, gains))[1]
+
+
+__all__ = ["Reference", "StepProblem", "error", "moved_error", "rolled"]

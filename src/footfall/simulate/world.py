@@ -10,6 +10,7 @@ from typing import Any
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model
+from footfall.contact.pairs import Pair
 from footfall.contact.points import Sphere, spheres_of
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
@@ -22,7 +23,8 @@ _PARTS = ("ground", "contact", "joints")  # whose numbers have names, besides th
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """The constants of a simulation. ``spheres``: what may touch the ground; empty means the feet."""
+    """The constants of a simulation. ``spheres``: what may touch the ground; empty means the feet. ``pairs``: links
+    that may touch each other."""
 
     robot: Robot
     ground: Ground = field(default_factory=Plane)
@@ -30,22 +32,38 @@ class World:
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
     spheres: tuple[Sphere, ...] = ()
-    pushed: tuple[Sphere, ...] = ()  # points that are pushed besides the base's origin; their radius counts for nothing
+    # points that are pushed besides the base's origin; their radius counts for nothing
+    pushed: tuple[Sphere, ...] = field(default=(), metadata={"added_later": True})
+    pairs: tuple[Pair, ...] = field(default=(), metadata={"added_later": True})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contact", as_contact_model(self.contact))
         if not self.spheres:
             object.__setattr__(self, "spheres", spheres_of(self.robot))
 
+    @property
+    def contacts(self) -> tuple[Any, ...]:
+        """All that a contact law answers for, in the order of its forces: the spheres, then the pairs."""
+        return (*self.spheres, *self.pairs)
+
     def in_limb_frames(self) -> World:
         """The same world for a step: like limbs have like frames, so that a compiled step runs them side by side."""
         robot = self.robot.in_limb_frames()
         if robot is self.robot:
             return self
-        place = self.robot.limb_frames.place
-        spheres = tuple(replace(s, center=place(s.body, s.center, (s.name, "centre"))) for s in self.spheres)
-        pushed = tuple(replace(s, center=self.robot.limb_frames.point(s.body, s.center)) for s in self.pushed)
-        return replaced(replaced(replaced(self, "robot", robot), "spheres", spheres), "pushed", pushed)
+        frames = self.robot.limb_frames
+        spheres = tuple(
+            replace(
+                s,
+                center=frames.place(s.body, s.center, (s.name, "centre")),
+                axis=None if s.axis is None else frames.into(s.body, s.axis),
+            )
+            for s in self.spheres
+        )
+        pushed = tuple(replace(s, center=frames.point(s.body, s.center)) for s in self.pushed)
+        pairs = tuple(pair.moved(frames.point) for pair in self.pairs)
+        moved = replaced(replaced(self, "robot", robot), "spheres", spheres)
+        return replaced(replaced(moved, "pushed", pushed), "pairs", pairs)
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
     def parameter(self, path: str) -> Any:

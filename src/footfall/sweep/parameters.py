@@ -22,7 +22,7 @@ from footfall.loading import load
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
-from footfall.simulate.runfile import KEYS, Planned, options_of, plan, resolved_ground
+from footfall.simulate.runfile import KEYS, Planned, load_options, options_of, plan, resolved_ground
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 
@@ -57,7 +57,7 @@ def planned(parameters: Mapping[str, Any], folder: Path) -> Planned:
     if "robot" not in options:
         raise InputError('a study of simulations needs a robot: say  robot = "mini_cheetah"  in [run] or [grid]')
     run_options = options_of(_with_paths(options, folder))
-    robot = _robot(load(run_options.robot), of_robot)
+    robot = _robot(load(run_options.robot, **load_options(run_options)), of_robot)
     run = plan(robot, run_options, parts["gait"])
     if not any(parts[key] for key in (*PARTS[1:], "gravity")):
         return run

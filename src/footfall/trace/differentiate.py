@@ -1,8 +1,9 @@
 """Exact derivatives of a plain-NumPy function, compiled.
 
-A Jacobian is one Jacobian-vector product, its tangent directions laid across SIMD lanes: the values are shared by all
-lanes and every block of lanes pushes as many directions. (Unrolled, the whole matrix would be twenty times the code.) A
-gradient is one reverse sweep, whatever the number of inputs.
+A Jacobian is written out, every value with the tangents it has (``graph.columns``), where that is less work; where a
+loop carries tangents, or where nothing is sparse, it is one Jacobian-vector product, its directions laid across SIMD
+lanes: the values are shared by all lanes and every block of lanes pushes as many directions. A gradient is one reverse
+sweep, whatever the number of inputs.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ from footfall.trace.passes import program as ssa
 from footfall.trace.passes.program import Program
 from footfall.trace.runtime import lanes as lane_width
 from footfall.trace.runtime import machine
-from footfall.trace.runtime.cache import opened
+from footfall.trace.runtime.cache import Cache, opened
 from footfall.trace.runtime.callables import Function, batch_axes
 from footfall.trace.runtime.memory import Blocks, Code
 from footfall.trace.targets import interpret
 from footfall.trace.targets.emit import Layout
+from footfall.trace.written_jacobian import LARGEST, WrittenJacobian, code_of, stored_code, written_program
+
+_SMALL = 2000  # operations: a Jacobian of no more is written out in any case
 
 
 def jacobian(
@@ -42,23 +46,49 @@ def jacobian(
     cache: compiled.CacheChoice = True,
     names: Sequence[str] | None = None,
     host: machine.Host | None = None,
-) -> Jacobian:
+    at_zero: bool = False,
+    key: str | None = None,
+) -> Jacobian | WrittenJacobian:
     """The derivative of every output by the arguments ``wrt`` (positions or names), as a callable.
 
     For an array out and an array argument it returns an array of shape out.shape + argument.shape; a nest of results,
     or of arrays in the argument, gives the same nest of such arrays; a sequence ``wrt`` gives a tuple.
+
+    lanes: so many directions at a time, even where the Jacobian could be written out. at_zero: the arguments ``wrt``
+    are deviations, zero where the derivative is taken. key: as for ``compile``.
     """
     if target not in ("native", "interpret"):
         raise unknown("target", target, ("native", "interpret"), "a Jacobian is made for")
     number = compiled._checked_dtype(dtype)
-    traced = tracer.trace(function, *examples, slopes=True)
+    written = target == "native" and lanes is None and not machine.unavailable()
+    traced = tracer.trace(function, *examples, slopes=True, doubts=written)
     words = signature.of(function, examples, traced, names)
     where = signature.positions(wrt, words.names, "wrt")
     first = list(itertools.accumulate(words.sizes, initial=0))
     chosen = [i for k in where for i in range(first[k], first[k + 1])]
-    inputs = first[-1]
     if not chosen:
         raise InputError(f"{words.function}: the arguments to differentiate by hold no numbers")
+    single = not isinstance(wrt, (tuple, list))
+    by = [_Argument(tree.flatten(examples[k])[1], words.shapes[k], words.plain[k]) for k in where]
+    fold = _Folding(words, by, single).folded
+
+    def turning() -> Jacobian:
+        plain = tracer.trace(function, *examples, slopes=True) if traced.doubts else traced
+        return _on_lanes(plain, words, chosen, target, number, lanes, opened(cache), host, fold)
+
+    if written:
+        made = _written(traced, words, chosen, at_zero, number, opened(cache), host or machine.host(), key)
+        if made is not None:
+            return WrittenJacobian(words, *made, len(chosen), fold, turning)
+    return turning()
+
+
+def _on_lanes(
+    traced: tracer.Trace, words: Signature, chosen: Sequence[int], target: str, number: np.dtype, lanes: int | None,
+    store: Cache | None, host: machine.Host | None, fold: Callable[[np.ndarray], Any],
+) -> Jacobian:  # fmt: skip
+    """A Jacobian with its directions on lanes."""
+    inputs = traced.input_size
     graph, _, slopes = derivative.jvp(traced.graph, traced.outputs, {i: inputs + k for k, i in enumerate(chosen)})
     labels = words.labels() + [f"d {words.labels()[i]}" for i in chosen]
     code = ssa.build(graph, slopes, inputs + len(chosen), names=labels)
@@ -67,14 +97,35 @@ def jacobian(
         target = "interpret"
     loaded = None
     if target == "native":
-        host, store = host or machine.host(), opened(cache)
+        host = host or machine.host()
         widest = lane_width.checked(lanes) if lanes is not None else lane_width.choose(host, number, store)
         width = min(widest, 1 << (len(chosen) - 1).bit_length()) if lanes is None else widest
         layout = Layout((("shared", inputs), ("rest", len(chosen))))
         loaded, _ = compiled.build_code(code, layout, number, width, store, host)
-    single = not isinstance(wrt, (tuple, list))
-    by = [_Argument(tree.flatten(examples[k])[1], words.shapes[k], words.plain[k]) for k in where]
-    return Jacobian(words, number, code, loaded, by, single)
+    return Jacobian(words, number, code, loaded, len(chosen), fold)
+
+
+def _written(
+    traced: tracer.Trace, words: Signature, chosen: Sequence[int], at_zero: bool, number: np.dtype,
+    store: Cache | None, host: machine.Host, key: str | None,
+) -> tuple[Code, Program | Callable[[], Program], dict[str, Any]] | None:  # fmt: skip
+    """(code, program, statistics) of a Jacobian that is written out; None where directions on lanes are less work."""
+    key = key and f"{key} by {chosen}{' at zero' if at_zero else ''}"
+
+    def build() -> Program | None:
+        return written_program(traced, words, chosen, at_zero)
+
+    if (stored := stored_code(number, store, host, key)) is not None:
+        return stored[0], build, stored[1]  # type: ignore[return-value]
+    program = build()
+    if program is None or program.size > LARGEST:
+        return None
+    # what the same takes with directions on lanes, about: a value and its tangent, for every block of directions
+    dense = 2 * ssa.build(traced.graph, traced.outputs, traced.input_size).size
+    blocks = -(-len(chosen) // lane_width.choose(host, number, store))
+    if program.size > max(_SMALL, 2 * blocks * dense):
+        return None
+    return code_of(program, number, store, host, key), program, program.statistics()
 
 
 def gradient(
@@ -133,16 +184,48 @@ class _Argument:
     plain: bool
 
 
+@dataclass
+class _Folding:
+    """How a matrix of all outputs by all directions becomes the nest that is asked for."""
+
+    words: Signature
+    by: list[_Argument]
+    single: bool
+
+    def folded(self, matrix: np.ndarray) -> Any:
+        """One nest like the results for each differentiated argument."""
+        nests, column = [], 0
+        for argument in self.by:
+            width = sum(map(tree.size, argument.shapes))
+            parts, row = [], 0
+            for out in self.words.output_shapes:
+                rows = matrix[row : row + tree.size(out), column : column + width]
+                parts.append(self._fold_argument(argument, rows, out))
+                row += tree.size(out)
+            nests.append(self.words.rebuild(parts))
+            column += width
+        return nests[0] if self.single else tuple(nests)
+
+    @staticmethod
+    def _fold_argument(argument: _Argument, rows: np.ndarray, out: tuple[int, ...]) -> Any:
+        arrays, at = [], 0
+        for shape in argument.shapes:
+            count = tree.size(shape)
+            arrays.append(rows[:, at : at + count].reshape(out + shape))
+            at += count
+        return arrays[0] if argument.plain else argument.fold(arrays)
+
+
 class Jacobian(Function):
-    """A compiled Jacobian; see ``jacobian``."""
+    """A compiled Jacobian with its directions on lanes; see ``jacobian``."""
 
     def __init__(
-        self, words: Signature, dtype: np.dtype, program: Program, code: Code | None, by: list[_Argument], single: bool
-    ) -> None:
+        self, words: Signature, dtype: np.dtype, program: Program, code: Code | None, directions: int,
+        fold: Callable[[np.ndarray], Any],
+    ) -> None:  # fmt: skip
         super().__init__(words, dtype, program)
         self.__name__ = f"jacobian of {words.function}"
-        self.code, self.by, self.single = code, by, single
-        self.directions = sum(tree.size(s) for argument in by for s in argument.shapes)
+        self.code, self.directions, self.folded = code, directions, fold
         self.target, self.lanes = ("native", code.lanes) if code else ("interpret", 1)
         self.statistics = program.statistics()
         self._local = threading.local()
@@ -184,7 +267,11 @@ class Jacobian(Function):
             axis=1,
             dtype=self.dtype,
         )
-        blocks, flat = self._buffers()
+        return self.matrices_of(rows)
+
+    def matrices_of(self, rows: np.ndarray) -> np.ndarray:
+        """The same from all arguments of every robot, flat."""
+        robots, (blocks, flat) = len(rows), self._buffers()
         m = self.directions
         if blocks is None:
             whole = np.empty((len(flat) + m, robots, m), self.dtype)
@@ -211,26 +298,3 @@ class Jacobian(Function):
                 flat = blocks.areas["shared"]
             kept = self._local.buffers = (blocks, flat)
         return kept
-
-    def folded(self, matrix: np.ndarray) -> Any:
-        """One nest like the results for each differentiated argument."""
-        nests, column = [], 0
-        for argument in self.by:
-            width = sum(map(tree.size, argument.shapes))
-            parts, row = [], 0
-            for out in self.signature.output_shapes:
-                rows = matrix[row : row + tree.size(out), column : column + width]
-                parts.append(self._fold_argument(argument, rows, out))
-                row += tree.size(out)
-            nests.append(self.signature.rebuild(parts))
-            column += width
-        return nests[0] if self.single else tuple(nests)
-
-    @staticmethod
-    def _fold_argument(argument: _Argument, rows: np.ndarray, out: tuple[int, ...]) -> Any:
-        arrays, at = [], 0
-        for shape in argument.shapes:
-            count = tree.size(shape)
-            arrays.append(rows[:, at : at + count].reshape(out + shape))
-            at += count
-        return arrays[0] if argument.plain else argument.fold(arrays)

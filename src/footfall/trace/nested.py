@@ -25,6 +25,7 @@ from footfall.trace.face.array import elements, symbols
 from footfall.trace.face.regions import as_symbols
 from footfall.trace.face.scalar import node_of
 from footfall.trace.graph import derivative
+from footfall.trace.graph.columns import columns
 from footfall.trace.graph.graph import Graph, Node
 from footfall.trace.passes import program as ssa
 from footfall.trace.passes.program import Loop, Program
@@ -63,37 +64,13 @@ def jacobian(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 
     part = _Part(function, arguments)
     if len(part.output_shapes) != 1:
         raise TraceError("jacobian: the function must return one array")
-    graph, zero, one = part.outer, part.outer.const(0), part.outer.const(1)
-    direction = {position: k for k, position in enumerate(part.positions([wrt]))}
-    new: dict[Node, Node] = {}
-    slopes: dict[Node, dict[int, Node]] = {}
-    for i in part.graph.live(part.outputs):
-        n, operands = part.graph.nodes[i], part.graph.operands(i)
-        if n[0] == "input":
-            new[i], slopes[i] = part.given[n[1]], {direction[n[1]]: one} if n[1] in direction else {}
-        else:
-            new[i] = derivative.rebuild(part.graph, graph, i, new)
-            slopes[i] = _slopes(graph, n[0], [new[x] for x in operands], [slopes[x] for x in operands], new[i])
-    nodes = [slopes[o].get(k, zero) for o in part.outputs for k in range(len(direction))]
-    return symbols(graph, nodes, (*part.output_shapes[0], *part.shapes[wrt]))
-
-
-def _slopes(g: Graph, op: str, a: list[Node], t: list[dict[int, Node]], y: Node) -> dict[int, Node]:
-    """{direction: slope} of an operation on ``a`` with value ``y``, from those of its operands."""
-    zero, total = g.const(0), dict[int, Node]()
-    if op == "solved":
-        return t[1]
-    picked = derivative.choice(g, op, a)
-    if picked:
-        condition, yes, no = picked
-        total = {k: g.select(condition, t[yes].get(k, zero), t[no].get(k, zero)) for k in t[yes] | t[no]}
-    elif op == "abs":
-        total = {k: g.select(g.less(a[0], zero), g.neg(d), d) for k, d in t[0].items()}
-    else:
-        for position, slope in derivative.partials(g, op, a, y, [bool(d) for d in t]):
-            for k, d in t[position].items():
-                total[k] = g.add(total.get(k, zero), g.mul(slope, d))
-    return {k: d for k, d in total.items() if d != zero}
+    inputs = part.positions([wrt])
+    made = columns(part.graph, part.outputs, inputs)
+    assert made is not None  # a part has no loops
+    graph, _, slopes = made
+    zero = graph.const(0)
+    nodes = [found.get(k, zero) for found in slopes for k in range(len(inputs))]
+    return symbols(part.outer, part.write(graph, nodes, []), (*part.output_shapes[0], *part.shapes[wrt]))
 
 
 class interpreted:
@@ -217,7 +194,7 @@ class _Part:
             for x in operands:
                 self._read(x, own)
             inner.add(i)
-            if self.outer.op(i) in ("held", "solved"):
+            if self.outer.op(i) in ("held", "solved", "narrow"):
                 own[i] = self.graph.node(self.outer.op(i), *(own[x] for x in operands))
             else:
                 own[i] = derivative.rebuild(self.outer, self.graph, i, own)

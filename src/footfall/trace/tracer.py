@@ -30,6 +30,7 @@ class Trace:
     output_shapes: list[tuple[int, ...]]
     rebuild_output: Callable[[Sequence[Any]], Any]
     output_truths: list[bool] = field(default_factory=list)  # which leaves are truth values, given as 0 and 1
+    doubts: list[Node] = field(default_factory=list)  # numbers that are 1 where its derivatives are not to be trusted
     result: Any = None  # the nest that the function returned, of symbols: for tree.describe
 
     @property
@@ -37,11 +38,12 @@ class Trace:
         return sum(self.argument_sizes)
 
 
-def trace(function: Callable[..., Any], *examples: Any, slopes: bool = False) -> Trace:
+def trace(function: Callable[..., Any], *examples: Any, slopes: bool = False, doubts: bool = False) -> Trace:
     """Trace ``function`` on symbols shaped like the examples (nests of arrays and numbers, see tree.py).
 
     Raises TraceError, naming the user's line, for what a trace cannot record. Truth values are given and returned as
-    the numbers 0 and 1. ``slopes``: the trace is to be differentiated, and knows what ``numeric.solved`` says.
+    the numbers 0 and 1. ``slopes``: the trace is to be differentiated, and knows what ``numeric.solved`` says;
+    ``doubts``: also where that holds only unless ``numeric.doubted``, which its reader must heed.
     """
     graph, arguments, argument_sizes, input_shapes, position = Graph(), [], [], [], 0
     for example in examples:
@@ -55,7 +57,7 @@ def trace(function: Callable[..., Any], *examples: Any, slopes: bool = False) ->
             position += len(nodes)
         arguments.append(rebuild(filled))
         argument_sizes.append(position - start)
-    active = Tracer(graph, slopes)
+    active = Tracer(graph, slopes, doubts)
     token = numeric.tracer.set(active)
     try:
         with symbolic_constructors(), np.errstate(all="ignore"):  # NumPy itself warns where the numbers are
@@ -76,7 +78,9 @@ def trace(function: Callable[..., Any], *examples: Any, slopes: bool = False) ->
     if graph.regions:
         Scopes(graph, outputs)  # refuses a value that was kept from inside a loop
     truths = [is_truth(leaf) for leaf in leaves]
-    return Trace(graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild, truths, result)
+    return Trace(
+        graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild, truths, active.doubts or [], result
+    )
 
 
 def _check_numeric(leaf: Any) -> None:

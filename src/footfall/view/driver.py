@@ -38,6 +38,7 @@ from footfall.simulate.pushes import Push
 from footfall.simulate.recorder import Recorder
 from footfall.simulate.runfile import RunOptions, plan
 from footfall.simulate.simulation import Simulation
+from footfall.view.command_limits import clipped
 from footfall.view.history import History
 from footfall.view.safe_text import file_stem
 
@@ -93,16 +94,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "robot": library.names(), "gait": pattern.names(), "controller": tuple(NAMES), "contact": tuple(MODELS),
     "ground": GROUNDS, "oscillator": NETWORKS,
 }  # fmt: skip
-
-
-def clipped(key: str, value: Any) -> float:
-    """A number of a command within its limits; junk is zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return 0.0
-    limit = float(getattr(LIMITS, key))
-    return min(max(number, -limit), limit) if math.isfinite(number) else 0.0
 
 
 @dataclass
@@ -167,7 +158,7 @@ class Driver:
 
     def set_command(self, **values: Any) -> None:
         """Change parts of the velocity command: ``set_command(forward=0.4)``."""
-        known = {key: clipped(key, value) for key, value in values.items() if key in vars(LIMITS)}
+        known = {key: clipped(key, value, self.sim) for key, value in values.items() if key in vars(LIMITS)}
         self.command = replace(self.command, **known)
 
     def choose(self, key: str, name: Any) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from footfall.control.interface import Command
-from footfall.control.locomotion.locomotion import LIMITS
 from footfall.control.named import FOLLOWING, ON_A_GAIT
 from footfall.draw.ground_surface import level_under
 from footfall.draw.solids import size_of
 from footfall.gravity import weight_of
+from footfall.view.command_limits import limit
 from footfall.view.driver import CHOICES, Driver
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
 from footfall.view.plots import Plots
@@ -127,9 +127,9 @@ class LivePage:
 
     def _sliders(self, parts: tuple[str, ...]) -> None:
         for key in parts:
-            limit = float(getattr(LIMITS, key))
+            most = limit(key, self.driver.sim)
             slider = self.gui.add_slider(
-                f"{key} [{UNITS[key]}]", min=-limit, max=limit, step=STEPS[key], initial_value=0.0, hint=HINTS[key]
+                f"{key} [{UNITS[key]}]", min=-most, max=most, step=STEPS[key], initial_value=0.0, hint=HINTS[key]
             )
             slider.on_update(functools.partial(self._slid, key))
             self.sliders[key] = slider
@@ -227,6 +227,10 @@ class LivePage:
         self.plots.feet(self.driver.sim.robot.foot_names)
 
     def _show_choice(self) -> None:
+        for key, slider in self.sliders.items():
+            most = limit(key, self.driver.sim)
+            _set(slider, "min", -most)
+            _set(slider, "max", most)
         for key, menu in self.menus.items():
             _set(menu, "value", getattr(self.driver.wanted, key))
 

@@ -122,7 +122,7 @@ class Estimated(ControllerWrapper):
         self._tell(t, memory["conditions"], found.conditions)
         if int(memory["tick"]) % self.keep == 0:
             self._kept.append((t, found))
-        self.seen = seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity)
+        self.seen = seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity, contact=found.contact)
         answer, inner = self.inner(t, robot, seen, command, memory["inner"])
         answer = answer.spread(robot.nj)
         kept = dataclasses.replace(after, command=answer)

@@ -23,13 +23,19 @@ from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 
 
+def sensed_mode(robot: Robot, sensed: Sensed) -> Float[ndarray, "nf"]:
+    """The contact mode: the estimator's, or without one the feet that carry more than a fiftieth of the weight."""
+    load, least = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
+    felt = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
+    return felt if sensed.contact is None else sensed.contact
+
+
 def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
     """Joint torques [N m] by which the feet on the ground carry the weight, in equal shares.
 
     Equal, not as felt: torques that follow the load would give way to a leaning trunk.
     """
-    load, least = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
-    down = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
+    down = sensed_mode(robot, sensed)
     share = down / np.maximum(np.sum(down), 2.0)
     J = feet_jacobian(robot, sensed.q)[:, 5, robot.nv - robot.nj :]
     return -(share * weight_of(robot.mass, sensed.gravity)) @ J

@@ -170,7 +170,7 @@ def joint_targets(
 def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"]) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet at offsets (x, z) [m] from their places under the hips, roll at zero."""
     targets = _elsewhere(robot)
-    for k, stance in enumerate(_stances(robot, gait)):
+    for k, stance in enumerate(stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
         joints, _ = _put(robot, stance, x[k], z[k] - depth, gait.foot_pitch)
         for j, angle in zip(stance.leg.joints, joints):
@@ -178,7 +178,7 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
     return with_loops(robot, np.array(targets))
 
 
-def _put(robot: Robot, stance: _Stance, x: Any, z: Any, foot_pitch: Any) -> LegPose:
+def _put(robot: Robot, stance: Stance, x: Any, z: Any, foot_pitch: Any) -> LegPose:
     """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
 
     In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
@@ -199,7 +199,7 @@ def reached_targets(
     x, z = foot_offset(gait, phase)
     x = stride * x
     targets = _elsewhere(robot)
-    for k, stance in enumerate(_stances(robot, gait)):
+    for k, stance in enumerate(stances(robot, gait)):
         leg = stance.leg
         chain = bent(leg_chain(robot, leg.name), stance.knee)
         depth = stance.hip_height - leg.radius
@@ -261,13 +261,15 @@ class Hold(ControllerBase):
 
 # -- what a robot makes of a gait --------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class _Stance:
+class Stance:
+    """A leg, the way its knee bends (+1 behind the hip) and the height of its hip [m]."""
+
     leg: Leg
     knee: int
     hip_height: float
 
 
-def _stances(robot: Robot, gait: Gait) -> tuple[_Stance, ...]:
+def stances(robot: Robot, gait: Gait) -> tuple[Stance, ...]:
     """The legs, and how they stand in a gait; the gait's numbers may be traced."""
     knees = gait.knees if isinstance(gait.knees, tuple) else (gait.knees,) * len(LEGS)
     found = []
@@ -278,7 +280,7 @@ def _stances(robot: Robot, gait: Gait) -> tuple[_Stance, ...]:
         bend, raised = asked if asked is not None else knee, gait.hip_height if gait.hip_height is not None else height
         assert bend is not None
         assert raised is not None
-        found.append(_Stance(leg, bend, raised))
+        found.append(Stance(leg, bend, raised))
     return tuple(found)
 
 
@@ -298,7 +300,7 @@ def _standing(robot: Robot, name: str) -> tuple[Leg, int | None, float | None]:
 
 def check_gait(robot: Robot, gait: Gait) -> None:
     """Refuse a gait whose stand a leg cannot reach, or only past its joints' limits."""
-    for name, stance in zip(LEGS, _stances(robot, gait)):
+    for name, stance in zip(LEGS, stances(robot, gait)):
         leg, knee, height = stance.leg, stance.knee, stance.hip_height
         joints, reachable = _put(robot, stance, 0.0, leg.radius - height, gait.foot_pitch)
         if not reachable:
@@ -319,7 +321,7 @@ def longest_stride(robot: Robot, gait: Gait) -> Any:
     reaches = [
         (stance.leg.stretch + (stance.leg.foot.length if stance.leg.foot else 0.0)) ** 2
         - (stance.hip_height - stance.leg.radius) ** 2
-        for stance in _stances(robot, gait)
+        for stance in stances(robot, gait)
     ]
     least = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
     return np.minimum(3.0, 0.95 * least / (_FURTHEST * np.abs(gait.half_stride)))

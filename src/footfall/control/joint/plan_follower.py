@@ -16,12 +16,13 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, with_loops
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import Placed, Plan
 from footfall.gravity import GRAVITY, Gravity, weight_of
+from footfall.kinematics.closed_loops import motor_torques
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_geometry import leg_geometry
@@ -74,19 +75,21 @@ class PlanFollower(ControllerBase):
         joints = planned_joints(robot, placed, self.foot_pitch)
         ahead = planned_joints(robot, self.plan.at(t + _AHEAD), self.foot_pitch)
         torque = self.feed_forward * weight_torques(robot, placed, joints, sensed.gravity) if self.feed_forward else 0.0
-        legs = {j for leg in LEGS for j in leg_geometry(robot, leg).joints}
-        kp = np.array([self.kp if j in legs else self.spine_kp for j in range(robot.nj)])
-        kd = np.array([self.kd if j in legs else self.spine_kd for j in range(robot.nj)])
+        if robot.loops and self.feed_forward:
+            torque = motor_torques(robot, planned_state(robot, placed, joints), torque)
+        kp, kd = gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
         return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
 
 
 def planned_joints(robot: Robot, placed: Placed, foot_pitch: float = 0.0) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet where a plan wants them: knees as in the robot's stand, a spine straight."""
     targets: list[Any] = [0.0] * robot.nj
+    if robot.loops and "stand" in robot.poses:  # from which the loops are closed, on their side
+        targets = [float(angle) for angle in robot.poses["stand"].joints]
     for leg, (joints, _) in zip(LEGS, _legs(robot, placed, foot_pitch)):
         for j, angle in zip(leg_geometry(robot, leg).joints, joints):
             targets[j] = angle
-    return np.array(targets)
+    return with_loops(robot, np.array(targets))
 
 
 def planned_state(robot: Robot, placed: Placed, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:

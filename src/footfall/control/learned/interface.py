@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, finite, unknown
 
 # Parts of an observation: how many numbers each has (0: one a joint), and what others call it.
 TERMS: Mapping[str, int] = {
@@ -177,14 +177,15 @@ def _names(value: Any, what: str) -> list[str]:
 def _numbers(value: Any, what: str, infinite: bool = False) -> list[float]:
     values = value if isinstance(value, (list, tuple)) else [value]
     real = [x for x in values if isinstance(x, (int, float)) and not isinstance(x, bool)]
-    bad = len(real) != len(values) or not real or any(np.isnan(x) or (np.isinf(x) and not infinite) for x in real)
-    if bad:
-        raise InputError(f"{what} must be a finite number, or a list of them, got {value!r}")
+    fine = [finite(x) or (infinite and x in (np.inf, -np.inf)) for x in real]
+    if len(real) != len(values) or not real or not all(fine):
+        raise InputError(f"{what} must be a finite number, or a list of them, got {str(value)[:60]!r}")
     return [float(x) for x in real]
 
 
 def _count(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or not 1 <= value <= 1000:
+    real = isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value)
+    if not real or value != int(value) or not 1 <= value <= 1000:
         raise InputError(f"{what} must be a whole number from 1 to 1000, got {value!r}")
     return int(value)
 

@@ -14,6 +14,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.errors import InputError
 
+_WIDEST = 1 << 16  # numbers between two operations
 _UNROLLED = 12_000  # most weights of a layer that a trace writes out, product by product
 
 
@@ -33,11 +34,11 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {  # between the layers of a netw
 
 
 def product(x: Any, W: ndarray) -> Any:
-    """x @ W; for one input and a large W by a loop over the columns, which a trace keeps as a loop.
+    """x @ W; in a trace of one input and a large W a loop over the columns, so that the program stays small.
 
     What a column gives is shifted in at the end, so that after the last one the first lies first.
     """
-    if W.size <= _UNROLLED or x.ndim != 1:
+    if W.size <= _UNROLLED or x.ndim != 1 or numeric.tracer.get() is None:
         return x @ W
     rows = np.arange(W.shape[0])
 
@@ -163,6 +164,8 @@ def _gather(node: Node, x: Any, places: Any) -> Any:
 def _concat(node: Node, *parts: Any) -> Any:
     if node.settings.get("axis", -1) not in (-1, 1):
         raise InputError("a Concat over another axis than the last is not read")
+    if sum(part.shape[-1] for part in parts) > _WIDEST:
+        raise InputError(f"a Concat of more than {_WIDEST} numbers is not read")
     return np.concatenate(parts, axis=-1)
 
 

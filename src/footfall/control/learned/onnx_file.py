@@ -6,6 +6,7 @@ What a file holds is read node by node into plain NumPy; nothing in it is run, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -79,6 +80,8 @@ def read_onnx(path: str | Path) -> tuple[Graph, dict[str, str]]:
     try:
         model = onnx.ModelProto.FromString(data)
         words = {p.key: p.value for p in model.metadata_props}
+        if not all(isinstance(text, str) for pair in words.items() for text in pair):
+            raise InputError(f"the metadata of {file} are not text")
         graph = _graph(onnx, model, file)
     except InputError:
         raise
@@ -116,11 +119,25 @@ def _graph(onnx: ModuleType, model: Any, file: Path) -> Graph:
         if loose:
             raise InputError(f"{file}: an operation {node.operation} reads '{loose[0]}', which nothing gives")
         known.update(node.writes)
+    _check_sizes(network, file)
     with np.errstate(all="ignore"):
         given = np.asarray(network(np.zeros(network.inputs)))  # a network whose parts do not fit fails here
     if given.ndim != 1 or not all(np.isfinite(x).all() for x in network.constants.values() if x.dtype.kind == "f"):
         raise InputError(f"the policy {file} holds numbers that are not finite, or gives no list of actions")
     return Graph(read, out, network.inputs, len(given), used, network.constants)
+
+
+def _check_sizes(network: Graph, file: Path) -> None:
+    """Refuse constants that would make numbers of numbers: matrices elsewhere than in products of what is observed."""
+    constants = network.constants
+    for node in network.nodes:
+        shapes = [constants[key].shape if key in constants else None for key in node.reads]
+        if node.operation in ("MatMul", "Gemm"):
+            fine = shapes[0] is None and shapes[1] is not None and len(shapes[1]) == 2
+        else:
+            fine = all(shape is None or math.prod(shape) == (shape[-1] if shape else 1) for shape in shapes)
+        if not fine:
+            raise InputError(f"{file}: an operation {node.operation} with constants of shape {shapes} is not read")
 
 
 def _node(onnx: ModuleType, node: Any, file: Path) -> Node:
@@ -188,7 +205,7 @@ def layers(graph: Graph) -> tuple[ndarray, ndarray, tuple[tuple[ndarray, ndarray
         if node.settings or node.reads[0] != at or any(key not in constants for key in node.reads[1:]):
             return None
         at = node.writes[0]
-    if [float(constants[key]) for key in nodes[-1].reads[1:]] != [-1.0, 1.0]:
+    if [constants[key].ravel().tolist() for key in nodes[-1].reads[1:]] != [[-1.0], [1.0]]:
         return None
     mean, spread = (constants[node.reads[1]] for node in nodes[:2])
     weights = tuple((constants[n.reads[1]], constants[n.reads[2]]) for n in nodes[2:-1:2])

@@ -125,8 +125,9 @@ class Policy(ControllerBase):
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
     joints: tuple[str, ...] = ()  # of the robot that it was learned on, in order; () where its file does not say
+    task: str = "walk"  # that it was learned for
 
-    NOT_IN_DIGEST = ("joints",)
+    NOT_IN_DIGEST = ("joints", "task")
     follows_command = True
 
     @property
@@ -191,13 +192,18 @@ class Policy(ControllerBase):
         np.savez_compressed(path, words=np.frombuffer(text.encode(), np.uint8), **single)
 
     def _words(self) -> dict[str, Any]:
-        words = {"robot": self.robot, "drive": asdict(self.drive), "activation": self.activation}
+        words = {"robot": self.robot, "task": self.task, "drive": asdict(self.drive), "activation": self.activation}
         return {**words, "joints": list(self.joints)} if self.joints else words
 
     def metadata(self, robot: Robot) -> dict[str, str]:
         """What an .onnx says beside the network: how it is wired to a robot, and by what it was written."""
         drive = {"drive": json.dumps(asdict(self.drive)), "written_by": f"footfall {version('footfall')}"}
-        more = {"normalisation": "inside", "quaternion_order": "wxyz", "axes": "x forward, y left, z up"}
+        more = {
+            "task": self.task,
+            "normalisation": "inside",
+            "quaternion_order": "wxyz",
+            "axes": "x forward, y left, z up",
+        }
         return {**to_text(self.drive.interface(robot).words()), **drive, **more}
 
     @staticmethod
@@ -256,9 +262,10 @@ def _made(arrays: dict[str, ndarray]) -> Policy:
         raise unknown("activation", activation, ACTIVATIONS)
     mean, spread = arrays["mean"].astype(float), arrays["spread"].astype(float)
     joints = words.get("joints", [])
-    if not isinstance(joints, list) or not all(isinstance(name, str) for name in joints):
+    task = words.get("task", "walk")
+    if not isinstance(joints, list) or not all(isinstance(name, str) for name in (*joints, task)):
         raise ValueError
-    return Policy(words["robot"], Drive(**drive), mean, spread, weights, activation, tuple(joints))
+    return Policy(words["robot"], Drive(**drive), mean, spread, weights, activation, tuple(joints), task)
 
 
 def _from_onnx(file: Path, mapping: Mapping[str, Any] | str | Path | None) -> Policy | TravelledPolicy:
@@ -293,7 +300,8 @@ def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str
     if any(words.get(key) != value for key, value in same.items()):
         return None
     mean, spread, weights, activation = layers
-    policy = Policy(words["robot"], drive, mean, spread, weights, activation, joints)
+    task = metadata.get("task", "walk")
+    policy = Policy(words["robot"], drive, mean, spread, weights, activation, joints, task)
     policy._check(file)
     return policy
 

@@ -40,6 +40,11 @@ class TravelledPolicy(ControllerBase):
                 f" {', '.join(self.interface.joints)}"
             )
 
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(graph(np.zeros(size))).all()
+        if not finite:
+            raise InputError("the network gives actions that are not finite for a robot at rest")
+
     @property
     def rate(self) -> float:
         return self.interface.rate

@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
 from footfall.control.locomotion.footsteps import foothold, ground_slope, swing
+from footfall.control.locomotion.reach import Reach, left_free, reach_task
 from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
 from footfall.control.locomotion.reflexes.switches import Reflexes
@@ -26,18 +27,22 @@ from footfall.control.posture import free_motions, standing_state
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import joint_values
+from footfall.errors import InputError
 from footfall.gait.pattern import Gait
 from footfall.gravity import GRAVITY, STANDARD, Gravity, strength, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import hip_height
 from footfall.numeric import norm
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
 
-LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)  # beyond these a command is clipped
+# beyond these a command is clipped; forward by what the gait and the legs can do (``Walker.fastest``), at least this
+LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
 FURTHEST = 0.45  # footholds from under the hip, as a part of the height
 SAG, SETTLES = 0.02, 0.7  # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
@@ -63,25 +68,45 @@ class Walker:
     feet: Float[ndarray, "4 3"]  # under the hips, from the base, base axes [m]
     stand: Float[ndarray, "nj"]  # joints of the standing pose [rad]
     body: SingleBody
+    reach: Reach | None = None  # what an arm does
 
     NOT_IN_DIGEST = ("gait",)  # which is in the memory
 
     @staticmethod
     def of(
         robot: Robot, gait: Gait, rate: float, friction: float, clearance: float | None, gains: Gains,
-        hip_height: float | None, gravity: Gravity = GRAVITY,
+        hip_height: float | None, gravity: Gravity = GRAVITY, reach: Reach | None = None,
     ) -> Walker:  # fmt: skip
         q, _ = standing_state(robot, hip_height)
         joints, feet = q[7:], foot_positions(robot, q)[:4] - q[:3]
         clearance = 0.2 * float(q[2]) if clearance is None else clearance
         return Walker(
             robot, gait, rate, friction, clearance, gains, float(q[2]), feet, joints,
-            SingleBody.of(robot, joints, gravity),
+            SingleBody.of(robot, joints, gravity), reach,
         )  # fmt: skip
 
     @cached_property
     def digest(self) -> str | None:
         return digest_of(self)
+
+    @cached_property
+    def reach(self) -> float:
+        """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
+        try:
+            legs = [leg_geometry(self.robot, foot.name, nearly=True) for foot in self.robot.feet[:4]]
+        except InputError:
+            return 0.0
+        squares = [
+            (leg.stretch + (leg.foot.length if leg.foot else 0.0)) ** 2
+            - (hip_height(leg, [float(self.stand[j]) for j in leg.joints]) - leg.radius) ** 2
+            for leg in legs
+        ]
+        return max(0.0, min(squares)) ** 0.5
+
+    def fastest(self, duty: Any, period: Any) -> Any:
+        """The forward speed that a command may ask for [m/s]: a stance goes over at most three quarters of what a leg
+        reaches to either side, and a gait that stands shortly is the faster for it."""
+        return np.maximum(LIMITS.forward, 1.5 * self.reach / (duty * period))
 
 
 @dataclass(frozen=True)
@@ -106,6 +131,7 @@ class Memory:
     lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
     goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
     trouble: Float[ndarray, "2"]  # of the programs of stage one and two: 0, or why there is no solution
+    hand: Float[ndarray, "6"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
 
     @staticmethod
     def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
@@ -115,7 +141,7 @@ class Memory:
             delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
             down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
             forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2), goal=np.array([*gait.delays, gait.duty, gait.period]),
-            trouble=np.zeros(2),
+            trouble=np.zeros(2), hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
         )  # fmt: skip
 
 
@@ -157,7 +183,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     radii = np.array([foot.radius for foot in robot.feet[:4]])
 
     # -- the command, clipped, smoothed, and integrated into a wanted pose on a short leash
-    bounds = np.array([LIMITS.forward, LIMITS.sideways, LIMITS.turn])
+    bounds = np.array([walker.fastest(duty, period), LIMITS.sideways, LIMITS.turn])
     asked = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
     grip = np.clip(reflex.friction / walker.friction, 0.2, 1.0)
     weak = min(1.0, g / STANDARD)  # where things weigh less feet push less, and all takes longer
@@ -299,9 +325,12 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     arms = feet_W - radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
     by_force, free_base = walker.body.base_acceleration(R, v[:6], arms)
     base = free_base + gains.base_feedback * np.concatenate([turn, R.T @ move])
-    free = free_motions(robot, J[:, :, 6:])
+    free, hand = free_motions(robot, J[:, :, 6:]), None
+    if walker.reach is not None:
+        hand = reach_task(robot, walker.reach, memory.hand, q, v)
+        free, bias = left_free(robot, walker.reach, hand.J, free), bias + hand.pushes
     posture = free @ (gains.posture[0] * (walker.stand - q[7:]) - gains.posture[1] * v[6:])
-    tasks = Tasks(base, by_force, pull, posture, free, down, normal)
+    tasks = Tasks(base, by_force, pull, posture, free, down, normal, hand)
     program = whole_body_program(robot, gains, friction, mass_matrix(robot, q), bias, J, rate_J, tasks, gravity)
     gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height, g=g)
     tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))
@@ -320,7 +349,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     after = Memory(
         memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
         memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces, sag, lack,
-        memory.goal, memory.trouble,
+        memory.goal, memory.trouble, memory.hand,
     )  # fmt: skip
     euler = np.array([roll, pitch, yaw])
     found = Plan(

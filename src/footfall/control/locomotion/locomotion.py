@@ -31,6 +31,7 @@ from footfall.control.locomotion.locomotion_tick import (
     towards_gait,
 )
 from footfall.control.locomotion.qp import solve_bounded
+from footfall.control.locomotion.reach import Reach, hand_of
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.locomotion.reflexes.log import begun
 from footfall.control.locomotion.reflexes.safe_stop import crouch, fold
@@ -71,6 +72,7 @@ class Locomotion(ControllerBase):
     reflexes: Any = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
     solver: str = "inside"
+    reach: Reach | None = None  # what an arm does meanwhile; it keeps its posture without
 
     uses_foot_forces = True
     NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them
@@ -88,6 +90,8 @@ class Locomotion(ControllerBase):
             value = getattr(self, key)
             if value is not None and not (np.isfinite(value) and value >= 0 and (value > 0 or key == "joint_kd")):
                 raise InputError(f"{key} of the locomotion must be a positive number, got {value!r}")
+        if self.reach is not None and self.stage != "whole_body":
+            raise InputError(f"an arm reaches in the whole-body program: stage '{self.stage}' has none")
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
         self._wrong: set[str] = set()  # what is wrong now, and was said
@@ -106,8 +110,9 @@ class Locomotion(ControllerBase):
         return standing_joints(robot, self.hip_height)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """Beyond these a command is clipped."""
-        return dataclasses.asdict(LIMITS)
+        """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
+        self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
+        return dataclasses.asdict(LIMITS) | {"forward": float(self.walker.fastest(self.gait.duty, self.gait.period))}
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
@@ -116,6 +121,8 @@ class Locomotion(ControllerBase):
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
         if robot.loops:
             raise InputError(f"locomotion knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
+        if self.reach is not None:
+            hand_of(robot, self.reach.link, self.reach.point)  # says now what cannot reach
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         self.log.clear()
         self._wrong.clear()
@@ -135,7 +142,15 @@ class Locomotion(ControllerBase):
     def _make(self, robot: Robot, gravity: Gravity) -> None:
         self._robot = robot
         self.walker = Walker.of(
-            robot, self.gait, self.rate, self.friction, self.clearance, self.gains, self.hip_height, gravity
+            robot,
+            self.gait,
+            self.rate,
+            self.friction,
+            self.clearance,
+            self.gains,
+            self.hip_height,
+            gravity,
+            self.reach,
         )
         self.body = self.walker.body
         if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
@@ -183,8 +198,10 @@ class Locomotion(ControllerBase):
 
     def renewed(self, memory: Memory) -> Memory:
         """The memory, which knows the gait that is wanted now."""
-        goal = beat_of(self.gait)
-        return memory if np.array_equal(memory.goal, goal) else dataclasses.replace(memory, goal=goal)
+        goal, hand = beat_of(self.gait), memory.hand if self.reach is None else self.reach.wanted
+        if np.array_equal(memory.goal, goal) and np.array_equal(memory.hand, hand):
+            return memory
+        return dataclasses.replace(memory, goal=goal, hand=hand)
 
     def observe(self, times: ndarray, command: Command, before: Memory, rows: Memory) -> None:
         """Log what happened in ticks that were run without Python: ``rows`` has the memories after them."""
@@ -227,8 +244,9 @@ class Locomotion(ControllerBase):
         self._check_command(t, command)
 
     def _check_command(self, t: float, command: Command) -> None:
-        for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
-            asked, most = getattr(command, key), getattr(LIMITS, key)
+        assert self._robot is not None
+        for key, most in self.command_limits(self._robot).items():
+            asked = getattr(command, key)
             clipped = f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else ""
             self._tell(t, key, clipped)
 

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.qp import friction_pyramid
+from footfall.control.locomotion.reach import ReachTask
 from footfall.control.posture import own_joints
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity, weight_of
@@ -73,6 +74,7 @@ class Tasks:
     free: Float[ndarray, "nj nj"]  # what these are: ``posture.free_motions``
     down: Float[ndarray, "4"]
     normal: Float[ndarray, "3"]
+    reach: ReachTask | None = None  # of an arm
 
 
 def whole_body_program(
@@ -96,6 +98,10 @@ def whole_body_program(
         goal = np.where(down[k] > 0.5, 0.0, tasks.swing[k]) - rate_J[k]
         H[:nv, :nv] = H[:nv, :nv] + J[k].T @ (weight * J[k])
         f[:nv] = f[:nv] - J[k].T @ (weight * goal)
+    if tasks.reach is not None:
+        hand = tasks.reach
+        H[:nv, :nv] = H[:nv, :nv] + hand.J.T @ (hand.weight * hand.J)
+        f[:nv] = f[:nv] - hand.J.T @ (hand.weight * hand.goal)
     per_newton = gains.force_weight / weight_of(robot.mass, gravity) ** 2
     for k in range(nv, n):
         H[k, k] = per_newton

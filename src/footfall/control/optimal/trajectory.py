@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from scipy.linalg import lapack
 
 from footfall.errors import FootfallError, InputError
 
@@ -49,13 +50,18 @@ class Problem(Protocol):
 
     def difference(self, x_from: Float[ndarray, "c nx"], x_to: Float[ndarray, "c nx"]) -> Float[ndarray, "c n"]: ...
 
-    def linearise(self, x: Float[ndarray, "N nx"], u: Float[ndarray, "N m"]) -> tuple[ndarray, ndarray]:
+    def linearise(
+        self, x: Float[ndarray, "N nx"], u: Float[ndarray, "N m"], *after: ndarray
+    ) -> tuple[ndarray, ndarray]:
         """A (N, n, n) and B (N, n, m) of every knot."""
         ...
 
     def cost(self, x: Float[ndarray, "c N+1 nx"], u: Float[ndarray, "c N m"]) -> Float[ndarray, "c"]: ...
 
     def expand(self, x: Float[ndarray, "N+1 nx"], u: Float[ndarray, "N m"]) -> Expansion: ...
+
+    # A problem may also have roll(start, x, u, changes, gains, length), which gives states and inputs of one trajectory
+    # at once; its linearise is then told where the knots end, too.
 
 
 @dataclass
@@ -98,7 +104,7 @@ def optimise(
     n, m = problem.difference(x[:1], x[:1]).shape[1], u.shape[1]
     found = Trajectory(x, u, np.zeros((len(u), m, n)), [cost])
     weight, slow = 1e-3, 0
-    A, B, terms = *problem.linearise(x[:-1], u), problem.expand(x, u)
+    A, B, terms = *_linearised(problem, x, u), problem.expand(x, u)
     for iteration in range(1, iterations + 1):
         better = None
         while better is None:
@@ -115,7 +121,7 @@ def optimise(
         gain, found.x, found.u = better
         found.costs.append(found.cost - gain)
         weight = weight / _FACTOR if weight > _LEAST else 0.0
-        A, B, terms = *problem.linearise(found.x[:-1], found.u), problem.expand(found.x, found.u)
+        A, B, terms = *_linearised(problem, found.x, found.u), problem.expand(found.x, found.u)
         if tell is not None:
             tell(iteration, found.cost)
         slow = slow + 1 if gain < tolerance * abs(found.cost) else 0
@@ -124,6 +130,31 @@ def optimise(
             break
     found.gains = _gains(A, B, terms, found.u, problem)
     return found
+
+
+def improved(problem: Problem, about: Trajectory, start: Float[ndarray, "nx"], weight: float = 0.0) -> Trajectory:
+    """One iteration from ``start`` on, warm from a trajectory nearby: what receding horizon control does at each tick.
+
+    The trajectory is followed by its gains, expanded, and improved by one sweep backwards and its line search; where no
+    step lowers the cost it stays as it was followed, with the gains of the sweep.
+    """
+    x, u = _first(problem, np.asarray(start, dtype=float), about.u, about)
+    cost = float(problem.cost(x[None], u[None])[0])
+    if not np.isfinite(cost):
+        raise FootfallError("the trajectory leads to states that are not finite from here")
+    A, B, terms = *_linearised(problem, x, u), problem.expand(x, u)
+    while (plan := _backward(A, B, terms, u, problem.low, problem.high, weight)) is None:
+        weight = max(_FACTOR * weight, _LEAST)
+    found = Trajectory(x, u, plan.gains, [cost])
+    better = _forward(problem, found, plan)
+    if better is not None:
+        gain, found.x, found.u = better
+        found.costs.append(cost - gain)
+    return found
+
+
+def _linearised(problem: Problem, x: ndarray, u: ndarray) -> tuple[ndarray, ndarray]:
+    return problem.linearise(x[:-1], u, x[1:]) if hasattr(problem, "roll") else problem.linearise(x[:-1], u)
 
 
 def _gains(A: ndarray, B: ndarray, terms: Expansion, u: ndarray, problem: Problem) -> ndarray:
@@ -136,14 +167,12 @@ def _gains(A: ndarray, B: ndarray, terms: Expansion, u: ndarray, problem: Proble
 
 def _first(problem: Problem, start: ndarray, u: ndarray, about: Trajectory | None) -> tuple[ndarray, ndarray]:
     """The first guess rolled out; about a trajectory, under its gains."""
-    x, done = [start], []
-    for k in range(len(u)):
-        asked = u[k]
-        if about is not None:
-            asked = asked + about.gains[k] @ problem.difference(about.x[k][None], x[-1][None])[0]
-        done.append(np.clip(asked, problem.low, problem.high))
-        x.append(problem.step(x[-1][None], done[-1][None])[0])
-    return np.array(x), np.array(done)
+    if about is None:
+        n = problem.difference(start[None], start[None]).shape[1]
+        about = Trajectory(np.tile(start, (len(u) + 1, 1)), u, np.zeros((*u.shape, n)))
+    plan = _Plan(np.zeros_like(u), about.gains, 0.0, 0.0)
+    x, done = _rolled(problem, start, about, plan, np.zeros(1))
+    return x[0], done[0]
 
 
 @dataclass(frozen=True)
@@ -164,47 +193,98 @@ def _backward(
     A: ndarray, B: ndarray, terms: Expansion, u: ndarray, low: ndarray, high: ndarray, weight: float
 ) -> _Plan | None:
     """The plan that the quadratic model of the cost to go makes, or None where a knot has no minimum."""
-    V_x, V_xx = terms.x[-1], terms.xx[-1]
-    changes, gains = np.zeros_like(u), np.zeros((*u.shape, A.shape[1]))
+    V_x, V_xx, n = terms.x[-1], terms.xx[-1], A.shape[1]
+    changes, gains = np.zeros_like(u), np.zeros((*u.shape, n))
     slope = curve = 0.0
+    both = np.concatenate([A, B], axis=2)  # of state and input at once: few large products instead of many small ones
+    room = low - u, high - u
     for k in reversed(range(len(u))):
-        ahead, steered = A[k].T @ V_xx, B[k].T @ V_xx
-        Q_x, Q_u = terms.x[k] + A[k].T @ V_x, terms.u[k] + B[k].T @ V_x
-        Q_xx, Q_uu, Q_ux = terms.xx[k] + ahead @ A[k], terms.uu[k] + steered @ B[k], steered @ A[k]
-        stiff = Q_uu + weight * (B[k].T @ B[k])  # a price on how far the next state moves
-        solved = box_minimum(stiff, Q_u, low - u[k], high - u[k])
+        Z = both[k]
+        H, g = Z.T @ (V_xx @ Z), V_x @ Z
+        H[:n, :n] += terms.xx[k]
+        H[n:, n:] += terms.uu[k]
+        g[:n] += terms.x[k]
+        g[n:] += terms.u[k]
+        Q_uu, Q_u, Q_ux = H[n:, n:], g[n:], H[n:, :n]
+        stiff, tied = Q_uu, Q_ux
+        if weight:  # a price on how far the next state moves
+            stiff, tied = Q_uu + weight * (B[k].T @ B[k]), Q_ux + weight * (B[k].T @ A[k])
+        solved = _knot(stiff, Q_u, tied, room[0][k], room[1][k])
         if solved is None:
             return None
-        change, free = solved
-        if free.any():
-            tie = weight * (B[k].T @ A[k])
-            gains[k][free] = -np.linalg.solve(stiff[np.ix_(free, free)], (Q_ux + tie)[free])
-        changes[k], K = change, gains[k]
-        slope += float(change @ Q_u)
-        curve += 0.5 * float(change @ Q_uu @ change)
-        V_x = Q_x + K.T @ (Q_uu @ change + Q_u) + Q_ux.T @ change
-        V_xx = Q_xx + K.T @ Q_uu @ K + K.T @ Q_ux + Q_ux.T @ K
+        change, K, is_free = solved
+        changes[k], gains[k] = change, K
+        falls = float(change @ Q_u)
+        slope += falls
+        if is_free and not weight:  # a minimum without limits: most of what follows cancels
+            curve -= 0.5 * falls
+            V_x = g[:n] + Q_u @ K
+            V_xx = H[:n, :n] + Q_ux.T @ K
+        else:
+            curve += 0.5 * float(change @ Q_uu @ change)
+            V_x = g[:n] + (change @ Q_uu + Q_u) @ K + change @ Q_ux
+            half = K.T @ (0.5 * (Q_uu @ K) + Q_ux)
+            V_xx = H[:n, :n] + half + half.T
         V_xx = 0.5 * (V_xx + V_xx.T)
     return _Plan(changes, gains, slope, curve)
 
 
+def _knot(H: ndarray, g: ndarray, G: ndarray, low: ndarray, high: ndarray) -> tuple[ndarray, ndarray, bool] | None:
+    """(change, gain, whether no limit is met) of the input at one knot; inputs at a limit have no gain.
+
+    None where there is no minimum.
+    """
+    L, wrong = lapack.dpotrf(H, lower=1)
+    if wrong:
+        return None
+    change = -lapack.dpotrs(L, g, lower=1)[0]
+    if (change > low).all() and (change < high).all():
+        return change, -lapack.dpotrs(L, G, lower=1)[0], True
+    solved = box_minimum(H, g, low, high)
+    if solved is None:
+        return None
+    change, free = solved
+    gain = np.zeros_like(G)
+    if free.any():
+        gain[free] = -np.linalg.solve(H[np.ix_(free, free)], G[free])
+    return change, gain, False
+
+
 def _forward(problem: Problem, last: Trajectory, plan: _Plan) -> tuple[float, ndarray, ndarray] | None:
-    """(fall of the cost, states, inputs) for the longest step that keeps its promise; all lengths roll side by side."""
-    count = len(STEP_LENGTHS)
-    x, u = np.empty((count, *last.x.shape)), np.empty((count, *last.u.shape))
-    x[:, 0] = last.x[0]
-    with np.errstate(all="ignore"):
-        for k in range(len(plan.changes)):
-            away = problem.difference(np.broadcast_to(last.x[k], x[:, k].shape), x[:, k])
-            asked = last.u[k] + STEP_LENGTHS[:, None] * plan.changes[k] + away @ plan.gains[k].T
-            u[:, k] = np.clip(np.where(np.isfinite(asked), asked, last.u[k]), problem.low, problem.high)
-            x[:, k + 1] = problem.step(x[:, k], u[:, k])
-        costs = problem.cost(x, u)
-    for j, length in enumerate(STEP_LENGTHS):
-        fall, promised = last.cost - costs[j], plan.promised(length)
-        if np.isfinite(costs[j]) and promised > 0.0 and fall > _PROMISE * promised:
-            return float(fall), x[j], u[j]
+    """(fall of the cost, states, inputs) for the longest step that keeps its promise.
+
+    All lengths roll side by side, or one after the other where the problem rolls by itself: nearly always the first
+    will do.
+    """
+    together = not hasattr(problem, "roll")
+    for lengths in [STEP_LENGTHS] if together else np.split(STEP_LENGTHS, len(STEP_LENGTHS)):
+        with np.errstate(all="ignore"):
+            x, u = _rolled(problem, last.x[0], last, plan, lengths)
+            costs = problem.cost(x, u)
+        for j, length in enumerate(lengths):
+            fall, promised = last.cost - costs[j], plan.promised(length)
+            if np.isfinite(costs[j]) and promised > 0.0 and fall > _PROMISE * promised:
+                return float(fall), x[j], u[j]
     return None
+
+
+def _rolled(
+    problem: Problem, start: ndarray, last: Trajectory, plan: _Plan, lengths: ndarray
+) -> tuple[ndarray, ndarray]:
+    """States and inputs under a plan about a trajectory, for every step length."""
+    roll = getattr(problem, "roll", None)
+    if roll is not None:
+        rolls = [roll(start, last.x, last.u, plan.changes, plan.gains, length) for length in lengths]
+        return np.stack([x for x, _ in rolls]), np.stack([u for _, u in rolls])
+    count = len(lengths)
+    x, u = np.empty((count, *last.x.shape)), np.empty((count, *last.u.shape))
+    x[:, 0] = start
+    for k in range(len(plan.changes)):
+        away = problem.difference(np.broadcast_to(last.x[k], x[:, k].shape), x[:, k])
+        asked = last.u[k] + lengths[:, None] * plan.changes[k] + away @ plan.gains[k].T
+        u[:, k] = np.clip(np.where(np.isfinite(asked), asked, last.u[k]), problem.low, problem.high)
+        x[:, k + 1] = problem.step(x[:, k], u[:, k])
+    return x, u
 
 
 def box_minimum(

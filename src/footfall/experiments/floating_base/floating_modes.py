@@ -15,9 +15,10 @@ from footfall.dynamics.modes import all_modes, single_transitions, transitions
 from footfall.dynamics.reduced import reduced_dynamics, reduced_system
 from footfall.experiments.claims import Claim
 from footfall.experiments.floating_base.floating_common import ROUNDING, error, every, judge, worst
-from footfall.experiments.floating_base.slide_machines import OneLeg, biped
+from footfall.experiments.floating_base.slide_machines import OneLeg
 from footfall.gravity import weight_of
 from footfall.robot import Robot
+from footfall.robot.library.biped import biped
 from footfall.spatial import rotation
 from footfall.spatial.quaternion import rate, rotated
 

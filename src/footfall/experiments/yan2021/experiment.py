@@ -247,10 +247,11 @@ class Findings:
         a = np.zeros(self.robot.nv)
         fast = compiled(control_loop, self.robot, 1.5, q, v, a, forces, plan=plan)
         times = timed(lambda: fast(1.5, q, v, a, forces), 2000)
-        system = timed(lambda: screw_inverse_dynamics(self.robot, q, v, a[6:], forces, a[:6]), 20)
+        solve = compiled(screw_inverse_dynamics, self.robot, q, v, a[6:], forces, a[:6])
+        system = timed(lambda: solve(q, v, a[6:], forces, a[:6]), 2000)
         return judge(
             NAME, "loop_under_1ms", 1e3 * float(np.median(system)),
-            "The screw system of all 13 links, assembled and solved in plain Python: it cannot be compiled yet. The"
+            "The screw system of all 13 links, solved by its structure and compiled, all joint reactions included. The"
             " same torques by recursive Newton-Euler, with plan, inverse kinematics of four legs and weight torques,"
             f" compiled: {1e3 * float(np.median(times)):.4f} ms, median of {len(times)} calls.",
         )  # fmt: skip

@@ -205,7 +205,10 @@ class FootFinder:
         if turning is not None:
             rim, ball = turning
             self.assumed[name] = ball.how
-            return Foot(name, place.link, rim.X_LS.point(ball.centre), ball.radius)
+            joint = self._moved_by(place.link)
+            assert joint is not None
+            axis = self.X_RL[place.link].R.T @ self.X_RL[joint.child].R @ joint.axis
+            return Foot(name, place.link, rim.X_LS.point(ball.centre), ball.radius, tuple(axis.tolist()), ball.tyre)
         if shape is not None:
             if shape.visual:
                 self.assumed[name] = f"a sphere of radius {shape.size[0]:.4g} m that is only drawn"

@@ -40,6 +40,7 @@ class Ball:
     centre: ndarray
     radius: float
     how: str
+    tyre: float = 0.0  # of a wheel: from the middle of its tyre to its tread
 
 
 def radius_of(sphere: Shape) -> float:
@@ -88,10 +89,11 @@ def wheel(shape: Shape, axis: Axis) -> Ball | None:
         low, high = (arms @ across).min(axis=0), (arms @ across).max(axis=0)
         if radius <= 0 or max(np.abs(high - radius).max(), np.abs(low + radius).max()) > _ROUND * radius:
             return None
-        middle = 0.5 * (along.min() + along.max())
+        middle, half = 0.5 * (along.min() + along.max()), 0.5 * float(along.max() - along.min())
         said = f"a wheel of radius {radius:.4g} m (its vertices are round about its axis)"
     elif shape.kind in ("cylinder", "sphere") and shape.size.size:
         radius, middle = float(shape.size[0]), float(-axis.point @ axis.direction)
+        half = float(shape.size[-1])
         off = float(np.linalg.norm(axis.away(np.zeros((1, 3)))))
         level = shape.kind == "sphere" or abs(axis.direction[2]) > 1.0 - _LEVEL
         if radius <= 0 or off > _ROUND * radius or not level:
@@ -99,7 +101,7 @@ def wheel(shape: Shape, axis: Axis) -> Ball | None:
         said = f"a wheel of radius {radius:.4g} m (a {shape.kind} about its axis)"
     else:
         return None
-    return Ball(axis.point + middle * axis.direction, radius, said)
+    return Ball(axis.point + middle * axis.direction, radius, said, min(half, 0.5 * radius))
 
 
 def stated(shape: Shape, down: ndarray, axis: Axis | None, sites: list[ndarray]) -> Ball:

@@ -21,7 +21,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``.
     """
     text = str(source)
-    if text in library.names():
+    if text in (*library.names(), *library.machines()):
         return library.load(text, **options)
     path = Path(text)
     try:
@@ -32,7 +32,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     except (OSError, ValueError) as error:  # too long, or with a null character
         raise InputError(f"cannot load {shown(text)}: {reason(error)}") from None
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not there:
-        known = (*library.names(), *installed.names())
+        known = (*library.names(), *library.machines(), *installed.names())
         raise unknown("robot", text[:200], known, "give a URDF or MJCF file, or one of")
     if folder:
         raise InputError(f"{text} is a folder: give the URDF or MJCF file in it")

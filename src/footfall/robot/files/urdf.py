@@ -95,7 +95,7 @@ def _left_out(root: ET.Element) -> list[str]:
     ]
     said = sorted({part.tag for extra in root.findall("gazebo") for part in extra} - _OF_GAZEBO)
     left += [f"what <gazebo> says of {', '.join(shown(tag)[1:-1] for tag in said[:8])}"] if said else []
-    return [f"{', '.join(left)} are left out"] if left else []
+    return [f"left out: {', '.join(left)}"] if left else []
 
 
 def _add_friction(draft: Draft, extra: ET.Element) -> None:

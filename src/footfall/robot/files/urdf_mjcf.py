@@ -37,7 +37,7 @@ def load_model(
 
     ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
     objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
-    ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, which no controller here uses.
+    ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, for the controller ``Wheels``.
     Meshes are not needed and not read, a foot's apart; whatever is assumed or left out is said in one ``ModelWarning``.
     """
     try:
@@ -85,6 +85,7 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
     finder.check_mirrored(feet)
     if finder.wheels and lock_wheels:
         _lock(draft, finder.wheels)
+        feet = [Foot(foot.name, foot.link, foot.position, foot.radius) for foot in feet]
         finder.remarks.append(f"its wheels are locked and stand as feet do: {', '.join(finder.wheels)}")
     joints = in_leg_order(draft, feet)
     notes = f"read from {where}"

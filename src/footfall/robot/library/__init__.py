@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from footfall.errors import unknown
+from footfall.robot.library.biped import biped
 from footfall.robot.library.dynakat import dynakat
 from footfall.robot.library.fivebar import fivebar
 from footfall.robot.library.mini_cheetah import mini_cheetah
+from footfall.robot.library.one_leg import one_leg
 from footfall.robot.library.spined import spined
 from footfall.robot.library.xiling import xiling
 from footfall.robot.model.description import Robot
@@ -26,22 +28,29 @@ _ROBOTS: dict[str, Callable[..., Robot]] = {
     "dynakat": dynakat,
     "fivebar": fivebar,
 }
+_MACHINES: dict[str, Callable[..., Robot]] = {"one_leg": one_leg, "biped": biped}  # of the lecture slides
 
 
 def names() -> tuple[str, ...]:
-    """The names that ``load`` knows."""
+    """The quadrupeds of the papers."""
     return tuple(_ROBOTS)
+
+
+def machines() -> tuple[str, ...]:
+    """The machines of the lecture slides, which are no quadrupeds: modes and flat feet are shown on them."""
+    return tuple(_MACHINES)
 
 
 def load(name: str, **variant: Any) -> Robot:
     """A library robot by name and variant: ``load("mini_cheetah", rotors="exact")``."""
-    if name not in _ROBOTS:
-        raise unknown("robot", name, names(), "the library has")
-    options = inspect.signature(_ROBOTS[name]).parameters
+    made = {**_ROBOTS, **_MACHINES}
+    if name not in made:
+        raise unknown("robot", name, made, "the library has")
+    options = inspect.signature(made[name]).parameters
     for option in variant:
         if option not in options:
             raise unknown(f"variant of {name}", option, options, "choose from")
-    return _ROBOTS[name](**variant)
+    return made[name](**variant)
 
 
-__all__ = ["dynakat", "fivebar", "load", "mini_cheetah", "names", "spined", "xiling"]
+__all__ = ["biped", "dynakat", "fivebar", "load", "machines", "mini_cheetah", "names", "one_leg", "spined", "xiling"]

@@ -18,7 +18,7 @@ import numpy as np
 from footfall import numeric
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
-from footfall.robot.model.limb_frames import LimbFrames
+from footfall.robot.model.limb_frames import LimbFrames, like_limbs
 from footfall.robot.model.loops import Loop, check_loops, loop_axes
 from footfall.robot.model.movable import check_masses
 from footfall.robot.model.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
@@ -126,9 +126,16 @@ class Robot:
 
     @cached_property
     def parallel_joints(self) -> dict[int, float]:
-        """``Tree.parallel_joints``: known before a trace, like ``limb_frames``."""
+        """``Tree.parallel_joints``: known before a trace, like ``limb_frames``.
+
+        A joint that is one in some of several like limbs only is none: limbs that run side by side have one program.
+        """
         with numeric.untraced():
-            return self.tree.parallel_joints()
+            found = self.tree.parallel_joints()
+            for twins in (twins for limbs in like_limbs(self.tree) for twins in zip(*limbs)):
+                if not all(i in found for i in twins):
+                    found = {i: sense for i, sense in found.items() if i not in twins}
+            return found
 
     @cached_property
     def loop_axes(self) -> tuple[np.ndarray, ...]:

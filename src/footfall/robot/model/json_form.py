@@ -17,7 +17,7 @@ import numpy as np
 from footfall.errors import ModelError, unknown
 from footfall.robot.model.description import Pose, Provenance, Robot
 from footfall.robot.model.loops import Loop
-from footfall.robot.model.parts import Actuator, Foot, Joint, Link, Rotor
+from footfall.robot.model.parts import Actuator, FlatFoot, Foot, Joint, Link, Rotor
 
 FORMAT = 1
 _NOT_KEPT = ("model_file",)  # a path of this machine, which a file from elsewhere must not name
@@ -89,7 +89,11 @@ def _joint(data: Any) -> Joint:
 
 
 def _foot(data: Any) -> Foot:
-    return _made(Foot, _known(Foot, data))
+    kind = FlatFoot if isinstance(data, dict) and "sole" in data else Foot
+    fields = _known(kind, data)
+    if isinstance(fields.get("axis"), list):
+        fields["axis"] = tuple(fields["axis"])
+    return _made(kind, fields)
 
 
 def _actuator(data: Any) -> Actuator:

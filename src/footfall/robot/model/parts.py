@@ -206,17 +206,51 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Foot:
-    """A sphere on a link: centre [m] in the link's frame, radius [m] (0 is a point)."""
+    """A sphere on a link: centre [m] in the link's frame, radius [m] (0 is a point).
+
+    With an ``axis`` (in the link's frame) it is a wheel of that radius about it: a torus whose tyre is ``tyre`` [m]
+    thick, from its middle to its tread.
+    """
 
     name: str
     link: str
     position: Float[ndarray, "3"]
     radius: float = 0.0
+    axis: tuple[float, float, float] | None = None
+    tyre: float = 0.0
+
+    NOT_IN_DIGEST_IF_EMPTY = ("axis", "tyre")
 
     def __post_init__(self) -> None:
         name = name_of(self.name, "a foot")
         _set(self, position=array_of(self.position, (3,), f"position of foot '{name}'"),
              radius=number(self.radius, f"radius of foot '{name}'", 0))  # fmt: skip
+        if self.axis is None:
+            return
+        axis = array_of(self.axis, (3,), f"axis of wheel '{name}'")
+        length = float(np.sqrt(axis @ axis))
+        if length < 1e-9:
+            raise ModelError(f"axis of wheel '{name}' has no direction: {axis.tolist()}")
+        tyre = number(self.tyre, f"tyre of wheel '{name}'", 0, self.radius)
+        _set(self, axis=tuple(snapped(axis / length).tolist()), tyre=tyre)
+
+
+@dataclass(frozen=True, eq=False)
+class FlatFoot(Foot):
+    """A foot with a sole: ``sole`` is its length along x and width along y [m] in the link's axes, and ``position`` the
+    middle of it. It holds six components of a wrench (``dynamics.flat_feet``), or touches by its corners
+    (``robot.by_corners``)."""
+
+    sole: tuple[float, float] = (0.2, 0.1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sole = array_of(self.sole, (2,), f"sole of foot '{self.name}'", MOST_LENGTH)
+        if not (sole > 0).all():
+            raise ModelError(f"sole of foot '{self.name}' must have positive sides, got {sole.tolist()}")
+        if self.radius:
+            raise ModelError(f"foot '{self.name}' is a sphere or has a sole, not both: its radius must be 0")
+        _set(self, sole=tuple(sole.tolist()))
 
 
 @dataclass(frozen=True)

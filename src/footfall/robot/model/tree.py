@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
     from footfall.robot.model.parts import Joint
 
+_CENTRED = 1e-4  # [m], by which a wheel may be off its axis
 _PARALLEL = 1e-14  # what the cosine between two axes lacks to 1 if they count as parallel
 
 
@@ -70,6 +71,18 @@ class Tree:
     def dof(self, body: int) -> int:
         """Position of joint ``body`` in v."""
         return self.base_dof + body - 1
+
+    def leg_of(self, foot: int) -> list[int]:
+        """The joints (body numbers) that move one foot and no other, root first; a wheel's own moves it nowhere."""
+        body = self.feet[foot]
+        moved = [j for j in self.support[body] if sum(j in self.support[other] for other in self.feet) == 1]
+        return moved[:-1] if len(moved) > 1 and self.is_wheel(foot) else moved
+
+    def is_wheel(self, foot: int) -> bool:
+        """Whether a foot turns about its own centre."""
+        body, p = self.bodies[self.feet[foot]], self.foot_positions[foot]
+        off = p - (p @ body.axis) * body.axis
+        return body.kind == "revolute" and float(off @ off) < _CENTRED**2
 
     def parallel_joints(self) -> dict[int, float]:
         """Of every revolute joint with the axis of its parent's joint: 1, or -1 if it turns the other way."""

@@ -16,9 +16,10 @@ from footfall.trace.graph.refusal import refusal
 class Tracer:
     """The running trace: its graph, the loop body it is in, and what it has refused."""
 
-    def __init__(self, graph: Graph, slopes: bool = False) -> None:
+    def __init__(self, graph: Graph, slopes: bool = False, doubts: bool = False) -> None:
         self.graph = graph
         self.slopes = slopes  # whether the graph is to be differentiated
+        self.doubts: list[Node] | None = [] if doubts else None  # where derivatives of solutions are not to be trusted
         self.refusals: list[TraceError] = []
         self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
         self._bodies = 0
@@ -65,8 +66,12 @@ class Tracer:
         """Without slopes, in a trace that is to be differentiated."""
         return self._each(self.graph.held, x) if self.slopes else x
 
-    def solved(self, found: Any, closer: Callable[[Any], Any]) -> Any:
-        if not self.slopes:
+    def narrow(self, x: Any) -> Any:
+        """See ``numeric.narrow``."""
+        return self._each(self.graph.narrow, x) if self.slopes else x
+
+    def solved(self, found: Any, closer: Callable[[Any], Any], always: bool = True) -> Any:
+        if not self.slopes or not (always or (self.doubts is not None and self.scope == 0)):
             return found
         near = closer(self.held(found))
         changed = tree.difference(near, found, "what was found", truths=True)
@@ -74,6 +79,12 @@ class Tracer:
         if changed or new != given:
             raise refusal(f"solved: a step closer must return what it is given{f', but {changed}' if changed else ''}")
         return self._each(self.graph.solved, found, near)
+
+    def doubted(self, condition: Any) -> None:
+        """See ``numeric.doubted``."""
+        if self.doubts is not None:
+            flags = np.where(condition, 1.0, 0.0)
+            self.doubts += [node_of(self.graph, x) for x in elements(flags)]
 
     def _each(self, make: Callable[..., Node], *nests: Any) -> Any:
         """A nest whose numbers are made from those of nests of the same form."""

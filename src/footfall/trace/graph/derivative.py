@@ -31,7 +31,7 @@ def jvp(graph: Graph, outputs: Sequence[Node], tangents: Mapping[int, int]) -> t
     A new graph, so that a value and its tangent are born side by side: appended to the old one, every tangent would
     come after every value, and all values would have to be kept.
     """
-    walk = _Forward(graph, outputs, tangents)
+    walk = Forward(graph, outputs, tangents)
     walk.visit_all(Scopes.OUTSIDE)
     return walk.new, [walk.primal[o] for o in outputs], [walk.tangent[o] for o in outputs]
 
@@ -78,7 +78,7 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         return graph.lookup_input(n[1], n[2], *a)
     if op == "item":
         return graph.item(a[0], n[2])
-    if op in ("held", "solved"):  # of which the walks below take the slope
+    if op in ("held", "solved", "narrow"):  # of which the walks below take the slope
         return a[0]
     return graph.unary(op, *a)
 
@@ -139,7 +139,7 @@ def choice(graph: Graph, op: str, a: Sequence[Node]) -> tuple[Node, int, int] | 
     return None
 
 
-class _Forward:
+class Forward:
     """Dual numbers: every old node gets a new value node and a tangent node."""
 
     def __init__(self, graph: Graph, roots: Sequence[Node], tangents: Mapping[int, int]) -> None:
@@ -174,8 +174,8 @@ class _Forward:
                 self.tangent[i] = g.input(self.given[n[1]]) if n[1] in self.given else self.zero
             elif n[0] == "lookup_input":
                 self.tangent[i] = self.tangent_of_table(n)
-            elif n[0] in ("held", "solved"):
-                self.tangent[i] = self.tangent[n[2]] if n[0] == "solved" else self.zero
+            elif n[0] in ("held", "solved", "narrow"):
+                self.tangent[i] = self.zero if n[0] == "held" else self.tangent[n[-1]]
             else:
                 a, t = ([known[x] for x in self.old.operands(i)] for known in (self.primal, self.tangent))
                 self.tangent[i] = self.push(n[0], a, t, y)

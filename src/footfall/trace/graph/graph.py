@@ -225,6 +225,10 @@ class Graph(Arithmetic):
         """The number of ``a`` without its slope: only where a graph is to be differentiated."""
         return a if self.op(a) in ("const", "held") else self.node("held", a)
 
+    def narrow(self, a: Node) -> Node:
+        """The number of ``a``, by which what follows is differentiated: as ``held``."""
+        return a if self.op(a) in ("const", "held", "narrow") else self.node("narrow", a)
+
     def solved(self, a: Node, closer: Node) -> Node:
         """The number of ``a`` with the slope of ``closer``: as ``held``."""
         return self.node("solved", a, closer)

@@ -80,9 +80,9 @@ class Reverse:
             if op == "item":
                 total[("item", *self.old.nodes[i][1:])] = up
                 continue
-            if op in ("held", "solved"):
-                if op == "solved":
-                    self.add(total, self.old.nodes[i][2], up)
+            if op in ("held", "solved", "narrow"):
+                if op != "held":
+                    self.add(total, self.old.nodes[i][-1], up)
                 continue
             operands = self.old.operands(i)
             a = [primal[x] for x in operands]

@@ -13,19 +13,19 @@ _FLAT = frozenset({"held", "lt", "le", "and", "or", "not", "floor", "lookup", "l
 
 
 class Steep:
-    """What reaches an output by its slope: ``carried``, (region, k) of loops, and ``kept``, (memory, slot)."""
+    """What reaches an output by its slope: ``nodes``, ``carried`` (region, k) of loops, ``kept`` (memory, slot)."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
         self.graph = graph
         self.carried: set[tuple[int, int]] = set()
         self.kept: set[tuple[Node, int]] = set()
         loops = {graph.nodes[i][1]: graph.nodes[i] for i in graph.live(outputs) if graph.op(i) == "repeat"}
-        seen, stack = set[Node](), list(outputs)
+        self.nodes, stack = set[Node](), list(outputs)
         while stack:
             i = stack.pop()
-            if i in seen:
+            if i in self.nodes:
                 continue
-            seen.add(i)
+            self.nodes.add(i)
             n = graph.nodes[i]
             if n[0] in ("item", "param"):
                 region, k = (graph.nodes[n[1]][1], n[2]) if n[0] == "item" else n[1:]

@@ -50,15 +50,20 @@ class Packs:
         return len(set(group)) == self.lanes and not any(v in self.of for v in group)
 
 
-def find(body: Sequence[Statement], constants: frozenset[int], lanes: int) -> dict[int | None, Packs]:
-    """The packs of a program, by loop (its node; None: outside of loops); they have 4 or 2 members."""
+def find(
+    body: Sequence[Statement], constants: frozenset[int], lanes: int, across: bool = False
+) -> dict[int | None, Packs]:
+    """The packs of a program, by loop (its node; None: outside of loops); they have 4 or 2 members.
+
+    across: also operations on numbers of two legs, if every leg meets the one so many places after it.
+    """
     found: dict[int | None, Packs] = {}
-    _search(body, None, constants, lanes, found)
+    _search(body, None, constants, lanes, across, found)
     return found
 
 
 def _search(
-    body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int,
+    body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int, across: bool,
     found: dict[int | None, Packs],
 ) -> None:  # fmt: skip
     """The loops of a body first: what they carry side by side is a hint for the statements around them."""
@@ -68,22 +73,24 @@ def _search(
     }
     for s in body:
         if isinstance(s, Loop):
-            _search(s.body, s, constants, lanes, found)
+            _search(s.body, s, constants, lanes, across, found)
             place = {p: k for k, p in enumerate(s.params)}
             for group in found[s.node].all:
                 if all(p in place for p in group):
                     slots = [place[p] for p in group]
                     hints.append(tuple(s.initial[k] for k in slots))
                     hints.append(tuple(items.get((s.node, k), -1) for k in slots))
-    scope = _Scope(body, loop, constants, lanes)
+    scope = _Scope(body, loop, constants, lanes, across)
     found[loop.node if loop else None] = scope.best(hints)
 
 
 class _Scope:
     """One body of statements: who makes a value, who reads it, and how far it is from the leaves."""
 
-    def __init__(self, body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int) -> None:
-        self.constants, self.lanes = constants, lanes
+    def __init__(
+        self, body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int, across: bool
+    ) -> None:
+        self.constants, self.lanes, self.across = constants, lanes, across
         self.made: dict[int, Operation] = {}
         self.levels: dict[int, list[int]] = defaultdict(list)
         self.level: dict[int, int] = {}
@@ -219,21 +226,21 @@ class _Scope:
 
     def _signature(self, value: int, packs: Packs) -> tuple[tuple, int] | None:
         """(what is done to which packs and values, in which lane), or None for what belongs to no leg."""
-        s, of, lane = self.made[value], packs.of, None
+        s, of = self.made[value], packs.of
+        met = {of[x] for x in s.operands if x in of}
+        if not met:
+            return None
+        lane = max(met)[1]  # of the youngest pack: who makes a product of two legs has the longer way behind it
+        if len({place[1] for place in met}) > 1 and (not self.across or len({pack for pack, _ in met}) < len(met)):
+            return None  # a sum over legs
         described: list[tuple] = []
         for x in s.operands:
-            place = of.get(x)
-            if place is not None:
-                if lane is not None and place[1] != lane:
-                    return None  # a sum over legs
-                lane = place[1]
-                described.append(("pack", place[0]))
+            if x in of:
+                described.append(("pack", of[x][0], (of[x][1] - lane) % self.lanes))
             elif x in self.constants:
                 described.append(("constant",))
             else:
                 described.append(("value", x))
-        if lane is None:
-            return None
         if s.op in _UNORDERED:
             described.sort()
         elif s.op in _PRODUCTS:

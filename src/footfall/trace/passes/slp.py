@@ -4,9 +4,10 @@ This is what compilers call SLP vectorisation (Larsen & Amarasinghe 2000), for l
 ``reductions`` reassociates sums over the limbs, ``isomorphic`` finds the *packs*, and here the program is rewritten.
 A pack becomes *wide*: a value that holds one number a limb. The rest stays as it is. Between the two stand ``spread``
 (broadcast: one number into all lanes), ``join`` (gather: a wide value from its numbers), ``lane`` (extract: one number
-out of it) and ``sum`` (a horizontal sum of four lanes, in pairs). A wide constant has several numbers as its detail, a
-wide input several positions. Every number is made by the same operation from the same numbers as before, so that a
-vectorised program gives the same bits. ``docs/legs-as-lanes.md`` follows an example through all stages.
+out of it), ``turn`` (permute: its lanes in another order) and ``sum`` (a horizontal sum of four lanes, in pairs). A
+wide constant has several numbers as its detail, a wide input several positions. Every number is made by the same
+operation from the same numbers as before, so that a vectorised program gives the same bits. ``docs/legs-as-lanes.md``
+follows an example through all stages.
 """
 
 from __future__ import annotations
@@ -27,18 +28,21 @@ _DEEPEST = 3  # so many operations of the base are done again in four lanes rath
 
 
 def vectorised(
-    program: Program, worth: float = WORTH, lanes: Sequence[int] = (4, 2), smallest: int = SMALLEST
-) -> Program | None:
+    program: Program, worth: float = WORTH, lanes: Sequence[int] = (4, 2), smallest: int = SMALLEST,
+    across: bool = False,
+) -> Program | None:  # fmt: skip
     """The same program with wide values, or None where more than ``worth`` of the work would be left.
 
     lanes: how many limbs may go together; what leaves least work is taken. smallest: operations worth a search.
+    across: numbers of one limb may meet those of another in a wide operation (``turn``: wide values turned in their
+    lanes), as they do in a Jacobian: what a leg's joint does to the other legs.
     """
     if program.size < smallest or program.wide:
         return None
     before = _cost(program.body)
     best, least = None, worth * before
     for count in lanes:
-        made = _vectorised(program, count)
+        made = _vectorised(program, count, across)
         cost = before if made is None else _cost(made.body)
         if made is not None and cost <= least:
             best, least = made, cost
@@ -47,12 +51,12 @@ def vectorised(
     return best
 
 
-def _vectorised(program: Program, lanes: int) -> Program | None:
+def _vectorised(program: Program, lanes: int, across: bool) -> Program | None:
     constants = {o.result: o.detail[0] for o in walk(program.body) if o.op == "const"}
-    found = find(program.body, frozenset(constants), lanes)
+    found = find(program.body, frozenset(constants), lanes, across)
     if not any(packs.all for packs in found.values()):
         return None
-    shared = _Shared(constants, found, 1 + max(_values(program.body), default=0))
+    shared = _Shared(constants, found, 1 + max(_values(program.body), default=0), across)
     scope = _Scope(shared, program.body, None, None)
     scope.rewrite()
     outputs = [scope.scalar(x) for x in program.outputs]
@@ -80,6 +84,7 @@ class _Shared:
     constants: dict[int, float]
     found: dict[int | None, Packs]
     fresh: int
+    across: bool
     wide: set[int] = field(default_factory=set)
     wide_constants: list[Statement] = field(default_factory=list)
 
@@ -278,6 +283,10 @@ class _Scope:
             return self._emit("spread", (self.scalar(group[0]),))
         if all(m is not None and m.op == "input" for m in makers):
             return self._emit("input", (), tuple(m.detail[0] for m in makers if m is not None))
+        places = {self.packs.of[v] for v in group if v in self.packs.of and v in self.own}
+        if self.shared.across and len(places) == len(group) and len({pack for pack, _ in places}) == 1:
+            pack = self.packs.all[self.packs.of[group[0]][0]]
+            return self._emit("turn", (self.wide(pack),), tuple(self.packs.of[v][1] for v in group))
         if (sides := self._pulled(group, _DEEPEST)) is not None:
             return self._emit(self.made[group[0]].op, tuple(self.wide(side) for side in sides))
         return self._emit("join", tuple(map(self.scalar, group)))

@@ -89,6 +89,8 @@ class _Run:
             return values[s.operands[0]]
         if op == "lane":
             return np.broadcast_to(values[s.operands[0]], (self.program.lanes, *self.inputs.shape[1:]))[s.detail[0]]
+        if op == "turn":
+            return np.broadcast_to(values[s.operands[0]], (self.program.lanes, *self.inputs.shape[1:]))[list(s.detail)]
         if op == "sum":
             a, b, c, d = np.broadcast_to(values[s.operands[0]], (self.program.lanes, *self.inputs.shape[1:]))
             return (a + b) + (c + d)

@@ -12,6 +12,7 @@ are aligned to 64 bytes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from numpy.typing import DTypeLike
@@ -77,12 +78,20 @@ class _Kernel(Walk):
         self.labels = 0
         self.limbs = LimbEmitter(f"f{emitter.bits // 8}", program.lanes, emitter)
         self.truths: set[int] = set()
+        self.places_of: dict[int, list[int]] = defaultdict(list)  # of the outputs, by their values
+        for k, output in enumerate(program.outputs):
+            self.places_of[output].append(k)
+        self.handed_out: dict[int, list[Operation]] = defaultdict(list)  # lanes that are outputs, by their wide values
+        for s in program.body:
+            if isinstance(s, Operation) and s.op == "lane" and s.result in self.places_of:
+                self.handed_out[s.operands[0]].append(s)
 
     def text(self) -> str:
         e = self.e
-        self.run(self.program.body)
-        for k, output in enumerate(self.program.outputs):
-            e.store(self.names[output], "%out", k)
+        for s in self.program.body:
+            self.run([s])
+            if isinstance(s, Operation):
+                self.hand_out(s)
         # Without alignstack spilled 512-bit vectors straddle cache lines: 1.4 to 1.6 times slower.
         return (
             f"define internal void @kernel({AREAS}, ptr noalias %out, ptr noalias %tape) noinline"
@@ -90,10 +99,22 @@ class _Kernel(Walk):
             + "\n".join(e.lines) + "\nret void\n}"
         )  # fmt: skip
 
+    def hand_out(self, s: Operation) -> None:
+        """Outputs are written as soon as they are known: hundreds of a Jacobian would be kept for nothing."""
+        for k in self.places_of.pop(s.result, ()):
+            self.e.store(self.names[s.result], "%out", k)
+        for number in self.handed_out.pop(s.result, ()):
+            if number.result not in self.names:
+                self.run([number])
+                self.hand_out(number)
+
     def value(self, s: Operation) -> str:
+        if s.op == "lane" and s.result in self.names:
+            return self.names[s.result]
         if not self.program.wide:
             return super().value(s)
-        truth = s.op in BOOLEAN_OPS or (s.op in ("lane", "join", "spread") and s.operands[0] in self.truths)
+        moved = s.op in ("lane", "join", "spread", "turn")
+        truth = s.op in BOOLEAN_OPS or (moved and s.operands[0] in self.truths)
         if truth:
             self.truths.add(s.result)
         if s.op == "lane":
@@ -116,6 +137,8 @@ class _Kernel(Walk):
             return self.limbs.join([self.names[x] for x in s.operands], truth)
         if s.op == "spread":
             return self.limbs.spread(self.names[s.operands[0]], truth)
+        if s.op == "turn":
+            return self.limbs.turn(self.names[s.operands[0]], s.detail, truth)
         return super().value(s)
 
     def load(self, area: str, offset: int) -> str:

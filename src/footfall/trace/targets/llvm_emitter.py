@@ -281,6 +281,10 @@ class LimbEmitter(Emitter):
     def lane(self, whole: str, lane: int, truth: bool = False) -> str:
         return self.new(f"extractelement {self.bool_type if truth else self.type} {whole}, i64 {lane}")
 
+    def turn(self, whole: str, order: Sequence[int], truth: bool = False) -> str:
+        kind, places = self.bool_type if truth else self.type, ", ".join(f"i32 {lane}" for lane in order)
+        return self.new(f"shufflevector {kind} {whole}, {kind} poison, <{self.lanes} x i32> <{places}>")
+
     def sum(self, whole: str) -> str:
         """Of four lanes, in pairs."""
         pair = f"<2 x {self.scalar}>"

@@ -1,0 +1,100 @@
+"""``footfall bench derivatives``: whole Jacobians of forward dynamics and of an implicit step, against Pinocchio's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.bench import horizon_peer, peers, subject
+from footfall.bench.horizon import Horizon
+from footfall.bench.report import Report
+from footfall.bench.timing import Row, Task, interleaved, looped, pinned
+from footfall.compare.states import random_states
+from footfall.control.interface import JointCommand
+from footfall.dynamics.coordinates import integrate
+from footfall.dynamics.forward_dynamics import forward_dynamics
+from footfall.robot.model.description import Robot
+from footfall.simulate.linear_step import LinearStep
+from footfall.trace.written_jacobian import WrittenJacobian
+
+METHOD = (
+    "Least thread time of at least 20 interleaved rounds on one pinned core. Both Jacobians are whole and in minimal"
+    " coordinates: forward_dynamics_derivative is 18 accelerations by 18 of q, 18 of v and 12 torques, at 128 random"
+    " states in one compiled call; step_derivative is A and B of a step of 1 ms with implicit contact, four feet on the"
+    " ground, at 128 states about a stand in one call. Pinocchio: computeABADerivatives from Python less the same call"
+    " on a model of one joint. nmpc_iteration: 25 knots of 20 ms of the whole robot on four feet, from a state off its"
+    " stand: the trajectory followed, linearised, one sweep backwards, one line search, called from Python. Crocoddyl:"
+    " the same robot, knots, weights and start, feet held by four contacts: computeDirection and one tryStep,"
+    " in a process of its own."
+)
+_STATES = 128
+_DT = 1e-3  # [s]
+
+
+def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report:
+    """Time everything for about ``seconds``."""
+    progress("compiling", 0, 100)
+    dynamics, step, horizon = _dynamics(), _step(), Horizon()
+    with pinned():
+        tasks = [
+            Task("forward_dynamics_derivative", evaluating(*dynamics), "evaluation", items=_STATES),
+            Task("step_derivative", evaluating(*step), "evaluation", items=_STATES),
+            *peers.pinocchio_derivative_tasks("pinocchio computeABADerivatives"),
+            Task("nmpc_iteration", looped(horizon.iteration), "iteration"),
+        ]
+        rows = interleaved(tasks, seconds, progress)
+        theirs, why = horizon_peer.measured()
+    if theirs is not None:
+        rows.append(Row("crocoddyl iteration", 1e9 * theirs, "iteration"))
+    times = {row.name: row.ns for row in rows}
+    ratios = {
+        "pinocchio_aba_derivatives_over_ours": times["pinocchio computeABADerivatives"]
+        / times["forward_dynamics_derivative"],
+        "crocoddyl_iteration_over_ours": None if theirs is None else 1e9 * theirs / times["nmpc_iteration"],
+    }
+    operations = {
+        "jacobian_of_forward_dynamics": dynamics[0].statistics["live_operations"],
+        "jacobian_of_step": step[0].statistics["live_operations"],
+    }
+    return Report("derivatives", rows, ratios, operations, METHOD, [why] if why else [])
+
+
+def deviated_dynamics(
+    robot: Robot, deviation: ndarray, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], tau: Float[ndarray, "nj"]
+) -> Float[ndarray, "nv"]:
+    """Forward dynamics at a deviation (δq, δv, δτ), that of q in minimal coordinates."""
+    dq, dv, dtau = deviation[: robot.nv], deviation[robot.nv : 2 * robot.nv], deviation[2 * robot.nv :]
+    return forward_dynamics(robot, integrate(robot, q, dq, 1.0), v + dv, tau + dtau)
+
+
+def _dynamics() -> tuple[Any, list[Any]]:
+    """(derivative of forward dynamics, its arguments at random states)."""
+    robot = subject.robot()
+    states = random_states(robot, _STATES)
+    arguments = [states.q, states.v, states.tau[:, 6:]]
+    zero = np.zeros(2 * robot.nv + robot.nj)
+    first = [array[0] for array in arguments]
+    slopes = compiling.jacobian(deviated_dynamics, robot, zero, *first, wrt="deviation", at_zero=True)
+    return slopes, [zero, *arguments]
+
+
+def _step() -> tuple[Any, list[Any]]:
+    """(derivative of the step, its arguments at states about a stand)."""
+    linear = LinearStep(subject.world(implicit=True), _DT)
+    robot, (stand, targets) = linear.robot, subject.standing()
+    bent = 1e-3 * np.random.default_rng(0).normal(size=(_STATES, robot.nj))
+    q = np.concatenate([np.tile(stand.q[:7], (_STATES, 1)), stand.q[7:] + bent], axis=1)
+    command = JointCommand(targets, 0.0, subject.KP, subject.KD, 0.0)
+    return linear.slopes, linear.arguments(q, stand.v, command)[0]
+
+
+def evaluating(slopes: Any, arguments: list[Any]) -> Callable[[int], None]:
+    """Derivatives at many states, by one call of compiled code where there is any."""
+    if not isinstance(slopes, WrittenJacobian):
+        return looped(slopes.matrices, *arguments)
+    return looped(slopes.pack(*arguments)[0].evaluate)

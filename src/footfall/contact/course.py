@@ -1,0 +1,83 @@
+"""A course of slopes, steps, stairs, gaps and stepping stones along x, from a few numbers, each of which may be free.
+
+Thousands of robots walk on courses of their own with it, on lanes and on a GPU: no table is read but one of noise that
+all share. Treads and risers are those of ``terrain.Steps``, with its true distances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.checks import checked_number
+from footfall.contact.ground import checked_friction
+from footfall.contact.terrain import Treads
+from footfall.errors import InputError
+from footfall.numeric import lookup
+
+STEPS = 40  # of stairs, then a landing
+_NOISE = np.random.default_rng(2024).uniform(-1.0, 1.0, 64)  # heights of bumps, over and over again
+
+
+@dataclass(frozen=True, eq=False)
+class Course(Treads):
+    """Level treads ``tread`` [m] deep from ``start`` [m] on, all turned by ``slope`` [rad] about y: uphill is positive.
+
+    rise: of every second tread [m], negative goes down. bumps: treads are so much higher or lower [m], ``phase`` says
+    how. gap: depth [m] of every third tread, so that the others are stepping stones, across the whole way.
+    """
+
+    slope: float = 0.0
+    rise: float = 0.0
+    bumps: float = 0.0
+    gap: float = 0.0
+    tread: float = 0.15
+    phase: float = 0.0
+    start: float = 0.6
+    friction: float = 0.8
+    fillet: float = 0.01
+
+    def __post_init__(self) -> None:
+        bounds = {"slope": (-0.8, 0.8), "rise": (-0.3, 0.3), "bumps": (0.0, 0.3), "gap": (0.0, 2.0),
+                  "tread": (0.04, 2.0), "phase": (0.0, 64.0), "start": (-1e3, 1e3), "fillet": (0.0, 0.01)}  # fmt: skip
+        for key, (low, high) in bounds.items():
+            value = checked_number(getattr(self, key), f"{key} of a course", low)
+            if value > high:
+                raise InputError(f"{key} of a course must be at most {high:g}, got {value:g}")
+            object.__setattr__(self, key, value)
+        object.__setattr__(self, "friction", checked_friction(self.friction))
+
+    def level(self, i: Any) -> Any:
+        """Height of tread i before it is turned [m]; those before the first are level."""
+        k = np.floor(i + 0.5)
+        on = np.where(k >= 0.0, 1.0, 0.0)
+        climbed = self.rise * np.clip(np.floor(0.5 * k) + 1.0, 0.0, STEPS)
+        place = k + np.floor(self.phase)
+        noise = lookup(_NOISE, place - 64.0 * np.floor(place / 64.0))
+        third = k - 3.0 * np.floor(k / 3.0)  # 0, 1, 2
+        return climbed + on * (self.bumps * noise - np.where(third > 1.5, self.gap, 0.0))
+
+    def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Float[ndarray, "3"]]:
+        """(cosine, sine of the slope, the point in axes that are turned with it)."""
+        c, s = np.cos(self.slope), np.sin(self.slope)
+        return c, s, np.stack([c * p_W[0] + s * p_W[2], p_W[1], c * p_W[2] - s * p_W[0]])
+
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        return self._nearest(self._into(p_W)[2])[0]
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        c, s, p = self._into(p_W)
+        R = np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+        return R @ super().frame(p)
+
+    def height(self, x: Any) -> Any:
+        """Of the course at a place [m]; on a slope with steps that of the tread under it, not of a riser beside it."""
+        c, s = np.cos(self.slope), np.sin(self.slope)
+        return (s * x + self.level(np.floor((x / c - self.start) / self.tread))) / c
+
+
+__all__ = ["STEPS", "Course"]

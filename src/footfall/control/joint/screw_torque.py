@@ -1,0 +1,74 @@
+"""Model-based torques by the screw dynamics of Yan et al. 2021: eq. (19) at every tick, for the topology sensed.
+
+Which feet stand makes the mechanism: a joint of a standing leg carries the robot, its torque is given (joint feedback,
+gravity and a share of the weight), and eq. (19) says what it does; a joint that no standing foot hangs on follows its
+target with a given acceleration, and eq. (19) says what torque that takes while the trunk accelerates as it does. So
+known torques and known accelerations make it unique in every topology, where the paper's own question, accelerations
+alone, has no one answer with two or more feet down. What the ground does to the trunk is taken from the feet that are
+held (``feet="held"``, forward), or from the forces measured there (``feet="measured"``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
+from footfall.control.joint.joint_level import sensed_mode, weight_torques
+from footfall.control.joint.joint_pd import check_gain
+from footfall.dynamics.gravity_terms import gravity_terms
+from footfall.dynamics.screw_structure import Known, solve_by_structure
+from footfall.errors import unknown
+from footfall.robot.model.description import Robot
+
+FEET = ("held", "measured")
+
+
+@dataclass(frozen=True)
+class ScrewTorque(ControllerWrapper):
+    """Another controller's joint targets by screw dynamics; ``bandwidth`` [rad/s] of joints that carry nothing."""
+
+    inner: Controller
+    bandwidth: float = 85.0
+    feet: str = "held"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_gain(self.bandwidth, "bandwidth of ScrewTorque", ())
+        if self.feet not in FEET:
+            raise unknown("way to know the feet", self.feet, FEET)
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        answer, after = self.inner(t, robot, sensed, command, memory)
+        answer, base = answer.spread(robot.nj), robot.nv - robot.nj
+        mode = sensed_mode(robot, sensed)
+        carries = np.minimum(mode @ carrying_joints(robot), 1.0)
+        behind, rates = answer.position - sensed.q[robot.nq - robot.nj :], answer.velocity - sensed.v[base:]
+        holding = answer.torque + gravity_terms(robot, sensed.q, sensed.gravity)[base:] + weight_torques(robot, sensed)
+        torques = holding + answer.kp * behind + answer.kd * rates
+        wanted = self.bandwidth**2 * behind + 2.0 * self.bandwidth * rates
+        known = Known(
+            np.concatenate([np.zeros(base), torques]), wanted, 1.0 - carries,
+            mode if self.feet == "held" else 0.0 * mode, mode[:, None] * sensed.forces,
+        )  # fmt: skip
+        found = solve_by_structure(robot, sensed.q, sensed.v, known, sensed.gravity)
+        # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
+        kp = np.where(carries > 0.5, answer.kp, self.bandwidth**2 * found.inertia)
+        kd = np.where(carries > 0.5, answer.kd, 2.0 * self.bandwidth * found.inertia)
+        torque = np.where(carries > 0.5, holding, found.torques - kp * behind - kd * rates)
+        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after
+
+
+def carrying_joints(robot: Robot) -> Float[ndarray, "nf nj"]:
+    """1 where a foot hangs on a joint: it carries the robot while that foot stands."""
+    tree = robot.tree
+    table = np.zeros((robot.nf, robot.nj))
+    for k, body in enumerate(tree.feet):
+        table[k, [j - 1 for j in tree.support[body]]] = 1.0
+    return table

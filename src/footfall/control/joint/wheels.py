@@ -1,0 +1,173 @@
+"""Rolling on wheels at the ends of legs: wheels follow the commanded speed, legs carry and keep the trunk level.
+
+Wheels are velocity servos: a wheel at y to the left of the middle rolls at v - ω y, so that those of both sides at
+different speeds steer; wheels that skid sideways resist it, and so does a step, so that what is lacking is added up.
+Legs hold their feet under the hips by closed-form inverse kinematics and PD with the weight fed forward, each longer or
+shorter by what levels the trunk: on a step that one axle has climbed the other legs stretch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.joint.joint_pd import check_gain
+from footfall.control.posture import standing_joints
+from footfall.control.stand_gains import stand_gains
+from footfall.errors import InputError
+from footfall.gait.pattern import LEGS
+from footfall.gravity import weight_of
+from footfall.kinematics.leg_chain import LegChain, foot_jacobian, foot_position, leg_chain
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+_MOST_SPEED, _MOST_TURN = 3.0, 1.5  # [m/s], [rad/s]
+_PICKS_UP = (1.5, 3.0)  # [m/s²], [rad/s²]: how fast the command is followed
+_CATCHES_UP, _MOST_SLIP = (1.0, 20.0), (0.5, 15.0)  # [1/s], [m/s, rad/s]: of what speed and turn lack
+_NOW = (0.0, 2.0)  # of what speed and turn lack at once
+_TRAVEL = 0.35  # of the leg's standing height, by which legs may be longer or shorter
+_LEAK = 0.3  # [1/s], at which unequal legs become equal again
+
+
+@dataclass(frozen=True)
+class Wheels(ControllerBase):
+    """Rolls after a velocity command on a robot with a wheel at the end of each leg.
+
+    kp, kd: of the legs' joints; twice what holds the robot up unless given. wheel_kd: of the wheels [N m s/rad]; scales
+    with weight and wheel unless given. level: how fast legs level the trunk [1/s].
+    """
+
+    kp: float | None = None  # [N m/rad]
+    kd: float | None = None  # [N m s/rad]
+    wheel_kd: float | None = None
+    level: float = 3.0
+    hip_height: float | None = None  # [m]; the robot's stand unless given
+    rate: float = 1000.0  # [Hz]
+
+    follows_command = True
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        for key in ("kp", "kd", "wheel_kd", "level", "hip_height"):
+            if getattr(self, key) is not None:
+                check_gain(getattr(self, key), f"{key} of Wheels", ())
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """The command as it is followed, by how much faster wheels must be for it [m/s, rad/s], and by how much each
+        leg is shorter [m]."""
+        _rollers(robot, self.hip_height)
+        return {"velocity": np.zeros(2), "slip": np.zeros(2), "shorter": np.zeros(4)}
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        return standing_joints(robot, self.hip_height)
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        rollers, dt = _rollers(robot, self.hip_height), 1.0 / self.rate
+        asked = np.stack([np.clip(command.forward, -_MOST_SPEED, _MOST_SPEED),
+                          np.clip(command.turn, -_MOST_TURN, _MOST_TURN)])  # fmt: skip
+        most = dt * np.array(_PICKS_UP)
+        velocity = memory["velocity"] + np.clip(asked - memory["velocity"], -most, most)
+        R, omega = to_rotation(sensed.q[3:7]), sensed.v[:3]
+        late = velocity - np.stack([sensed.v[3], omega[2]])
+        slip = np.clip(memory["slip"] + dt * np.array(_CATCHES_UP) * late, -np.array(_MOST_SLIP), _MOST_SLIP)
+        speed, turn = velocity + slip + np.array(_NOW) * late
+        shorter = self._levelled(rollers, R, omega, memory["shorter"], dt)
+        carried = R.T @ np.array([0.0, 0.0, weight_of(robot.mass, sensed.gravity) / len(rollers)])
+        kp, kd = stand_gains(robot)
+        kp, kd = 2.0 * kp if self.kp is None else self.kp, 2.0 * kd if self.kd is None else self.kd
+        position, rates, torque = (np.array(x) for x in (_at_rest(robot), np.zeros(robot.nj), np.zeros(robot.nj)))
+        kps, kds = kp * np.ones(robot.nj), kd * np.ones(robot.nj)
+        for k, roller in enumerate(rollers):
+            place = np.array(roller.place) + np.stack([0.0, 0.0, shorter[k] + command.height * -1.0])
+            joints = leg_inverse(robot, roller.leg.name, place, roller.knee, nearly=True).joints
+            _, J = foot_jacobian(roller.leg, [sensed.q[7 + j] for j in roller.leg.joints])
+            for i, j in enumerate(roller.leg.joints):
+                position[j], torque[j] = joints[i], -(J[:, i] @ carried)
+            ground_speed = speed - turn * roller.place[1]
+            rates[roller.wheel] = roller.sense * ground_speed / roller.radius
+            kps[roller.wheel] = 0.0
+            kds[roller.wheel] = _wheel_gain(robot, roller.radius) if self.wheel_kd is None else self.wheel_kd
+        after = {"velocity": velocity, "slip": slip, "shorter": shorter}
+        return JointCommand(position, rates, kps, kds, torque), after
+
+    def _levelled(
+        self, rollers: tuple[_Roller, ...], R: Float[ndarray, "3 3"], omega: Float[ndarray, "3"],
+        shorter: Float[ndarray, "4"], dt: float,
+    ) -> Float[ndarray, "4"]:  # fmt: skip
+        """Legs under hips that are too high become shorter, under those that sink longer."""
+        changed = []
+        for k, roller in enumerate(rollers):
+            x, y, z = roller.place
+            high = R[2, 0] * x + R[2, 1] * y
+            rising = omega[0] * y - omega[1] * x
+            most = _TRAVEL * -z
+            rate = self.level * (high + 0.1 * rising) - _LEAK * shorter[k]
+            changed.append(np.clip(shorter[k] + dt * rate, -most, most))
+        return np.stack(changed)
+
+
+@dataclass(frozen=True)
+class _Roller:
+    """A wheel and its leg."""
+
+    leg: LegChain
+    knee: int
+    wheel: int  # number of its joint
+    sense: float  # 1 where a positive rate rolls forward
+    radius: float
+    place: tuple[float, float, float]  # of its centre in the stand, in the carrier's frame
+
+
+@lru_cache(maxsize=64)
+def _rollers(robot: Robot, hip_height: float | None) -> tuple[_Roller, ...]:
+    tree, found = robot.tree, []
+    missing = [leg for leg in LEGS if leg not in robot.foot_names]
+    still = [foot.name for k, foot in enumerate(robot.feet) if foot.axis is None or not tree.is_wheel(k)]
+    if missing or still or not robot.floating:
+        raise InputError(
+            f"rolling needs a floating robot with wheels at its four feet {', '.join(LEGS)}: load robot"
+            f" '{robot.name}' with lock_wheels=False, if it has some"
+        )
+    joints = standing_joints(robot, hip_height)
+    for name in LEGS:
+        index, leg = robot.foot_index(name), leg_chain(robot, name)
+        angles = [float(joints[j]) for j in leg.joints]
+        geometry, wheel = leg_geometry(robot, name, nearly=True), tree.feet[index]
+        forward = _forward(robot, leg, angles, wheel)
+        place = foot_position(leg, angles)
+        found.append(
+            _Roller(leg, knee_direction(geometry, np.array(angles)), wheel - 1, forward,
+                    robot.feet[index].radius, (float(place[0]), float(place[1]), float(place[2])))
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _forward(robot: Robot, leg: LegChain, angles: list[float], wheel: int) -> float:
+    """1 where a positive rate of the wheel's joint rolls the robot forward, else -1."""
+    from footfall.robot.model.placement import body_poses
+
+    q = robot.state()[0]
+    for j, angle in zip(leg.joints, angles):
+        q[7 + j] = angle
+    axis = body_poses(robot, q)[wheel].R @ robot.tree.bodies[wheel].axis
+    return 1.0 if axis[1] > 0 else -1.0  # axis x up is forward
+
+
+def _wheel_gain(robot: Robot, radius: float) -> float:
+    """A wheel that is 1 m/s too slow pushes with a quarter of the robot's weight [N m s/rad]."""
+    return 0.25 * weight_of(robot.mass) * radius * radius
+
+
+def _at_rest(robot: Robot) -> list[Any]:
+    stand = robot.poses.get("stand")
+    return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]

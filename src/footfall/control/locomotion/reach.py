@@ -1,0 +1,119 @@
+"""What an arm does while the robot walks: a link's point goes to a place in the world, or pushes there.
+
+A task of the whole-body program beside feet and trunk: J a = kp (place - p) - kd J v - dJ/dt v, three rows for the
+point and three for the link's axes where they matter. The joints of the arm keep their posture as far as the task
+leaves them free: P = 1 - Jᵀ(J Jᵀ)⁻¹J on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.checks import checked_number, three_numbers
+from footfall.errors import InputError, unknown
+from footfall.kinematics.forward import body_poses, foot_positions
+from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Foot
+from footfall.solve.factor import cholesky, cholesky_solve
+from footfall.spatial.rotation import is_rotation
+
+_STRETCHED = 1e-6  # [m²]: an arm that is stretched has no inverse
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """The point ``point`` [m] of link ``link`` goes to ``place`` [m] in the world, and stays there.
+
+    rotation: R_WL that the link is to have; None leaves it free. force: with which the link pushes on what is there
+    [N], world axes. stiffness [1/s²] and damping [1/s] of the task, its weight in the whole-body program.
+    """
+
+    link: str
+    place: tuple[float, float, float]
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rotation: Float[ndarray, "3 3"] | None = None
+    force: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    stiffness: float = 400.0
+    damping: float = 40.0
+    weight: float = 3.0
+
+    NOT_IN_DIGEST = ("place", "force")  # they are in the controller's memory: one program serves all of them
+
+    @property
+    def wanted(self) -> Float[ndarray, "6"]:
+        """Place [m] and force [N], which may change while the robot walks."""
+        return np.array([*self.place, *self.force])
+
+    def __post_init__(self) -> None:
+        for key in ("place", "point", "force"):
+            values = three_numbers(np.array(getattr(self, key), dtype=float), f"the {key} of a reach")
+            object.__setattr__(self, key, tuple(values.tolist()))
+        for key in ("stiffness", "damping", "weight"):
+            object.__setattr__(self, key, checked_number(getattr(self, key), f"{key} of a reach", 0.0))
+        if self.rotation is not None and not is_rotation(np.asarray(self.rotation, dtype=float)):
+            raise InputError("the rotation of a reach must be a rotation matrix")
+
+
+@dataclass(frozen=True)
+class ReachTask:
+    """J a = goal, and what the arm's reaction adds to the bias forces."""
+
+    J: Float[ndarray, "m nv"]
+    goal: Float[ndarray, "m"]
+    weight: float
+    pushes: Float[ndarray, "nv"]  # generalised forces that the arm's motors must give for the push
+
+
+@lru_cache(maxsize=32)
+def hand_of(robot: Robot, link: str, point: tuple[float, float, float]) -> Robot:
+    """The robot with one more foot, its last: the hand. Refuses links that carry a foot, or move with none of their
+    own joints."""
+    if link not in robot.tree.frames:
+        raise unknown("link to reach with", link, robot.tree.frames, f"robot '{robot.name}' has")
+    if not arm_joints(robot, link):
+        raise InputError(f"link '{link}' of robot '{robot.name}' cannot reach: no joint moves it and no foot")
+    return robot.replace(feet=[*robot.feet, Foot("hand", link, np.array(point))], poses={})
+
+
+def arm_joints(robot: Robot, link: str) -> list[int]:
+    """The joints that move a link and no foot, as they are counted in ``robot.joint_names``."""
+    tree = robot.tree
+    return [j - 1 for j in tree.support[tree.frames[link][0]] if not any(j in tree.support[foot] for foot in tree.feet)]
+
+
+def reach_task(
+    robot: Robot, reach: Reach, wanted: Float[ndarray, "6"], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
+) -> ReachTask:
+    """The task at one state; ``wanted`` as of ``Reach.wanted``."""
+    hand = hand_of(robot, reach.link, reach.point)
+    J, rate = feet_jacobian(hand, q)[-1], feet_bias_acceleration(hand, q, v)[-1]
+    kp, kd = reach.stiffness, reach.damping
+    goal = kp * (wanted[:3] - foot_positions(hand, q)[-1]) - kd * (J[3:] @ v) - rate[3:]
+    pushes = J[3:].T @ wanted[3:]
+    if reach.rotation is None:
+        return ReachTask(J[3:], goal, reach.weight, pushes)
+    body, X_BL = robot.tree.frames[reach.link]
+    R = np.array(reach.rotation) @ (body_poses(robot, q)[body].R @ X_BL.R).T  # what is left to turn, world axes
+    left = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    turn = kp * left - kd * (J[:3] @ v) - rate[:3]
+    return ReachTask(np.concatenate([J[3:], J[:3]]), np.concatenate([goal, turn]), reach.weight, pushes)
+
+
+def left_free(
+    robot: Robot, reach: Reach, J: Float[ndarray, "m nv"], free: Float[ndarray, "nj nj"]
+) -> Float[ndarray, "nj nj"]:
+    """``free`` (``posture.free_motions``) with what the arm needs for its task taken out."""
+    arm, P = arm_joints(robot, reach.link), np.array(free)
+    own = np.stack([J[:, 6 + j] for j in arm], axis=1)
+    A = own @ own.T + _STRETCHED * np.eye(len(own))
+    N = np.eye(len(arm)) - own.T @ cholesky_solve(cholesky(A), own)
+    for i, row in enumerate(arm):
+        for j, column in enumerate(arm):
+            P[row, column] = N[i, j]
+    return P

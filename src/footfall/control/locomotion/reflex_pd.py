@@ -1,0 +1,134 @@
+"""Joint PD on a gait with reflexes and responses: the controller of the DynaKat report, on any robot with a gait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_gait, planar_targets
+from footfall.control.joint.rhythm import first_rhythm
+from footfall.control.locomotion.reflex_steps import StepMemory, Stepper, step
+from footfall.control.locomotion.reflexes import Reflexes
+from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.reflexes.safe_stop import crouch
+from footfall.control.locomotion.reflexes.state import ReflexMemory
+from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.posture import standing_joints
+from footfall.errors import InputError
+from footfall.gait.networks import Network, network_of
+from footfall.gait.pattern import Gait
+from footfall.gait.transition import Transition
+from footfall.gait.tuned import for_robot
+from footfall.gravity import GRAVITY, Gravity
+from footfall.kinematics.forward import foot_positions
+from footfall.robot.model.description import Robot
+
+
+@dataclass(eq=False)
+class ReflexPD(ControllerBase):
+    """Feet on the paths of a gait that oscillators pace, joints after them by PD, and reflexes that change the paths.
+
+    ``reflexes`` are those of Locomotion: ``Reflexes(...)``, True, False or names. ``faster`` is the gait that the
+    response ``speed_gait`` changes to, with its gains. What begins to act is in ``log``, and an event of a recording.
+    """
+
+    gait: Gait
+    kp: float = 40.0  # [N m/rad]
+    kd: float = 1.0  # [N m s/rad]
+    rate: float = 1000.0  # [Hz]
+    coupling: float = 4.0  # of the oscillators [1/s]
+    oscillator: str | Network = "kuramoto"
+    pace: float = 0.5  # [1/s]
+    reflexes: Any = True
+    faster: Gait | None = None
+    faster_gains: tuple[float, float] | None = None
+    spine_kp: float = SPINE_GAINS[0]
+    spine_kd: float = SPINE_GAINS[1]
+    friction: float = 0.6  # that is trusted unless feet slide
+
+    traceable = False  # what reflexes did is written down as it happens
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.gait, Gait):
+            raise InputError(f"ReflexPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
+        check_rate(self.rate)
+        network_of(self.oscillator, self.coupling)
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace", "friction"):
+            check_gain(getattr(self, key), f"{key} of ReflexPD", ())
+        self.reflexes = Reflexes.of(self.reflexes)
+        if self.reflexes.speed_gait and self.faster is None:
+            raise InputError(
+                "the response speed_gait of ReflexPD needs the gait to change to: give it faster=gait.trot()"
+            )
+        self.log: list[tuple[float, str]] = []
+        self._told: dict[tuple[str, str], float] = {}
+        self._compile: Callable[..., Any] | None = None
+        self._stepper: Stepper | None = None
+        self._step: Callable[..., Any] = step
+
+    @staticmethod
+    def tuned(robot: Robot | str, gait: str = "walk", **options: Any) -> ReflexPD:
+        """The controller with a robot's known-good constants; its faster gait is its trot."""
+        known, trot = for_robot(robot, gait), for_robot(robot, "trot")
+        faster = {"faster": trot.gait.replace(knees=known.gait.knees), "faster_gains": (trot.kp, trot.kd)}
+        return ReflexPD(known.gait, **{"kp": known.kp, "kd": known.kd, **faster, **options})
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """The joints it begins with: feet under the hips."""
+        return planar_targets(robot, self.gait, np.zeros(4), np.zeros(4))
+
+    def start(self, robot: Robot) -> StepMemory:
+        if not robot.floating:
+            raise InputError(f"robot '{robot.name}' stands on a fixed base: reflexes are for robots that walk")
+        check_gait(robot, self.gait)
+        self.log.clear()
+        self._told.clear()
+        return self._first(self._set_up(robot, GRAVITY if self._stepper is None else self._stepper.gravity))
+
+    def _first(self, stepper: Stepper) -> StepMemory:
+        robot = stepper.robot
+        q, _ = robot.state(self.posture(robot))
+        places = foot_positions(robot, q)[:4]
+        return StepMemory(
+            0.0, first_rhythm(stepper.network, stepper.change.beat_between(0.0)), np.zeros(2), 0.0, np.zeros((4, 2)),
+            np.zeros(2), np.ones(4), places - places[:, 2:].min() * np.array([0.0, 0.0, 1.0]),
+            ReflexMemory.at_start(self.reflexes, self.friction),
+        )  # fmt: skip
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        """Compile a tick; called by the simulation, which has the compiler."""
+        self._compile = compile
+        self._set_up(robot, gravity)
+
+    def _set_up(self, robot: Robot, gravity: Gravity) -> Stepper:
+        """The constants, made anew for another robot or gravity, and the tick compiled if there is a compiler."""
+        made = self._stepper
+        if made is None or made.robot is not robot or made.gravity != gravity:
+            faster = self.faster or self.gait
+            more = self.faster_gains or (self.kp, self.kd)
+            made = self._stepper = Stepper(
+                robot, Transition(self.gait, faster), network_of(self.oscillator, self.coupling), (self.kp, more[0]),
+                (self.kd, more[1]), (self.spine_kp, self.spine_kd), self.rate, self.pace if self.gait.stride else 0.0,
+                self.friction, crouch(robot, None), torque_bounds(robot), gravity,
+            )  # fmt: skip
+            self._step = step
+        if self._compile is not None and self._step is step:
+            q, v = robot.state(standing_joints(robot))
+            sensed, memory = Sensed(q, v, np.zeros((robot.nf, 3))), self._first(made)
+            found = self._compile(step, made, sensed, Command(), memory)
+            self._step = lambda stepper, *arguments: found(*arguments)
+        return made
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: StepMemory
+    ) -> tuple[JointCommand, StepMemory]:
+        stepper = self._set_up(robot, sensed.gravity)
+        answer, after = self._step(stepper, Sensed(sensed.q, sensed.v, sensed.forces), command, memory)
+        self.log += begun(t, memory.reflex, after.reflex, self._told)
+        return answer, after

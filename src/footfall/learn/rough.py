@@ -1,0 +1,188 @@
+"""The task ``rough``: walk forward over slopes, rough ground, steps, stairs and stepping stones, of ten levels.
+
+Every robot has a course of its own (``contact.course``). One that walks most of the way that was asked goes up a level,
+one that comes less than half as far, or falls, goes down one (Rudin et al. 2022). A policy may see the ground around it
+(``scan``), or be blind; a blind one observes what a walking one does, and runs wherever that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.course import Course
+from footfall.control.interface import Command
+from footfall.control.learned.policy import Policy
+from footfall.errors import InputError
+from footfall.gait.pattern import trot
+from footfall.kinematics.forward import foot_positions
+from footfall.learn.lanes import WalkLanes
+from footfall.learn.randomise import Randomisation
+from footfall.learn.task import WalkTask
+from footfall.learn.task_base import NONE, Parameters, check_stands, drive_of, yielding
+from footfall.robot.model.description import Robot
+from footfall.simulate.tick import RunState
+from footfall.spatial.quaternion import to_rotation
+
+LEVELS = 10
+# What the hardest level of each kind is; the first is a tenth of it. Gaps are as wide as a tread.
+KINDS: Mapping[str, Mapping[str, float]] = {
+    "uphill": {"slope": 0.3}, "downhill": {"slope": -0.3},  # [rad]
+    "bumps": {"bumps": 0.04, "tread": 0.1}, "steps": {"bumps": 0.08, "tread": 0.3},  # [m] up and down
+    "upstairs": {"rise": 0.15}, "downstairs": {"rise": -0.15},  # [m] every 0.3 m
+    "stones": {"gap": 0.4, "tread": 0.15},  # [m]
+}  # fmt: skip
+_TREAD, _NARROW = 0.15, 0.05  # of a course, and of the first level's gaps [m]
+SCAN = tuple((x, y) for x in (-0.28, -0.14, 0.0, 0.14, 0.28, 0.42, 0.56) for y in (-0.12, 0.12))  # [m], heading's axes
+_FURTHEST = 1.0  # height that a scan tells [m]
+_UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
+UP, DOWN = 0.8, 0.5  # parts of the way that was asked
+PATHS = ("ground.slope", "ground.rise", "ground.bumps", "ground.gap", "ground.tread", "ground.phase")
+
+
+@dataclass(frozen=True, eq=False)
+class RoughTask(WalkTask):
+    """Walking over a course. ``scan``: the policy sees the ground; ``touching``: parts that collide beside the feet."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    swing_height: float = 0.08
+    scan: bool = True
+    touching: str = "knees"
+    commands: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "forward": (0.3, 0.6), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
+    }  # fmt: skip
+    start_draws: ClassVar[int] = 2
+    paths: ClassVar[tuple[str, ...]] = PATHS
+    levels: ClassVar[int] = LEVELS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", {"height": -8.0, "posture": -0.1, "bounce": -0.5, **self.weights})
+        super().__post_init__()
+
+    @staticmethod
+    def of(robot: Robot, **options: Any) -> RoughTask:
+        """The task with gains that are known to carry the robot, or that scale with it."""
+        check_stands(robot, "walking")
+        return RoughTask(robot, drive_of(robot, gait=trot(period=0.4, duty=0.55), reach=0.8), **options)
+
+    @staticmethod
+    def blind(robot: Robot, **options: Any) -> RoughTask:
+        return RoughTask.of(robot, scan=False, **options)
+
+    def randomisation(self, option: Any) -> Randomisation:
+        return Randomisation.full(self.robot) if option is True else Randomisation.from_option(option)
+
+    @property
+    def world(self) -> dict[str, Any]:
+        return {"dt": self.dt, "ground": Course(), "collisions": self.touching, "contact": yielding(self.robot)}
+
+    # -- the course --------------------------------------------------------------------------------------------------
+    def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
+        return course_of(np.floor(chance[0] * len(KINDS)), level, np.floor(64.0 * chance[1]))
+
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        up = (travelled > UP * asked) & (fallen < 0.5)
+        down = (travelled < DOWN * asked) | (fallen > 0.5)
+        return np.clip(level + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)
+
+    def ground_height(self, x: Any, parameters: Parameters) -> Any:
+        """Of a robot's own course at a place [m]."""
+        return _course(parameters).height(x)
+
+    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Any:
+        under = [self.ground_height(q[0] + x, parameters) for x in _UNDER]
+        return q[2] - np.maximum(np.maximum(under[0], under[1]), under[2])
+
+    def foot_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "nf"]:
+        feet = foot_positions(self.robot, q)
+        under = np.stack([self.ground_height(feet[k, 0], parameters) for k in range(len(self.robot.feet))])
+        return feet[:, 2] - np.array([foot.radius for foot in self.robot.feet]) - under
+
+    # -- the scan ----------------------------------------------------------------------------------------------------
+    def observed(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
+        blind = super().observed(state, command, parameters)
+        if not self.scan:
+            return blind
+        R, low = to_rotation(state.q[3:7]), state.q[2] - self.robot.poses["stand"].height
+        length = np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
+        c, s = R[0, 0] / length, R[1, 0] / length
+        heights = [self.ground_height(state.q[0] + c * x - s * y, parameters) - low for x, y in SCAN]
+        return np.concatenate([blind, np.clip(np.stack(heights), -_FURTHEST, _FURTHEST)])
+
+    @property
+    def bounds(self) -> Float[ndarray, "no"]:
+        return np.concatenate([super().bounds, np.full(len(SCAN) if self.scan else 0, _FURTHEST)])
+
+
+def course_of(kind: Any, level: Any, phase: Any) -> dict[str, Any]:
+    """The parameters of a course of a kind (its place in ``KINDS``) and a level; for one robot or for many."""
+    hard = (level + 1.0) / LEVELS
+    numbers = dict.fromkeys(("slope", "rise", "bumps", "gap"), 0.0 * hard)
+    tread = _TREAD + 0.0 * hard
+    for k, hardest in enumerate(KINDS.values()):
+        this = np.abs(kind - k) < 0.5
+        for key, most in hardest.items():
+            if key == "gap":  # as deep on all levels, and wider
+                numbers[key] = np.where(this, most, numbers[key])
+            elif key != "tread":
+                numbers[key] = np.where(this, most * hard, numbers[key])
+        width = hardest.get("tread", _TREAD)
+        wide = _NARROW + (width - _NARROW) * hard if "gap" in hardest else width
+        tread = np.where(this, wide, tread)
+    found = {**numbers, "tread": tread, "phase": phase + 0.0 * hard}
+    return {f"ground.{key}": value for key, value in found.items()}
+
+
+def _course(parameters: Parameters) -> Course:
+    """The course of a robot; its numbers may be traced, and are not checked."""
+    course = object.__new__(Course)
+    given = {path.partition(".")[2]: value for path, value in parameters.items() if path.startswith("ground.")}
+    for key, value in {**vars(Course()), **given}.items():
+        object.__setattr__(course, key, value)
+    return course
+
+
+@dataclass(frozen=True)
+class Mastery:
+    """Which part of robots mastered a course: walked ``UP`` of the way that was asked, and did not fall."""
+
+    success: Float[ndarray, "kinds levels"]
+
+    def table(self) -> str:
+        """Percent, a row for each kind, levels from the first to the last."""
+        head = "kind        " + "".join(f"{level + 1:>5}" for level in range(self.success.shape[1]))
+        rows = [f"{kind:<12}" + "".join(f"{100 * x:5.0f}" for x in row) for kind, row in zip(KINDS, self.success)]
+        return "\n".join([head, *rows])
+
+
+def evaluate_rough(
+    policy: Policy, robot: Robot, *, scan: bool, each: int = 16, forward: float = 0.4, seconds: float = 10.0,
+    randomise: Any = True, seed: int = 1_000_000, **options: Any,
+) -> Mastery:  # fmt: skip
+    """So many robots on every level of every kind, unseen seeds, without noise of actions."""
+    task = RoughTask(robot, policy.drive, scan=scan)
+    if len(task.bounds) != len(policy.mean):
+        raise InputError(
+            f"the policy sees {len(policy.mean)} numbers, and the task shows {len(task.bounds)}: scan={scan}"
+        )
+    n = each * len(KINDS) * LEVELS
+    lanes = WalkLanes(task, n, command={"forward": forward}, randomise=randomise, seconds=seconds, **options)
+    lanes.generators = [np.random.default_rng(seed + k) for k in range(n)]
+    lanes.begin(range(n))
+    kind, level = np.divmod(np.arange(n) // each, LEVELS)
+    lanes.level[:] = level
+    lanes.batch.set(course_of(kind.astype(float), level.astype(float), np.arange(n) % 64.0))
+    fallen, observation = np.zeros(n, dtype=bool), lanes.noisy(lanes.look(slice(None)).observation)
+    for _ in range(lanes.limit):
+        judged = lanes.tick(policy.action(observation)).judged
+        observation, fallen = lanes.noisy(judged.observation), fallen | (judged.fallen > 0.5)
+    mastered = ~fallen & (lanes.batch.q[:, 0] > UP * forward * seconds)
+    return Mastery(mastered.reshape(len(KINDS), LEVELS, each).mean(axis=2))
+
+
+__all__ = ["KINDS", "LEVELS", "SCAN", "Mastery", "RoughTask", "course_of", "evaluate_rough"]

@@ -1,0 +1,59 @@
+"""The planar one-legged machine of the lecture slides on floating-base robots: a torso, a thigh and a shank.
+
+The slides print no numbers; all are chosen. Its base is made of virtual joints, q = (x_hip, z_hip, torso, hip, knee):
+the hip's place in the plane, the torso's attitude, and two joints with motors, all turning about y. The shank's angle
+is torso + hip + knee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from footfall.robot.model.description import Foot, Joint, Link, Provenance, Robot
+
+_X, _Y, _Z = np.eye(3)
+
+
+@dataclass(frozen=True)
+class LegNumbers:
+    """Masses [kg], lengths [m], distances of centres of mass from the upper end of their links."""
+
+    torso_mass: float = 8.0
+    torso_height: float = 0.15  # of its centre of mass above the hip
+    torso_inertia: float = 0.12
+    thigh_mass: float = 1.2
+    thigh: float = 0.3
+    shank_mass: float = 0.6
+    shank: float = 0.35
+
+    def links(self, from_hip: bool = True) -> list[Link]:
+        """Frames at the upper joints, or at the lower ones; rods with their centre in the middle."""
+        up = 0.0 if from_hip else 1.0
+        torso = Link("torso", self.torso_mass, self.torso_height * _Z, self.torso_inertia * np.eye(3))
+        thigh, shank = (
+            Link(name, mass, (up - 0.5) * length * _Z, mass * length**2 / 12 * np.diag([1.0, 1.0, 0.02]))
+            for name, mass, length in (("thigh", self.thigh_mass, self.thigh), ("shank", self.shank_mass, self.shank))
+        )
+        return [torso, thigh, shank]
+
+
+def one_leg(
+    numbers: LegNumbers | None = None, hip_spring: float = 0.0, knee_spring: float = 0.0, bend: float = 0.5
+) -> Robot:
+    """The machine with a point foot; springs [N m/rad] pull hip and knee to a knee bent by ``bend`` [rad]."""
+    numbers = numbers or LegNumbers()
+    links = [Link.massless("world"), Link.massless("slide"), Link.massless("hip"), *numbers.links()]
+    hip = -float(np.arctan2(numbers.shank * np.sin(bend), numbers.thigh + numbers.shank * np.cos(bend)))
+    joints = [
+        Joint("x_hip", "prismatic", "world", "slide", axis=_X),
+        Joint("z_hip", "prismatic", "slide", "hip", axis=_Z),
+        Joint("torso", "revolute", "hip", "torso", axis=_Y),
+        Joint("hip", "revolute", "torso", "thigh", axis=_Y, stiffness=hip_spring, rest=hip),
+        Joint("knee", "revolute", "thigh", "shank", origin=-numbers.thigh * _Z, axis=_Y, stiffness=knee_spring,
+              rest=bend),
+    ]  # fmt: skip
+    feet = [Foot("foot", "shank", -numbers.shank * _Z)]
+    provenance = {"*": Provenance("chosen", "the slides print no numbers")}
+    return Robot("one_leg", links, joints, feet, floating=False, provenance=provenance)

@@ -1,0 +1,67 @@
+"""Gallops, bounds and half-bounds under a velocity command; who cannot do them says so."""
+
+import pytest
+
+import footfall as ff
+from footfall.control.locomotion.locomotion import LIMITS
+from footfall.control.named import FLYING, on_command, schedule
+from footfall.errors import InputError
+from footfall.simulate.runfile import RunOptions, plan
+
+RUNS = [
+    *[("mini_cheetah", g, v, "whole_body") for g in ("rotary_gallop", "transverse_gallop") for v in (1.5, 2.5)],
+    *[("spined", g, 1.0, "whole_body") for g in ("rotary_gallop", "transverse_gallop")],
+    ("mini_cheetah", "half_bound", 1.0, "whole_body"),
+    ("mini_cheetah", "bound", 1.0, "whole_body"),
+    ("mini_cheetah", "rotary_gallop", 1.5, "mpc"),
+]  # fmt: skip
+
+
+def run(name, gait, speed, controller="whole_body", seconds=10.0):
+    made = plan(ff.load(name), RunOptions(name, gait=gait, speed=speed, controller=controller))
+    return made.simulation.run(seconds), made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "gait", "speed", "controller"), RUNS)
+def test_gallops_and_bounds_keep_their_speed(name, gait, speed, controller):
+    rec, made = run(name, gait, speed, controller)
+    assert not rec.meta["fell"]
+    assert rec.mean_velocity(made.ramp)[0] == pytest.approx(speed, rel=0.1)
+    # fore feet about together, hind feet about together, the pairs in turn
+    LF, RF, LH, RH = rec.contact[rec.time > 5.0].T
+    pairs, across = min((LF == RF).mean(), (LH == RH).mean()), max((LF == LH).mean(), (RF == RH).mean())
+    assert pairs > across + 0.1
+
+
+@pytest.mark.parametrize("gait", FLYING)
+@pytest.mark.parametrize("controller", ["pd", "gravity", "computed_torque", "impedance", "balance"])
+def test_a_controller_that_does_not_plan_ahead_refuses_gaits_that_fly(controller, gait):
+    with pytest.raises(InputError, match=f"controller '{controller}' does not plan ahead and cannot .*whole_body can"):
+        plan(ff.load("mini_cheetah"), RunOptions("mini_cheetah", gait=gait, controller=controller))
+
+
+def test_short_stances_are_planned_more_often_and_fast_gallops_have_shorter_ones():
+    assert on_command("mpc", "trot").mpc_rate == 40.0
+    assert on_command("whole_body", "rotary_gallop").mpc_rate == 200.0
+    assert on_command("whole_body", "rotary_gallop", rate=100.0).mpc_rate == 100.0
+    stances = [g.duty * g.period for g in (schedule("transverse_gallop", v) for v in (0.5, 1.5, 2.0, 2.5))]
+    assert stances == sorted(stances, reverse=True)
+    assert stances[-1] < 0.11
+
+
+@pytest.mark.parametrize("name", ["mini_cheetah", "xiling", "spined"])
+def test_a_speed_limit_follows_the_gait_and_the_robot(name):
+    robot = ff.load(name)
+    trot = on_command("whole_body", "trot").command_limits(robot)["forward"]
+    gallop = on_command("whole_body", "rotary_gallop", 2.5).command_limits(robot)["forward"]
+    assert trot >= LIMITS.forward
+    assert gallop > 1.5 * trot
+    taller = on_command("whole_body", "rotary_gallop", 2.5).command_limits(ff.load("xiling"))["forward"]
+    assert taller >= gallop or name == "spined"
+    controller = on_command("whole_body", "rotary_gallop", 2.5)
+    controller.start(robot)
+    controller._check_command(0.0, ff.Command(forward=2.5))
+    assert not controller.log
+    controller._check_command(0.1, ff.Command(forward=99.0))
+    assert "clipped" in controller.log[0][1]

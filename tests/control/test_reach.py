@@ -1,0 +1,102 @@
+"""Arms: a hand goes to a place in the world and stays there while the robot walks; without a task it stays at home."""
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall.control.locomotion.reach import Reach, arm_joints, hand_of, left_free, reach_task
+from footfall.control.posture import free_motions
+from footfall.dynamics.coordinates import integrate
+from footfall.errors import InputError
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.robot.model.description import Actuator, Joint, Link
+from footfall.robot.model.shapes import box_inertia
+from footfall.spatial.rotation import about_axis
+
+TIP = (0.16, 0.0, 0.0)
+
+
+def armed():
+    """Mini Cheetah with an arm of four joints on its back."""
+    robot = ff.load("mini_cheetah")
+    links, joints = list(robot.links), list(robot.joints)
+    parent, place = "trunk", np.array([0.12, 0.0, 0.06])
+    for name, axis, length in (("yaw", "z", 0.03), ("shoulder", "y", 0.2), ("elbow", "y", 0.18), ("wrist", "y", 0.16)):
+        along = np.array([0.0, 0.0, length]) if name == "yaw" else np.array([length, 0.0, 0.0])
+        links.append(Link(f"arm_{name}", 0.15, along / 2, box_inertia(0.15, tuple(np.abs(along) + 0.03))))
+        direction = np.array([0.0, 0.0, 1.0]) if axis == "z" else np.array([0.0, 1.0, 0.0])
+        joints.append(Joint(f"arm_{name}", "revolute", parent, f"arm_{name}", place, axis=direction, armature=0.005,
+                            damping=0.05))  # fmt: skip
+        parent, place = f"arm_{name}", along
+    actuators = [*robot.actuators, *(Actuator(joint.name, 8.0) for joint in joints[12:])]
+    home = np.array([0.0, -1.0, 1.9, -0.6])
+    stand = robot.poses["stand"]
+    poses = {"stand": ff.robot.Pose(np.concatenate([stand.joints, home]), stand.height)}
+    return robot.replace(name="armed", links=links, joints=joints, actuators=actuators, poses=poses)
+
+
+def hand(robot, q):
+    return ff.kinematics.foot_positions(hand_of(robot, "arm_wrist", TIP), q)[-1]
+
+
+def test_the_task_moves_the_hand_as_a_damped_spring_would():
+    """With a that meets J a = goal, the hand's acceleration is kp (place - p) - kd p' to the order of the step."""
+    robot, rng = armed(), np.random.default_rng(4)
+    q, v = robot.state("stand")
+    q[7:], v = q[7:] + 0.2 * rng.normal(size=robot.nj), rng.normal(size=robot.nv)
+    v[3:6] = 0.0  # components of v in base axes turn with it: without them a is a plain second derivative
+    turn = about_axis(np.array([0.0, 0.6, 0.8]), 0.4)
+    reach = Reach("arm_wrist", (0.4, 0.1, 0.5), TIP, turn, stiffness=50.0, damping=9.0)
+    task = reach_task(robot, reach, reach.wanted, q, v)
+    assert task.J.shape == (6, robot.nv)
+    a = np.linalg.lstsq(task.J, task.goal, rcond=None)[0]
+    h = 1e-4
+
+    def at(t):
+        half = v + 0.5 * t * a
+        return hand(robot, integrate(robot, q, half, t))
+
+    found = (at(h) - 2 * at(0.0) + at(-h)) / h**2
+    speed = (at(h) - at(-h)) / (2 * h)
+    np.testing.assert_allclose(found, 50.0 * (np.array(reach.place) - at(0.0)) - 9.0 * speed, rtol=1e-3, atol=1e-2)
+
+
+def test_posture_of_an_arm_is_kept_only_where_its_task_leaves_it_free():
+    robot = armed()
+    q, v = robot.state("stand")
+    reach = Reach("arm_wrist", (0.4, 0.1, 0.5), TIP)
+    task, arm = reach_task(robot, reach, reach.wanted, q, v), [6 + j for j in arm_joints(robot, "arm_wrist")]
+    P = left_free(robot, reach, task.J, free_motions(robot, feet_jacobian(robot, q)[:4, 3:, 6:]))
+    assert len(arm) == 4
+    own = P[np.ix_([j - 6 for j in arm], [j - 6 for j in arm])]
+    assert np.abs(task.J[:, arm] @ own).max() < 1e-3
+    assert np.linalg.matrix_rank(own, tol=1e-2) == 1
+
+
+def test_links_that_cannot_reach_are_refused():
+    robot = armed()
+    with pytest.raises(InputError, match="cannot reach"):
+        ff.control.Locomotion(reach=Reach("LF_knee_link", (0, 0, 0))).start(robot)
+    with pytest.raises(InputError, match="unknown link to reach with 'grip'"):
+        ff.control.Locomotion(reach=Reach("grip", (0, 0, 0))).start(robot)
+    with pytest.raises(InputError, match="whole-body program"):
+        ff.control.Locomotion(stage="mpc", reach=Reach("arm_wrist", (0, 0, 0)))
+
+
+@pytest.mark.slow
+def test_a_hand_stays_where_it_is_while_the_robot_walks_half_a_metre_under_it():
+    robot = armed()
+    home = hand(robot, robot.state("stand")[0])
+    place = home + np.array([0.12, 0.02, 0.06])
+    controller = ff.control.Locomotion(reach=Reach("arm_wrist", tuple(place), TIP))
+    sim = ff.Simulation(robot, controller=controller)
+    sim.run(1.5)
+    sim.command = ff.control.Command(forward=0.15)
+    recording = sim.run(2.0)
+    away = [np.linalg.norm(hand(robot, q) - place) for q in recording.q[::5]]
+    assert recording.q[-1][0] - recording.q[0][0] > 0.2
+    assert max(away) < 0.02
+    controller.reach = Reach("arm_wrist", tuple(place + np.array([0.1, 0.0, 0.05])), TIP)  # another place, same program
+    sim.command = ff.control.Command()
+    last = sim.run(1.5).q[-1]
+    assert np.linalg.norm(hand(robot, last) - controller.reach.place) < 0.01
