@@ -11,7 +11,6 @@ from footfall.kinematics.forward import body_poses
 from footfall.learn.cuda_lanes import JudgeSource
 from footfall.learn.episode import begun
 from footfall.learn.lanes import WalkLanes
-from footfall.learn.ppo import Settings
 from footfall.learn.randomise import Randomisation
 from footfall.learn.recover import UP_HEIGHT, WEIGHTS, RecoverTask, evaluate_recovery
 from footfall.learn.task import judge
@@ -26,7 +25,7 @@ CHEETAH = load("mini_cheetah")
 
 @pytest.fixture(scope="module")
 def source():
-    return JudgeSource(RecoverTask.of(load("xiling"), anyhow=True), Randomisation(), RecoverTask.commands, 1.0)
+    return JudgeSource(RecoverTask.of(load("xiling"), anyhow=1.0), Randomisation(), RecoverTask.commands, 1.0)
 
 
 def test_episodes_begin_turned_any_way_with_no_link_in_the_ground(source):
@@ -53,13 +52,13 @@ def test_what_touches_in_an_episode_is_what_touches_in_its_simulation(source):
 
 @pytest.mark.parametrize("level", [0.0, 4.0, 9.0])
 def test_higher_levels_begin_further_from_standing(level):
-    task, rng = RecoverTask.of(CHEETAH), np.random.default_rng(3)
+    task, rng = RecoverTask.of(CHEETAH, anyhow=0.0), np.random.default_rng(3)
     q, _ = CHEETAH.state("stand")
     begun_at = [task.started(q, Randomisation(), rng.random(12), rng.random(4), {}, level) for _ in range(100)]
     lean = [np.arccos(to_rotation(q[3:7])[2, 2]) for q in begun_at]
     assert 0.8 * np.pi * (level + 1) / 10 < max(lean) <= np.pi * (level + 1) / 10
     assert task.promoted(level, 0.0, 0.0, 0.0, 1.0) == min(level + 1.0, 9.0)
-    assert task.promoted(level, 0.0, 0.0, 0.0, 0.0) == max(level - 1.0, 0.0)
+    assert task.promoted(level, 0.0, 0.0, 0.0, 0.0) == max(level - 0.5, 0.0)
 
 
 def test_righting_pays_as_much_in_all_as_the_trunk_has_turned():
@@ -133,8 +132,8 @@ def test_evaluation_tells_who_is_up_since_when():
 
 
 @pytest.mark.slow
-def test_a_short_training_raises_the_reward_and_gets_more_robots_up():
-    training = CpuTraining(robots=256, seed=1, task=RecoverTask.of(CHEETAH), settings=Settings(rows=2048))
-    first = [training.iterate() for _ in range(3)]
-    last = [training.iterate() for _ in range(40)][-3:]
-    assert np.mean([row["reward"] for row in last]) > np.mean([row["reward"] for row in first]) + 0.004
+def test_a_short_training_raises_the_reward():
+    """After the first episodes, which all began together."""
+    training = CpuTraining(robots=384, seed=1, task=RecoverTask.of(CHEETAH))
+    rewards = [training.iterate()["reward"] for _ in range(60)]
+    assert np.mean(rewards[-6:]) > np.mean(rewards[6:12]) + 0.002

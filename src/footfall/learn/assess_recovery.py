@@ -34,7 +34,7 @@ def assess_recovery(
         raise unknown("simulator", engine, ENGINES)
     if engine == "footfall":
         return evaluate_recovery(policy, robot, robots=counted(robots), seconds=seconds, seed=seed).part
-    task = RecoverTask(robot, policy.drive, standing=0.0)
+    task = RecoverTask(robot, policy.drive, anyhow=True)
     up = []
     for k in range(counted(robots)):
         if progress is not None:

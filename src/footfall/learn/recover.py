@@ -68,9 +68,9 @@ _WIDE = 1.5  # [rad] from standing, of a joint without limits
 class RecoverTask(Task):
     """A robot, its drive, and what getting up is worth.
 
-    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. anyhow: episodes
-    begin in any pose at once; else the further from standing the higher a robot's level is, which rises when it ends an
-    episode up and falls when it does not, so that what standing is worth is known from the start.
+    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. anyhow: the part
+    of the episodes that begin in any pose; the others begin the further from standing the higher a robot's level is,
+    which rises when it ends an episode up and falls when it does not: so what standing is worth is known early.
     """
 
     robot: Robot
@@ -79,7 +79,7 @@ class RecoverTask(Task):
     dt: float = 2e-3
     touching: str = "trunk,hips,knees"
     contact: ContactModel | None = None
-    anyhow: bool = False
+    anyhow: float = 0.5
     seconds: ClassVar[float] = 5.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.0, 0.0), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
@@ -125,15 +125,15 @@ class RecoverTask(Task):
         low, high = self.limits
         joints = low + (high - low) * joints
         about, tilt, turn = chance[0], 2.0 * np.pi * chance[1], 2.0 * np.pi * chance[2]
-        if self.anyhow:  # Shoemake 1992
-            a, b = np.sqrt(1.0 - about), np.sqrt(about)
-            quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
-        else:
-            far = (level + 1.0) / self.levels
-            lean = 0.5 * np.pi * far * chance[3]
-            axis = np.stack([np.sin(lean) * np.cos(tilt), np.sin(lean) * np.sin(tilt)])
-            quat = np.concatenate([np.stack([np.cos(lean)]), axis, np.zeros(1)])
-            joints = self.robot.poses["stand"].joints * (1.0 - far) + far * joints
+        a, b = np.sqrt(1.0 - about), np.sqrt(about)  # any way, Shoemake 1992
+        quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
+        far = (level + 1.0) / self.levels
+        lean = 0.5 * np.pi * far * about
+        axis = np.stack([np.sin(lean) * np.cos(tilt), np.sin(lean) * np.sin(tilt)])
+        near = np.concatenate([np.stack([np.cos(lean)]), axis, np.zeros(1)])
+        bent = self.robot.poses["stand"].joints * (1.0 - far) + far * joints
+        easy = chance[3] >= self.anyhow
+        quat, joints = np.where(easy, near, quat), np.where(easy, bent, joints)
         turned = np.concatenate([q[:3], quat, joints])
         poses = body_poses(self.robot, turned)
         lowest = poses[self.spheres[0].body].point(self.spheres[0].center)[2] - self.spheres[0].radius
@@ -142,7 +142,7 @@ class RecoverTask(Task):
         return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
 
     def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
-        return np.clip(level + np.where(score > 0.5, 1.0, -1.0), 0.0, self.levels - 1.0)
+        return np.clip(level + np.where(score > 0.5, 1.0, -0.5), 0.0, self.levels - 1.0)
 
     def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
         robot, drive, memory = self.robot, self.drive, state.memory
@@ -201,7 +201,7 @@ def evaluate_recovery(
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")
-    task = RecoverTask(robot, policy.drive, contact=contact, anyhow=True)
+    task = RecoverTask(robot, policy.drive, contact=contact, anyhow=1.0)
     lanes = WalkLanes(task, robots, randomise=randomise, seconds=seconds + 1.0, **options)
     lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
     lanes.begin(range(robots))

@@ -74,9 +74,11 @@ class PlanFollower(ControllerBase):
         placed = self.plan.at(t)
         joints = planned_joints(robot, placed, self.foot_pitch)
         ahead = planned_joints(robot, self.plan.at(t + _AHEAD), self.foot_pitch)
-        torque = self.feed_forward * weight_torques(robot, placed, joints, sensed.gravity) if self.feed_forward else 0.0
-        if robot.loops and self.feed_forward:
-            torque = motor_torques(robot, planned_state(robot, placed, joints), torque)
+        torque: ndarray | float = 0.0
+        if self.feed_forward:
+            torque = self.feed_forward * weight_torques(robot, placed, joints, sensed.gravity)
+            if robot.loops:
+                torque = motor_torques(robot, planned_state(robot, placed, joints), torque)
         kp, kd = gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
         return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
 

@@ -90,7 +90,7 @@ class Walker:
         return digest_of(self)
 
     @cached_property
-    def reach(self) -> float:
+    def longest_step(self) -> float:
         """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
         try:
             legs = [leg_geometry(self.robot, foot.name, nearly=True) for foot in self.robot.feet[:4]]
@@ -106,7 +106,7 @@ class Walker:
     def fastest(self, duty: Any, period: Any) -> Any:
         """The forward speed that a command may ask for [m/s]: a stance goes over at most three quarters of what a leg
         reaches to either side, and a gait that stands shortly is the faster for it."""
-        return np.maximum(LIMITS.forward, 1.5 * self.reach / (duty * period))
+        return np.maximum(LIMITS.forward, 1.5 * self.longest_step / (duty * period))
 
 
 @dataclass(frozen=True)
