@@ -4,6 +4,8 @@
     while not search.done:
         candidates = search.ask()
         search.tell(cost(candidates))
+
+A cost may be anything that can be compared: it need not have a slope.
 """
 
 from __future__ import annotations
