@@ -1,9 +1,11 @@
 """CMA-ES (Hansen 2016) within ranges: candidates of a generation are rows of one array, so that they run as lanes.
 
-search = Search([Range("friction", 0.05, 1.0, 0.3)], population=16)
-while not search.done:
-    candidates = search.ask()
-    search.tell(cost(candidates))
+    search = Search([Range("friction", 0.05, 1.0, 0.3)], population=16)
+    while not search.done:
+        candidates = search.ask()
+        search.tell(cost(candidates))
+
+A cost may be anything that can be compared: it need not have a slope.
 """
 
 from __future__ import annotations

@@ -1,0 +1,36 @@
+"""A newcomer's twenty frictions: each has its test or its page, and what is named there exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import footfall as ff
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "first-day.md").read_text()
+ROWS = dict(re.findall(r"^\| (F\d+) \|[^|]*\| (.*) \|$", PAGE, re.MULTILINE))
+
+
+def test_all_twenty_are_there():
+    assert list(ROWS) == [f"F{k}" for k in range(1, 21)]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_holds_a_friction_exists(name):
+    tests = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", ROWS[name])
+    pages = re.findall(r"\]\(([\w/-]+\.md)\)", ROWS[name])
+    assert tests or pages
+    for file, function in tests:
+        assert f"def {function}(" in (ROOT / file).read_text(), function
+    for page in pages:
+        assert (ROOT / "docs" / page).exists(), page
+
+
+def test_a_gait_for_other_than_four_legs_is_refused_in_a_sentence():
+    robot = ff.load("mini_cheetah")
+    tripod = robot.replace(feet=robot.feet[:3])
+    with pytest.raises(ff.InputError, match="needs the feet LF, RF, LH, RH: robot 'mini_cheetah' has LF, RF, LH"):
+        ff.control.JointPD(ff.gait.trot(), 40.0, 1.0).start(tripod)
