@@ -31,12 +31,13 @@ from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
 from footfall.kinematics.numerical_leg import numerical_leg
+from footfall.kinematics.resolved_rate import resolved_rate_leg
 from footfall.robot.model.description import Robot
 
 Gain = float | Float[ndarray, "nj"]
-INVERSES = ("closed", "fabrik")
+INVERSES = ("closed", "fabrik", "resolved_rate")
 _FURTHEST = 1.37  # half strides that a swing reaches from under the hip
-REACHES = 30  # FABRIK's iterations in a tick, at most
+REACHES, RATES = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
@@ -49,8 +50,8 @@ class JointPD(ControllerBase):
     ``Network`` of one's own), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
     time begins its stance at once, and the oscillators of the others follow.
 
-    ``inverse``: ``closed`` or ``fabrik``, which goes on from the joints it found a tick before (with ``clock``, from
-    the standing pose) and so needs an iteration or two.
+    ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two go on from
+    the joints they found a tick before (with ``clock``, from the standing pose) and so need an iteration or two.
 
     ``pace`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's own speed
     lacks, as a part of the gait's nominal speed, is added at this rate. Open loop, slip and sinking make most gaits
@@ -98,7 +99,7 @@ class JointPD(ControllerBase):
         if self.clock:
             return {}
         memory = first_rhythm(self._network, Beat.of(self.gait))
-        if self.inverse == "fabrik":
+        if self.inverse != "closed":
             memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
         if self.pace:
             memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
@@ -135,7 +136,7 @@ class JointPD(ControllerBase):
             position = joint_targets(robot, self.gait, phase, ramp, stride)
         else:
             last = joint_targets(robot, self.gait, np.zeros(4), 0.0) if self.clock else memory["joints"]
-            position = reached_targets(robot, self.gait, phase, last, ramp, stride)
+            position = reached_targets(robot, self.gait, phase, last, ramp, stride, self.inverse)
             after = after if self.clock else {**after, "joints": position}
         return JointCommand(position=position, kp=kp, kd=kd), after
 
@@ -193,9 +194,9 @@ def _put(robot: Robot, stance: Stance, x: Any, z: Any, foot_pitch: Any) -> LegPo
 
 def reached_targets(
     robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Any = 1.0,
-    stride: Any = 1.0,
+    stride: Any = 1.0, rule: str = "fabrik",
 ) -> Float[ndarray, "nj"]:  # fmt: skip
-    """``joint_targets`` by FABRIK, from the joints ``last``: within the limits, feet to 1e-6 m where they can be."""
+    """``joint_targets`` by FABRIK or resolved rate, from the joints ``last``: within the limits, feet to 1e-6 m."""
     x, z = foot_offset(gait, phase)
     x = stride * x
     targets = _elsewhere(robot)
@@ -205,7 +206,14 @@ def reached_targets(
         depth = stance.hip_height - leg.radius
         place = place_of(leg, leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k])
         pitch = gait.foot_pitch if leg.foot is not None else None
-        found = fabrik_leg(chain, place, [last[j] for j in leg.joints], pitch, REACHES, 1e-6)
+        start = [last[j] for j in leg.joints]
+        if rule == "fabrik":
+            found = fabrik_leg(chain, place, start, pitch, REACHES, 1e-6)
+        else:
+            if len(leg.joints) > 3:  # what is redundant stays near the stand, and then the foot goes to its place
+                rests = [targets[j] for j in leg.joints]
+                start = list(resolved_rate_leg(chain, place, start, "manipulability", rests, 1, 1e-6).joints)
+            found = resolved_rate_leg(chain, place, start, iterations=RATES, tolerance=1e-6)
         for j, angle in zip(leg.joints, found.joints):
             targets[j] = angle
     return with_loops(robot, np.stack(targets))
