@@ -86,6 +86,7 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0)
     extra = {key: chance[at + k] for k, key in enumerate(ranges.extras)}
     strength, payload, delay = (within(getattr(ranges, key), extra.get(key, 0.0)) for key in _EXTRAS)
     parameters[trunk] = parameters[trunk] + payload
+    level = task.assigned(level, more)
     parameters |= task.terrain(level, more)
     q = task.started(first.q, ranges, chance[9 : 9 + robot.nj], more, parameters, level)
     gains = strength * np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
@@ -157,7 +158,7 @@ def noisy(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Fl
 
 def scored(task: Task, score: Any, level: Any) -> Any:
     """How well a task is done: of one with levels, how high a robot has come."""
-    return (level + 1.0) / task.levels if task.levels > 1 else score
+    return (np.floor(level) + 1.0) / task.levels if task.levels > 1 else score
 
 
 def chosen(condition: Any, one: Any, other: Any) -> Any:

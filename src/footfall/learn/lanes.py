@@ -84,6 +84,7 @@ class WalkLanes:
         self._promote(lanes)
         chance = np.array([self.generators[k].random(self.episodes.draws) for k in lanes])
         new: Episode = self._begun(chance, self.level[lanes])
+        self.level[lanes] = new.level
         batch = self.batch
         for now, fresh in zip(tree.flatten(batch.state)[0], tree.flatten(new.state)[0]):
             now[lanes] = fresh

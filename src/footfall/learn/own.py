@@ -115,6 +115,9 @@ class OwnTask(Task):
     def randomisation(self, option: Any) -> Randomisation:
         return self.inner.randomisation(option)
 
+    def assigned(self, level: Any, chance: ndarray) -> Any:
+        return self.inner.assigned(level, chance)
+
     def terrain(self, level: Any, chance: ndarray) -> dict[str, Any]:
         return self.inner.terrain(level, chance)
 

@@ -41,6 +41,7 @@ _TREAD, _NARROW = 0.15, 0.05  # of a course, and of the first level's gaps [m]
 SCAN = tuple((x, y) for x in (-0.28, -0.14, 0.0, 0.14, 0.28, 0.42, 0.56) for y in (-0.12, 0.12))  # [m], heading's axes
 _FURTHEST = 1.0  # height that a scan tells [m]
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
+_KIND = 1.0 / 16  # by which a level tells the kind of its course
 UP, DOWN = 0.8, 0.5  # parts of the way that was asked
 PATHS = ("ground.slope", "ground.rise", "ground.bumps", "ground.gap", "ground.tread", "ground.phase")
 
@@ -82,13 +83,20 @@ class RoughTask(WalkTask):
         return {"dt": self.dt, "ground": Course(), "collisions": self.touching, "contact": yielding(self.robot)}
 
     # -- the course --------------------------------------------------------------------------------------------------
+    def assigned(self, level: Any, chance: Float[ndarray, "2"]) -> Any:
+        """A robot keeps the kind of its first course, so that each kind gets harder at its own pace."""
+        kind = np.floor(chance[0] * len(KINDS))
+        return np.where(level - np.floor(level) > 0.5 * _KIND, level, np.floor(level) + _KIND * (kind + 1.0))
+
     def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
-        return course_of(np.floor(chance[0] * len(KINDS)), level, np.floor(64.0 * chance[1]))
+        whole = np.floor(level)
+        return course_of((level - whole) / _KIND - 1.0, whole, np.floor(64.0 * chance[1]))
 
     def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
         up = (travelled > UP * asked) & (fallen < 0.5)
         down = (travelled < DOWN * asked) | (fallen > 0.5)
-        return np.clip(level + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)
+        whole = np.floor(level)
+        return level - whole + np.clip(whole + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)
 
     def ground_height(self, x: Any, parameters: Parameters) -> Any:
         """Of a robot's own course at a place [m]."""

@@ -111,6 +111,10 @@ class Task(ABC):
         parameters: those that differ between robots, the ground's among them.
         """
 
+    def assigned(self, level: Any, chance: ndarray) -> Any:
+        """The level with which an episode begins: what a task writes into its fraction stays with the robot."""
+        return level
+
     def terrain(self, level: Any, chance: ndarray) -> dict[str, Any]:
         """The parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
