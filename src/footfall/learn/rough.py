@@ -42,6 +42,7 @@ SCAN = tuple((x, y) for x in (-0.28, -0.14, 0.0, 0.14, 0.28, 0.42, 0.56) for y i
 _FURTHEST = 1.0  # height that a scan tells [m]
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
 _KIND = 1.0 / 16  # by which a level tells the kind of its course
+_EASIER = 0.4  # part of the episodes on a level that was passed before
 UP, DOWN = 0.8, 0.5  # parts of the way that was asked
 PATHS = ("ground.slope", "ground.rise", "ground.bumps", "ground.gap", "ground.tread", "ground.phase")
 
@@ -89,8 +90,10 @@ class RoughTask(WalkTask):
         return np.where(level - np.floor(level) > 0.5 * _KIND, level, np.floor(level) + _KIND * (kind + 1.0))
 
     def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
+        """Mostly of the robot's level; now and then an easier one, which would be forgotten."""
         whole = np.floor(level)
-        return course_of((level - whole) / _KIND - 1.0, whole, np.floor(64.0 * chance[1]))
+        played = np.where(chance[0] < _EASIER, np.floor(chance[0] / _EASIER * (whole + 1.0)), whole)
+        return course_of((level - whole) / _KIND - 1.0, played, np.floor(64.0 * chance[1]))
 
     def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
         up = (travelled > UP * asked) & (fallen < 0.5)
@@ -135,9 +138,7 @@ def course_of(kind: Any, level: Any, phase: Any) -> dict[str, Any]:
     for k, hardest in enumerate(KINDS.values()):
         this = np.abs(kind - k) < 0.5
         for key, most in hardest.items():
-            if key == "gap":  # as deep on all levels, and wider
-                numbers[key] = np.where(this, most, numbers[key])
-            elif key != "tread":
+            if key != "tread":
                 numbers[key] = np.where(this, most * hard, numbers[key])
         width = hardest.get("tread", _TREAD)
         wide = _NARROW + (width - _NARROW) * hard if "gap" in hardest else width
