@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import textwrap
 from importlib import import_module
 from pathlib import Path
 
@@ -39,6 +40,15 @@ def front() -> str:
 def pages() -> dict[str, str]:
     """All pages by their file's name."""
     return {"front.md": front(), **{f"{room}.md": page(room) for room in ROOMS}}
+
+
+def room_list() -> str:
+    """What each room holds, for the reference's front page."""
+    lines = []
+    for room in ROOMS:
+        names = ", ".join(f"`{name}`" for name in sorted(import_module(f"footfall.{room}").__all__))
+        lines.append(textwrap.fill(f"- `ff.{room}`: {names}", 120, subsequent_indent="  ", break_on_hyphens=False))
+    return "\n".join(lines) + "\n"
 
 
 def _entry(name: str, value: object, mark: str) -> list[str]:
@@ -120,4 +130,7 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for file, text in pages().items():
         (FOLDER / file).write_text(text)
+    front_page = FOLDER.parent / "api.md"
+    before, rest = front_page.read_text().split("- `ff.analysis`: ", 1)
+    front_page.write_text(before + room_list() + "\n" + rest.split("\n\n", 1)[1])
     print(f"wrote {len(pages())} pages to docs/reference")
