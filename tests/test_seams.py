@@ -45,6 +45,7 @@ MAY_LOOK = {
     "trace/runtime/cache.py": (4, "what the operating system has"),
     "trace/compiled.py": (1, "an argument may be a number or an array"),
     "trace/differentiate.py": (1, "a thread's own buffers"),
+    "trace/written_jacobian.py": (1, "a thread's own buffers"),
     "trace/face/array.py": (1, "views of arrays lose the attribute"),
     "trace/face/constructors.py": (1, "modules of NumPy"),
     "trace/face/dispatch.py": (4, "functions of NumPy, of any version"),

@@ -1,7 +1,7 @@
 """The horizon of ``bench.horizon`` in Crocoddyl: feet held by contacts, Euler steps, its feasibility-driven solver.
 
-It runs in a process of its own: Crocoddyl 3.2.1 as published was built for another Pinocchio than 4.1, beside which its
-contacts read memory that is not theirs, and may end the process.
+It runs in a process of its own: beside Pinocchio 4.1 Crocoddyl 3.2.1 from PyPI ended our process now and then, or gave
+other numbers from run to run, where it had contacts. We have not found out why.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def rolled(
 ) -> tuple[ndarray, ndarray]:  # fmt: skip
     """(states after every knot, inputs) of a feedback law about a trajectory."""
     robot = model.world.robot
-    memory = model.world.contact.start(model.world.spheres)
+    memory = model.world.contact.start(model.world.contacts)
 
     def knot(now: ndarray, row: tuple[ndarray, ...]) -> tuple[ndarray, tuple[ndarray, ndarray]]:
         about, planned, change, K = row

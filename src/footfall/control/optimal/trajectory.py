@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -60,8 +60,16 @@ class Problem(Protocol):
 
     def expand(self, x: Float[ndarray, "N+1 nx"], u: Float[ndarray, "N m"]) -> Expansion: ...
 
-    # A problem may also have roll(start, x, u, changes, gains, length), which gives states and inputs of one trajectory
-    # at once; its linearise is then told where the knots end, too.
+
+@runtime_checkable
+class RollingProblem(Problem, Protocol):
+    """A problem that rolls a whole trajectory out at once; its ``linearise`` is also told where the knots end."""
+
+    def roll(
+        self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
+    ) -> tuple[ndarray, ndarray]:
+        """(states, inputs) from ``start``, about a trajectory, with so much of the changes under the gains."""
+        ...
 
 
 @dataclass
@@ -154,7 +162,7 @@ def improved(problem: Problem, about: Trajectory, start: Float[ndarray, "nx"], w
 
 
 def _linearised(problem: Problem, x: ndarray, u: ndarray) -> tuple[ndarray, ndarray]:
-    return problem.linearise(x[:-1], u, x[1:]) if hasattr(problem, "roll") else problem.linearise(x[:-1], u)
+    return problem.linearise(x[:-1], u, x[1:]) if isinstance(problem, RollingProblem) else problem.linearise(x[:-1], u)
 
 
 def _gains(A: ndarray, B: ndarray, terms: Expansion, u: ndarray, problem: Problem) -> ndarray:
@@ -256,7 +264,7 @@ def _forward(problem: Problem, last: Trajectory, plan: _Plan) -> tuple[float, nd
     All lengths roll side by side, or one after the other where the problem rolls by itself: nearly always the first
     will do.
     """
-    together = not hasattr(problem, "roll")
+    together = not isinstance(problem, RollingProblem)
     for lengths in [STEP_LENGTHS] if together else np.split(STEP_LENGTHS, len(STEP_LENGTHS)):
         with np.errstate(all="ignore"):
             x, u = _rolled(problem, last.x[0], last, plan, lengths)
@@ -272,9 +280,8 @@ def _rolled(
     problem: Problem, start: ndarray, last: Trajectory, plan: _Plan, lengths: ndarray
 ) -> tuple[ndarray, ndarray]:
     """States and inputs under a plan about a trajectory, for every step length."""
-    roll = getattr(problem, "roll", None)
-    if roll is not None:
-        rolls = [roll(start, last.x, last.u, plan.changes, plan.gains, length) for length in lengths]
+    if isinstance(problem, RollingProblem):
+        rolls = [problem.roll(start, last.x, last.u, plan.changes, plan.gains, length) for length in lengths]
         return np.stack([x for x, _ in rolls]), np.stack([u for _, u in rolls])
     count = len(lengths)
     x, u = np.empty((count, *last.x.shape)), np.empty((count, *last.u.shape))
