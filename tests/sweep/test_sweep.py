@@ -38,7 +38,9 @@ def test_a_study_of_simulations_has_named_dimensions_units_and_the_numbers_of_si
     said = json.loads(capsys.readouterr().out)
     assert (said["study"], said["items"], said["done"], said["failed"]) == ("small", 4, 4, 0)
     table = sweep.table.read(Path(said["table"]))
-    assert dict(table.sizes) == {"speed": 2, "sample": 2, "mean_velocity_component": 3}
+    assert dict(table.sizes) == {
+        "speed": 2, "sample": 2, "mean_velocity_component": 3, "averaged_over_component": 2,
+    }  # fmt: skip
     assert table["trunk_mass"].dims == ("sample",)
     assert table["trunk_mass"].attrs["units"] == "kg"
     assert table["mean_speed"].attrs["units"] == "m/s"

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 LIMB_COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
 TRUNK_COLOUR = "#6b7280"
 VIEW = (-58.0, 20.0)  # where the eye stands: azimuth and elevation [deg]; the robot faces right
+_MANY = 6  # ends of branches
 
 
 def draw(robot: Robot, q: np.ndarray | None = None, leg: str | None = None, view: tuple[float, float] = VIEW) -> Figure:
@@ -177,18 +178,28 @@ def _tree_view(ax: Axes, robot: Robot) -> None:
     tree = robot.tree
     at, limb, n = _layout(tree.children), _limbs(robot), len(tree.bodies)
     deepest = min(y for _, y in at)
+    beside = sum(not below for below in tree.children) <= _MANY  # of many branches names go under the bodies
     for i in range(1, n):
         (x0, y0), (x1, y1) = at[tree.parent[i]], at[i]
         ax.plot([x0, x1], [y0, y1], color=INK, lw=1.1, zorder=1)
         name = tree.joint_names[i - 1]
-        ax.text(x1 + 0.19, y1, name, fontsize=7.5, color=AXIS_COLOUR, ha="left", va="center")
+        place = (x1 + 0.19, y1) if beside else (x1, y1 - 0.2)
+        ha, va = ("left", "center") if beside else ("center", "top")
+        ax.text(*place, name, fontsize=7.5 if beside else 5.5, color=AXIS_COLOUR, ha=ha, va=va)
     for i, (x, y) in enumerate(at):
         ax.plot(x, y, "o", ms=18, color=_colour(limb[i]), mec="white", zorder=4)
         ax.text(x, y, str(i), fontsize=9, color="white", ha="center", va="center_baseline", zorder=5, fontweight="bold")
     for k, body in enumerate(tree.feet):
         x, y = at[body]
         ax.text(
-            x, y - 0.38, f"foot {robot.feet[k].name}", fontsize=8, ha="center", va="top", color=INK, fontweight="bold"
+            x,
+            y - (0.38 if beside else 0.5),
+            f"foot {robot.feet[k].name}",
+            fontsize=8,
+            ha="center",
+            va="top",
+            color=INK,
+            fontweight="bold",
         )
     base = "joint 0: floating base, 6 DOF" if robot.floating else "base fixed to the world"
     ax.text(at[0][0], at[0][1] + 0.42, f"{tree.bodies[0].name}   ({base})", fontsize=8, ha="center", color=INK)

@@ -12,6 +12,7 @@ from footfall.compare.mujoco_run import mujoco_model, run_mujoco
 from footfall.contact.ground import Plane
 from footfall.control.learned.policy import Policy
 from footfall.errors import unknown
+from footfall.gravity import STANDARD
 from footfall.learn.assessment import SEED
 from footfall.learn.preflight import ENGINES
 from footfall.learn.randomise import Randomisation, within
@@ -55,6 +56,6 @@ def _gets_up(task: RecoverTask, policy: Policy, seconds: float, rng: np.random.G
     )  # fmt: skip
     rec = run_mujoco(simulation, seconds, mujoco_model(simulation, contact={}))
     q, stand = rec.q[-1], robot.poses["stand"]
-    borne = rec.force[-_LAST:, :, 2].sum(axis=1).mean() / (heavier.mass * 9.81)
+    borne = rec.force[-_LAST:, :, 2].sum(axis=1).mean() / (heavier.mass * STANDARD)
     upright = to_rotation(q[3:7])[2, 2] > np.cos(np.radians(UP_LEAN))
     return bool(upright and q[2] > UP_HEIGHT * stand.height and borne > _BORNE)

@@ -21,6 +21,7 @@ from footfall.contact.points import Sphere, spheres_of
 from footfall.control.interface import Command
 from footfall.control.learned.policy import Drive, Policy
 from footfall.errors import InputError
+from footfall.gravity import STANDARD
 from footfall.kinematics.forward import body_poses
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
@@ -155,7 +156,7 @@ class RecoverTask(Task):
         upright = (0.5 + 0.5 * R[2, 2]) ** 2
         height = (state.q[2] / stand.height - 1.0) / 0.3
         contact = np.where(forces[: robot.nf] > 1.0, 1.0, 0.0)
-        others = np.sum(forces[robot.nf :]) / (robot.mass * 9.81)
+        others = np.sum(forces[robot.nf :]) / (robot.mass * STANDARD)
         fine = v @ v < WILD**2
         values = {
             "upright": 0.5 + 0.5 * R[2, 2],

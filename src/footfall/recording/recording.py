@@ -250,7 +250,7 @@ class Recording:
         from footfall.recording.tables import save_as
 
         file = Path(path)
-        if file.suffix == ".mcap" or (file.exists() and not file.is_file()):  # a pipe has no suffix
+        if file.suffix == ".mcap" or (os.path.exists(file) and not file.is_file()):  # a pipe has no suffix
             recording_file.write(file, self.robot, self.columns, self.events, self.meta)
             return file
         return save_as(self, file)

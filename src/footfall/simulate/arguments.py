@@ -196,7 +196,9 @@ def deepest(world: World, q: ndarray) -> tuple[float, str]:
 
 
 def over_hole(world: World, q: ndarray) -> str | None:
-    """Which sphere lies over a place without ground, if one does."""
+    """Which sphere lies over a place without ground, if one does; of a state that is still one."""
+    if world.robot.floating and not 0.5 < float(np.linalg.norm(q[3:7])) < 2.0:
+        return None
     poses = body_poses(world.robot, q)
     for sphere in world.spheres:
         p_W = poses[sphere.body].point(sphere.center)

@@ -390,14 +390,6 @@ def _checked(name: str, kind: str, value: Any) -> Any:
 
 
 __all__ = [
-    "CONTROLLERS",
-    "GROUNDS",
-    "KEYS",
-    "Planned",
-    "RunOptions",
-    "ground_named",
-    "load_options",
-    "options_of",
-    "plan",
-    "read_run_file",
-]
+    "CONTROLLERS", "GROUNDS", "KEYS", "Planned", "RunOptions", "ground_named", "load_options", "options_of",
+    "plan", "read_run_file",
+]  # fmt: skip

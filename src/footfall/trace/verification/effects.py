@@ -1,6 +1,7 @@
 """What a call does besides computing: clocks, printing, files and sockets, seen by the calls that Python makes of C."""
 
 import datetime
+import gc
 import io
 import socket
 import sys
@@ -25,11 +26,15 @@ def effect_of(call: Callable[[], Any]) -> str | None:
         if event == "c_call" and not found:
             found.extend(_words(function))
 
+    collects = gc.isenabled()
+    gc.disable()  # libraries have callbacks for it, which ask clocks
     sys.setprofile(watch)
     try:
         call()
     finally:
         sys.setprofile(None)
+        if collects:
+            gc.enable()
     return found[0] if found else None
 
 
