@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.bench.gpu import least_seconds
 from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.posture import standing_state
@@ -38,14 +39,7 @@ def timings(sizes: tuple[int, ...] = SIZES, layouts: tuple[tuple[int, int], ...]
                 speed = _SPEEDS[0] + (_SPEEDS[1] - _SPEEDS[0]) * part / 7
                 batch.set_command(Command(forward=speed), np.arange(n) % 8 == part)
             batch.run(500)
-            best = np.inf
-            for _ in range(6):
-                start, stop = cp.cuda.Event(), cp.cuda.Event()
-                start.record()
-                batch.run(_TICKS)
-                stop.record()
-                stop.synchronize()
-                best = min(best, 1e-3 * cp.cuda.get_elapsed_time(start, stop))
+            best = least_seconds(batch, _TICKS, 6)
             q = cp.asnumpy(batch.q)
             rows.append({
                 "threads": batch.source.threads, "block": block, "robots": n, "compile_seconds": compiled,
