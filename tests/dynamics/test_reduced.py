@@ -52,6 +52,20 @@ def test_a_mode_has_three_degrees_of_freedom_less_for_each_foot(robot: Robot, st
         assert error(system.M, system.M.T) < 1e-13
 
 
+def test_the_worst_pivot_is_the_least_quotient_of_leading_minors_beside_the_largest(
+    robot: Robot, states: States
+) -> None:
+    for mode in all_modes(robot)[1:]:
+        split = ModeCoordinates.at(robot, states.q[0], mode)
+        for q in states.q[:2]:  # chosen at the first: the second has other pivots
+            A = contact_jacobian(robot, q)[list(split.rows)][:, list(split.dependent)]
+            minors = [1.0, *(np.linalg.det(A[:k, :k]) for k in range(1, len(A) + 1))]
+            pivots = np.abs(np.divide(minors[1:], minors[:-1]))
+            assert split.worst_pivot(q) == pytest.approx(pivots.min() / pivots.max(), rel=1e-6)
+    free = ModeCoordinates.at(robot, states.q[0], np.zeros(robot.nf))
+    assert free.worst_pivot(states.q[0]) == 1.0
+
+
 def test_coordinates_of_a_mode_keep_its_feet_where_they_are(robot: Robot, states: States) -> None:
     """J N = 0, and dN/dt v is what moving along the mode gives, differentiated."""
     q, rng = states.q[0], np.random.default_rng(0)

@@ -27,7 +27,7 @@ def forge(live):
     yield lambda message: link.sendall(frame(msgspec.msgpack.encode(message)))
     link.close()
     until(lambda: not live.server.viser._websock_server._live_connections)
-    until(lambda: live.driver.command == Command())
+    until(lambda: live.driver.command == live.page._told == Command())  # and the sliders show it
 
 
 def update(handle, **updates):

@@ -285,11 +285,12 @@ class LivePage:
                 self.world.position = (-state.q[0], -state.q[1], -level_under(self.driver.ground, state.q[:2]))
 
     def _show_command(self) -> None:
-        self._told = self.driver.command
+        command = self.driver.command
         for key, slider in self.sliders.items():
-            wanted = float(getattr(self._told, key))
-            if abs(float(slider.value) - wanted) > 1e-6:
-                slider.value = wanted
+            wanted = float(getattr(command, key))
+            if wanted != getattr(self._told, key) and abs(float(slider.value) - wanted) > 1e-6:
+                slider.value = wanted  # others stay: somebody may have moved one just now
+        self._told = command
 
     def _words(self) -> str:
         driver, choice = self.driver, self.driver.choice
