@@ -9,10 +9,13 @@ import pytest
 
 import footfall as ff
 from footfall.compare.solver_referee import compared
+from footfall.compiling import Bound
 from footfall.control.locomotion import horizon, whole_body
 from footfall.control.locomotion.legged_plan import plan
 from footfall.control.locomotion.locomotion_tick import TROUBLES
 from footfall.errors import InputError
+from footfall.simulate.engine import _kept_free
+from footfall.simulate.tick import Inputs, tick
 from footfall.trace.compiled import program
 from footfall.trace.passes.statements import all_loops
 
@@ -80,6 +83,20 @@ def test_what_is_not_finite_is_never_passed_over(cheetah):
     sensed = ff.Sensed(simulation.q * np.nan, simulation.v, np.zeros((4, 3)))
     with pytest.raises(InputError, match="not finite"):
         controller(0.0, cheetah, sensed, ff.Command(), controller.start(cheetah))
+
+
+def test_another_friction_is_walked_on_by_the_same_machine_code(cheetah):
+    """Numbers of the ground are inputs of a program that takes long to compile: each run has its own."""
+    keys = set()
+    for friction in (0.8, 0.07):
+        simulation, recording = walk(cheetah, "inside", 0.6, ground=ff.contact.Plane(friction))
+        normal, along = recording.force[..., 2], np.linalg.norm(recording.force[..., :2], axis=-1)
+        ratio = np.max((along / np.maximum(normal, 1e-9))[normal > 5.0])
+        assert ratio == pytest.approx(friction, rel=0.01)  # some foot slides for a moment in either
+        inputs = Inputs(simulation.command_now, np.zeros(6))
+        keys.add(Bound(tick, simulation.model, (simulation.state, inputs), _kept_free(simulation.model), {}).key())
+    assert len(keys) == 1
+    assert None not in keys
 
 
 def test_unknown_solver_is_refused():

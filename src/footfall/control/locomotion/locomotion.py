@@ -75,6 +75,7 @@ class Locomotion(ControllerBase):
     reach: Reach | None = None  # what an arm does meanwhile; it keeps its posture without
 
     uses_foot_forces = True
+    long_to_compile = True
     NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them
 
     follows_command = True
