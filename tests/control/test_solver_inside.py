@@ -116,6 +116,21 @@ def test_programs_of_walks_have_the_referees_solutions(case):
 
 
 @pytest.mark.slow
+def test_robots_of_a_batch_carry_loads_that_their_controllers_do_not_know_of(cheetah):
+    free, start = ["trunk.mass", "ground.friction"], ff.control.standing_state(cheetah)
+    with pytest.raises(ff.TraceError, match="FixedModel"):
+        ff.Batch(cheetah, 4, ff.control.Locomotion(), free=free, start=start)
+    batch = ff.Batch(cheetah, 4, ff.control.FixedModel(ff.control.Locomotion(), cheetah), free=free, start=start)
+    loads = np.array([0.0, 2.0, 4.0, 40.0])  # [kg]
+    batch.set({"trunk.mass": cheetah.parameter("trunk.mass") + loads})
+    batch.set_command(forward=0.3)
+    batch.run(1500)
+    np.testing.assert_array_equal(batch.fallen() | (batch.q[:, 2] < 0.17), [False, False, False, True])
+    np.testing.assert_allclose(batch.q[:3, 0], 0.45, atol=0.12)
+    assert (np.diff(batch.q[:3, 2]) < 0.0).all()  # who carries more stands lower: nobody told them
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_batch_of_walking_robots_is_so_many_single_ones(cheetah, dtype):
     start = ff.control.standing_state(cheetah)
