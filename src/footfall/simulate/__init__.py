@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from footfall.simulate.commanding import Schedule
     from footfall.simulate.hybrid import HybridRun, hybrid_run
     from footfall.simulate.integrators import INTEGRATORS
+    from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
     from footfall.simulate.rollout import RolloutCost, rollout
@@ -29,6 +30,7 @@ __all__, __getattr__, __dir__ = room(
         "commanding": "Schedule",
         "hybrid": "HybridRun hybrid_run",
         "integrators": "INTEGRATORS",
+        "linear_loop": "LinearisedLoop linearize_loop",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",
         "rollout": "RolloutCost rollout",

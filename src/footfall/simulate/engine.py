@@ -51,7 +51,7 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
         return engine
     try:
         of_controller = check_controller(model, state, inputs)
-        engine = CompiledEngine(model, state, inputs, _kept_free(model))
+        engine = CompiledEngine(model, state, inputs, kept_free(model))
         engine.around = (*of_world, *of_controller)
     except TraceError as error:
         if compiled:
@@ -64,7 +64,7 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
     return engine
 
 
-def _kept_free(model: SimulationModel) -> tuple[str, ...]:
+def kept_free(model: SimulationModel) -> tuple[str, ...]:
     """Numbers of the ground that stay inputs where compiling takes long; of a user's own ground all are constants."""
     numbers: dict[type, tuple[str, ...]] = {Plane: ("friction",), Steps: ("levels", "start", "friction")}
     if not model.acting.long_to_compile:
