@@ -15,8 +15,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.kinematics.forward import base_joint_twists
 from footfall.robot.model.description import Robot
-from footfall.spatial import cross
 
 
 def next_above(robot: Robot, coupled: bool = False) -> list[int]:
@@ -105,17 +105,6 @@ def branch_product(robot: Robot, M: Float[ndarray, "nv nv"], x: Float[ndarray, "
     return np.stack(y)
 
 
-def base_twists(robot: Robot) -> dict[int, Float[ndarray, "6"]]:
-    """The twist of every joint on the base in the base's axes, about its origin, by the joint's degree of freedom."""
-    tree, twists = robot.tree, {}
-    for i, body in enumerate(tree.bodies):
-        if robot.floating and tree.parent[i] == 0:
-            axis, p = body.X_PJ.R @ body.axis, body.X_PJ.p
-            parts = [axis, cross(p, axis)] if body.kind == "revolute" else [np.zeros(3), axis]
-            twists[tree.dof(i)] = np.concatenate(parts)
-    return twists
-
-
 def _limbs(
     robot: Robot, coupled: bool
 ) -> tuple[dict[int, Float[ndarray, "6"]], list[int | None], list[tuple[int, ...]]]:
@@ -123,7 +112,7 @@ def _limbs(
 
     What is behind a joint on the base does not meet that joint, only the base, unless limbs are ``coupled``.
     """
-    parent, twists = next_above(robot, coupled), {} if coupled else base_twists(robot)
+    parent, twists = next_above(robot, coupled), {} if coupled else base_joint_twists(robot)
     above = [tuple(ancestors(parent, k)) for k in range(robot.nv)]
     behind = [next((i for i in above[k] if i in twists), None) for k in range(robot.nv)]
     return twists, behind, [tuple(i for i in chain if i not in twists) for chain in above]
