@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -22,6 +23,13 @@ def test_simulations_batches_and_linear_steps_show_themselves_in_a_line():
     assert repr(batch) == "Batch(3 x 'xiling': controller Hold, dtype float64, free trunk.mass)"
     one = ff.simulate.Linearised(np.eye(4), np.zeros((4, 2)), np.zeros(3), np.zeros(2))
     assert repr(one) == "Linearised(x' = A dx + B du: A (4, 4), B (4, 2), largest eigenvalue of A 1)"
+
+
+def test_a_run_that_ended_early_says_so_where_it_is_shown():
+    weak = ff.Simulation(ROBOT, ff.control.Hold("stand", 1.0, 0.1)).run(2.0)
+    assert repr(weak).endswith(f"15 columns; the robot fell at {weak.meta['stop_time']:.3f} s)")
+    assert "the robot fell" in weak._repr_html_()
+    assert "fell" not in repr(ff.Simulation(ROBOT).run(0.01))
 
 
 class Terminal(io.StringIO):
@@ -47,6 +55,17 @@ def test_nobody_is_told_where_nobody_looks(monkeypatch, capsys):
     monkeypatch.setattr(compiling, "_QUIET", 0.0)
     ff.compile(lambda x: x + 1.0, None, 1.0, target="interpret")
     assert capsys.readouterr().err == ""
+
+
+def test_warnings_name_the_line_of_who_uses_footfall(tmp_path):
+    model = tmp_path / "own.urdf"
+    model.write_text(ff.robot.to_urdf(ROBOT).replace("</robot>", "<transmission name='t'/></robot>"))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ff.load(model)
+        ff.Simulation(ROBOT, command=ff.Command(forward=0.5)).run(0.01)
+    assert len(said) >= 2
+    assert {warning.filename for warning in said} == {__file__}
 
 
 @pytest.mark.parametrize("room", ["simulate", "dynamics", "kinematics", "analysis", "learn"])

@@ -17,7 +17,7 @@ from footfall.contact.force_law import ForceLaw
 from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import JointCommand, Sensed
-from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
+from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch, callers_level
 from footfall.seams import Adapter, unadapted
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.rows import Rows, rows_of
@@ -57,7 +57,8 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
         engine = PythonEngine(model, state, inputs)  # what ails the ground or the contact law ails it too: raised
         engine.around = of_world
         warnings.warn(
-            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}", stacklevel=3
+            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}",
+            stacklevel=callers_level(),
         )
     return engine
 
