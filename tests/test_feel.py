@@ -51,6 +51,28 @@ def test_a_person_who_waits_is_told_once(monkeypatch):
     assert screen.getvalue() == "footfall: compiling slow\n"
 
 
+def test_nobody_is_told_of_compiling_where_code_comes_from_the_cache(monkeypatch, tmp_path):
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    store = tmp_path / "cache"
+    ff.compile(ff.dynamics.gravity_terms, ROBOT, cache=store)
+    monkeypatch.setattr(compiling, "_QUIET", 0.0)
+    monkeypatch.setattr(compiling, "_said", type(compiling._said)())
+    ff.compile(ff.dynamics.gravity_terms, ROBOT, cache=store)
+    assert screen.getvalue() == ""
+    ff.compile(ff.dynamics.gravity_terms, ff.load("dynakat"), cache=store)
+    assert screen.getvalue() == "footfall: compiling gravity_terms, cached from now on\n"
+
+
+def test_a_run_is_recorded_under_the_name_of_the_function_that_controls_it():
+    @ff.controller
+    def sway(t, robot, sensed, command, memory):
+        return ff.JointCommand(position=ROBOT.poses["stand"].joints, kp=60.0, kd=2.0), memory
+
+    assert ff.Simulation(ROBOT, sway).run(0.01).meta["controller"] == "sway"
+    assert "controller sway" in repr(ff.Batch(ROBOT, 2, sway))
+
+
 def test_nobody_is_told_where_nobody_looks(monkeypatch, capsys):
     monkeypatch.setattr(compiling, "_QUIET", 0.0)
     ff.compile(lambda x: x + 1.0, None, 1.0, target="interpret")
