@@ -25,6 +25,23 @@ def test_simulations_batches_and_linear_steps_show_themselves_in_a_line():
     assert repr(one) == "Linearised(x' = A dx + B du: A (4, 4), B (4, 2), largest eigenvalue of A 1)"
 
 
+def test_whatever_a_user_makes_shows_itself_in_a_line_or_two():
+    sim = ff.Simulation(ROBOT)
+    rec = sim.run(0.1)
+    made = [
+        ff.program(ff.dynamics.gravity_terms, ROBOT), ff.analysis.stability(rec), ROBOT, sim, rec,
+        ff.simulate.lqr_stand(ff.load("mini_cheetah")), ff.contact.terrain.named("rough:0.05", seed=1),
+        ff.simulate.RolloutCost(sim, lambda q, v, command: q[2], 0.01, ["trunk.mass"]), ff.learn.WalkEnv("xiling"),
+        ff.compile(ff.dynamics.gravity_terms, ROBOT), ff.control.Policy.load("mini_cheetah"),
+    ]  # fmt: skip
+    for one in made:
+        assert 10 < len(repr(one)) < 160, repr(one)
+        assert "array(" not in repr(one)
+        assert " at 0x" not in repr(one)
+        if hasattr(one, "_repr_html_"):
+            assert one._repr_html_().count("<table>") == one._repr_html_().count("</table>") == 1
+
+
 def test_a_run_that_ended_early_says_so_where_it_is_shown():
     weak = ff.Simulation(ROBOT, ff.control.Hold("stand", 1.0, 0.1)).run(2.0)
     assert repr(weak).endswith(f"15 columns; the robot fell at {weak.meta['stop_time']:.3f} s)")
