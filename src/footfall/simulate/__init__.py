@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
-    from footfall.simulate.rollout import RolloutCost, rollout
+    from footfall.simulate.rollout_cost import RolloutCost, rollout
     from footfall.simulate.runfile import RunOptions, plan, read_run_file
     from footfall.simulate.self_collision import SelfCollision
     from footfall.simulate.simulation import Simulation
@@ -33,7 +33,7 @@ __all__, __getattr__, __dir__ = room(
         "linear_loop": "LinearisedLoop linearize_loop",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",
-        "rollout": "RolloutCost rollout",
+        "rollout_cost": "RolloutCost rollout",
         "runfile": "RunOptions plan read_run_file",
         "self_collision": "SelfCollision",
         "simulation": "Simulation",

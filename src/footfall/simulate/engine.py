@@ -19,7 +19,7 @@ from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
 from footfall.contact.terrain import Steps
 from footfall.control.interface import JointCommand, Sensed
-from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
+from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch, callers_level
 from footfall.seams import Adapter, unadapted
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.rows import Rows, rows_of
@@ -59,7 +59,8 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
         engine = PythonEngine(model, state, inputs)  # what ails the ground or the contact law ails it too: raised
         engine.around = of_world
         warnings.warn(
-            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}", stacklevel=3
+            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}",
+            stacklevel=callers_level(),
         )
     return engine
 
