@@ -165,5 +165,6 @@ def test_no_block_is_long_and_zeros_are_written_at_once():
     text = llvm.module(program(sparse, x), first_is_state([60]), np.float64, 1)
     kernel = text[text.index("@kernel") : text.index(f"@{llvm.EVALUATE}")]
     assert max(len(block.splitlines()) for block in re.split(r"^\w+:$", kernel, flags=re.M)) < 2 * llvm.LONGEST_BLOCK
-    assert kernel.count("\nstore ") == 60 and kernel.count("memset") == 1
+    assert kernel.count("\nstore ") == 60
+    assert kernel.count("memset") == 1
     assert np.array_equal(trace.compile(sparse, x, cache=None)(x) == 0, sparse(x) == 0)

@@ -251,9 +251,8 @@ class _Scope:
         lane = met[0][1]
         if len(met) > 1:
             lane = max(met)[1]  # of the youngest pack: who makes a product of two legs has the longer way behind it
-            if any([p[1] != lane for p in met]) and (
-                not self.across or len({pack for pack, _ in met}) < len(set(met))
-            ):
+            mixed = len({at for _, at in met}) > 1
+            if mixed and (not self.across or len({pack for pack, _ in met}) < len(set(met))):
                 return None  # a sum over legs
         described: list[tuple] = [
             (_PACK, p[0], (p[1] - lane) % self.lanes) if p is not None

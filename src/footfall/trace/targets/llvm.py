@@ -12,9 +12,8 @@ are aligned to 64 bytes.
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from numpy.typing import DTypeLike
 

@@ -217,7 +217,9 @@ class Emitter:
         self.intrinsics.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         address = self.pointer(base, k)
         size = count * self.bytes
-        self.lines.append(f"call void @llvm.memset.p0.i64(ptr align {self.align} {address}, i8 0, i64 {size}, i1 false)")
+        self.lines.append(
+            f"call void @llvm.memset.p0.i64(ptr align {self.align} {address}, i8 0, i64 {size}, i1 false)"
+        )
 
     def gather_table(self, table: int, flat: str) -> str:
         return self._gather(f"@table{table}", flat)
