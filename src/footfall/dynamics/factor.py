@@ -188,8 +188,8 @@ def solve_unsymmetric(
             x[k], x[i] = x[k] - twists[k][i] * pushed[k][i], x[i] - pushed[k][i]
         x[k] = x[k] * (1.0 / d[k])
         for i in chains[k]:
-            if i < 6 and behind[k] is not None:
-                pushed[behind[k]][i] = pushed[behind[k]][i] + U[i, k] * x[k]
+            if i < 6 and (first := behind[k]) is not None:
+                pushed[first][i] = pushed[first][i] + U[i, k] * x[k]
             else:
                 x[i] = x[i] - U[i, k] * x[k]
     for k in range(robot.nv):

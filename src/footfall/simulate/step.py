@@ -111,7 +111,7 @@ def _settled(
     last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
 
     # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
-    def once_more(_: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
+    def once_more(found: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
         modes, turn = numeric.held((last.modes, last.turn))
         numeric.doubted(last.unsettled > 0.5)
         a, acted, *_ = _solve(world, state, command, push, dt, before, modes, turn, settled=True)
