@@ -1,4 +1,4 @@
-"""What the survey of Adak et al. 2021 says that a spine is good for, each sentence judged by runs of ``spine_study``."""
+"""What the survey of Adak et al. 2021 says that spines are good for, judged by runs of ``spine_study``."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Spines:
             ratios[kind] = costs[0] / costs[1]
         gains = {kind: ratio <= 0.95 for kind, ratio in ratios.items()}
         return judge(
-            NAME, "only_actuated_gains_by_softness", 
+            NAME, "only_actuated_gains_by_softness",
             ", ".join(f"{r:.3g}" if np.isfinite(r) else "falls" for r in ratios.values()),
             f"Cost of transport at {soft:g} over that at {stiff:g} N m/rad, or that every spine of one of them falls.",
             holds=gains["series_elastic"] and not gains["passive"],
@@ -125,20 +125,23 @@ class Spines:
     def _fastest(self) -> Claim:
         speeds = {case: self.top_speed(case) for case in cases()}
         case = max((c for c in speeds if c.kind != "rigid"), key=lambda c: speeds[c])
-        return judge(NAME, "spine_raises_top_speed", speeds[case] / speeds[RIGID],
-                     f"{_words(case)}: {speeds[case]:.2f} against {speeds[RIGID]:.2f} m/s of the rigid one.")  # fmt: skip
+        note = f"{_words(case)}: {speeds[case]:.2f} against {speeds[RIGID]:.2f} m/s of the rigid one."
+        return judge(NAME, "spine_raises_top_speed", speeds[case] / speeds[RIGID], note)
 
     def _bends(self) -> Claim:
         case = Case("passive", min(setup(NAME)["spine_stiffness"]), swing=0.0)
         trot, bound, gallop = (self.mean(case, "bend", [(g, 1.0)]) for g in ("trot", "bound", "rotary_gallop"))
-        return judge(NAME, "symmetrical_gaits_bend_less", trot / np.mean([bound, gallop]),
-                     f"{_words(case)}: {trot:.3f} rad in a trot, {bound:.3f} in a bound, {gallop:.3f} in a gallop, sag included."
-                     )  # fmt: skip
+        note = (
+            f"{_words(case)}: {trot:.3f} rad in a trot, {bound:.3f} in a bound, {gallop:.3f} in a gallop, sag included."
+        )
+        return judge(NAME, "symmetrical_gaits_bend_less", float(trot / np.mean([bound, gallop])), note)
 
     # -- for people ----------------------------------------------------------------------------------------------------
     def table(self) -> Table:
-        header = ("gait", "spine", "stays up", "speed [m/s]", "cost of transport", "of the legs", "peak force [weights]",
-                  "height change [mm]", "bend [rad]")  # fmt: skip
+        header = (
+            "gait", "spine", "stays up", "speed [m/s]", "cost of transport", "of the legs", "peak force [weights]",
+            "height change [mm]", "bend [rad]",
+        )  # fmt: skip
         rows = []
         for gait, runs in {"trot": TROT, "bound": BOUND, "gallop": GALLOP}.items():
             for kind in ("rigid", *ARTICULATED):

@@ -70,9 +70,9 @@ def with_spine(
         dataclasses.replace(j, stiffness=k, damping=b) if springs and j.name in found else j for j in robot.joints
     ]
     made = robot.replace(joints=changed, actuators=_motors(robot, found, limit))
-    return _in_series(made, found, k, b, positive_number(armature, "armature of a spine")) if not (
-        springs or kind == "actuated"
-    ) else made  # fmt: skip
+    if kind == "series_elastic":
+        return _in_series(made, found, k, b, positive_number(armature, "armature of a spine"))
+    return made
 
 
 def _motors(robot: Robot, joints: Sequence[str], limit: float | None) -> list[Actuator]:
