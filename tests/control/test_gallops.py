@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+from third_party_models import walker
 
 import footfall as ff
 from footfall.control.locomotion.locomotion import LIMITS
 from footfall.control.named import FLYING, on_command, schedule
+from footfall.control.posture import with_stand
 from footfall.errors import InputError
 from footfall.simulate.runfile import RunOptions, plan
 
 RUNS = [
     *[("mini_cheetah", g, v, "whole_body") for g in ("rotary_gallop", "transverse_gallop") for v in (1.5, 2.5)],
+    *[("go2", g, 2.5, "whole_body") for g in ("rotary_gallop", "transverse_gallop")],
     *[("spined", g, 1.0, "whole_body") for g in ("rotary_gallop", "transverse_gallop")],
     ("mini_cheetah", "half_bound", 1.0, "whole_body"),
     ("mini_cheetah", "bound", 1.0, "whole_body"),
@@ -19,7 +22,7 @@ RUNS = [
 
 
 def run(name, gait, speed, controller="whole_body", seconds=10.0):
-    made = plan(ff.load(name), RunOptions(name, gait=gait, speed=speed, controller=controller))
+    made = plan(with_stand(walker(name)), RunOptions(name, gait=gait, speed=speed, controller=controller))
     return made.simulation.run(seconds), made
 
 
