@@ -47,7 +47,6 @@ class Spine(ControllerWrapper):
     phase: float = 0.0  # [cycles] ahead of the first leg
     share: float = 0.0
     brake: float | None = None
-    model: Robot | None = None  # what the controller inside takes the robot for; the robot itself unless given
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,7 +66,7 @@ class Spine(ControllerWrapper):
                 raise unknown("spine joint", joint, robot.joint_names, f"robot '{robot.name}' has")
         if not named:
             raise InputError(f"robot '{robot.name}' has no spine: no joint carries several of its feet")
-        inner = self.inner.start(self.model or robot)
+        inner = self.inner.start(robot)
         if self.swing and _beat(self.wrapped, inner, 0.0) is None:
             raise InputError(f"{self.wrapped.name} keeps no phase of its legs for a spine to swing with")
         if self.brake is None:
@@ -88,7 +87,7 @@ class Spine(ControllerWrapper):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
         before = memory if self.brake is None else memory["inner"]
-        answer, after = self.inner(t, self.model or robot, sensed, command, before)
+        answer, after = self.inner(t, robot, sensed, command, before)
         answer = answer.spread(robot.nj)
         named, spine = self.motors(robot), spine_joints(robot)
         own = _places(robot, dict.fromkeys(named, 1.0))

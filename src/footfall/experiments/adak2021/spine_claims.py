@@ -131,6 +131,8 @@ class Spines:
     def _bends(self) -> Claim:
         case = Case("passive", min(setup(NAME)["spine_stiffness"]), swing=0.0)
         trot, bound, gallop = (self.mean(case, "bend", [(g, 1.0)]) for g in ("trot", "bound", "rotary_gallop"))
+        if not np.isfinite(trot + bound + gallop):
+            return judge(NAME, "symmetrical_gaits_bend_less", float("nan"), f"{_words(case)}: falls in one of them.")
         note = (
             f"{_words(case)}: {trot:.3f} rad in a trot, {bound:.3f} in a bound, {gallop:.3f} in a gallop, sag included."
         )
@@ -142,7 +144,7 @@ class Spines:
             "gait", "spine", "stays up", "speed [m/s]", "cost of transport", "of the legs", "peak force [weights]",
             "height change [mm]", "bend [rad]",
         )  # fmt: skip
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for gait, runs in {"trot": TROT, "bound": BOUND, "gallop": GALLOP}.items():
             for kind in ("rigid", *ARTICULATED):
                 case = self.best([kind], runs)

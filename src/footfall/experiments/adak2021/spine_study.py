@@ -22,6 +22,7 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.batch.batch_tick import full_tick, reduced, repeated
+from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import Command
 from footfall.control.joint.spine import LOCKED, Spine
 from footfall.control.locomotion.locomotion_tick import beat_of
@@ -121,11 +122,11 @@ class Machine:
         self.robot = with_spine(load(name), kind)
         motors = spine_joints(load(name))
         self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
-        legs = on_command("mpc", "trot", mpc_rate=PLAN_RATE)
+        legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # springs are not its to know
         kp, kd = GAINS if kind == "series_elastic" else (0.0, 0.0)
         brake = None if kind == "series_elastic" else 0.0
         share = 1.0 if brake is None else 0.0
-        controller = Spine(legs, kp=kp, kd=kd, share=share, brake=brake, model=self.robot)
+        controller = Spine(legs, kp=kp, kd=kd, share=share, brake=brake)
         simulation = Simulation(self.robot, controller)
         self.period = simulation.model.period
         self.free = ("ground.friction", *Case(kind).numbers(self.springs))
@@ -200,7 +201,7 @@ def measured(
     cases: Sequence[Case], speeds: dict[str, tuple[float, ...]] | None = None, frictions: Sequence[float] = (FRICTION,)
 ) -> dict[tuple[Case, str, float, float], dict[str, float]]:
     """What every case does in every gait, at every speed and friction; each machine runs its cases in one batch."""
-    found = {}
+    found: dict[tuple[Case, str, float, float], dict[str, float]] = {}
     lanes = [(gait, v, mu) for gait, values in (speeds or SPEEDS).items() for v, mu in product(values, frictions)]
     for kind in ("lockable", "series_elastic"):
         runs = [(case, *lane) for case in cases if case.machine == kind for lane in lanes]
