@@ -19,7 +19,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.fabrik_leg import Reached, distance
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
 
-RULES = ("levenberg", "manipulability", "constant", "pseudo_inverse", "transpose")
+RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
 DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
 NEAR = 0.1  # manipulability, as a part of reach to the power of three, below which damping sets in
 _PROJECTS = 1e-6  # damping of the null space's projector, as a part of the reach: more would leak into the foot
