@@ -130,7 +130,7 @@ class Simulation(Summarised):
         check_sequence("touching", self.touching, Foot)
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
-        check_integrator(self.integrator, contact)
+        check_integrator(self.integrator, contact, self.joints)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
