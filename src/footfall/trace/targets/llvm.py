@@ -75,6 +75,7 @@ class _Kernel(Walk):
     def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
         super().__init__(program, layout, emitter)
         self.turns: dict[int, str] = {}
+        self.row_of: dict[int, str] = {}  # of counters: the turn as a whole number
         self.labels = 0
         self.limbs = LimbEmitter(f"f{emitter.bits // 8}", program.lanes, emitter)
         self.truths: set[int] = set()
@@ -111,6 +112,8 @@ class _Kernel(Walk):
     def value(self, s: Operation) -> str:
         if s.op == "lane" and s.result in self.names:
             return self.names[s.result]
+        if s.op == "lookup_input" and s.operands[0] in self.row_of and s.result not in self.program.wide:
+            return self._of_row(s)
         if not self.program.wide:
             return super().value(s)
         moved = s.op in ("lane", "join", "spread", "turn")
@@ -129,6 +132,13 @@ class _Kernel(Walk):
             return self._wide_value(s, truth)
         finally:
             self.e = narrow
+
+    def _of_row(self, s: Operation) -> str:
+        """An input of the row that belongs to the current turn of a loop, without the guards of a lookup."""
+        first, (count, *widths) = s.detail
+        slot = sum(int(self.constants[x]) for x in s.operands[1:])
+        area, offset = self.places[first]
+        return self.load(area, self._tape_index((offset, *(widths or [1])), slot, self.row_of[s.operands[0]]))
 
     def _wide_value(self, s: Operation, truth: bool) -> str:
         if s.op == "input":
@@ -180,6 +190,7 @@ class _Kernel(Walk):
             names[p] = f"%carry{label}_{k}"
         at = self.turns[loop.region] = e.new(f"sub i64 {loop.count - 1}, {turn}") if loop.reverse else turn
         if loop.counter is not None:
+            self.row_of[loop.counter] = at
             names[loop.counter] = e.splat(e.new(f"sitofp i64 {at} to {e.scalar}"))
         self.run(loop.body)
         for slot, x in enumerate(loop.saves):
