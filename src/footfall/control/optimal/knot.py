@@ -37,7 +37,7 @@ from footfall.trace import nested
 HELD = 60.0  # m of a standing foot's damper, as a part of the robot's mass
 CLOSES = 0.5  # of a gap is closed in an interval
 NO_SLIP = 1.0  # [N], below which friction's cone is rounded off
-_NEAR = {"torque": 0.05, "friction": 0.05, "range": 0.03, "clearance": 0.1}  # where the parabola begins, of each scale
+_NEAR = {"torque": 0.05, "friction": 0.02, "range": 0.03, "clearance": 0.1}  # where the parabola begins, of each scale
 _CLEARANCE = 0.05  # [m], the scale of clearances; of ranges it is 1 rad, of friction the weight, of torque its limit
 
 

@@ -25,6 +25,7 @@ from footfall.control.optimal.horizon import HorizonProblem, error
 from footfall.control.optimal.knot import KnotModel
 from footfall.control.optimal.trajectory import Trajectory, improved
 from footfall.control.posture import standing_joints, standing_state
+from footfall.control.stand_gains import stand_gains
 from footfall.dynamics.passive import joint_values
 from footfall.errors import FootfallError, InputError
 from footfall.gait.pattern import LEGS, Gait, trot
@@ -35,6 +36,7 @@ from footfall.spatial.quaternion import to_rotation
 
 _LEASH, _YAW_LEASH = 0.08, 0.3  # of the wanted pose [m, rad]
 _HASTE = np.array([1.0, 0.8, 2.0])  # by which a command is followed [m/s², m/s², rad/s²]
+_SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
 _FIRST = 8  # iterations of the first solve, which has nothing to begin with
 _STILL = 0.02  # [m/s, rad/s]: a command below it stands
 _BENT = 3.0  # [rad]: joints without limits go this far from the stand
@@ -57,7 +59,7 @@ class Nmpc(ControllerBase):
     clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
     prices: Prices = field(default_factory=Prices)
-    barrier: float = 0.05  # price of inequalities
+    barrier: float = 0.1  # price of inequalities
     joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
 
     traceable = False
@@ -75,6 +77,7 @@ class Nmpc(ControllerBase):
         self.goals: GaitGoals
         self.problem: HorizonProblem | None = None
         self._error: Callable[..., ndarray]
+        self._lowest: Callable[..., ndarray]
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         return standing_joints(robot, self.hip_height)
@@ -92,7 +95,7 @@ class Nmpc(ControllerBase):
         self._wrong.clear()
         q, v = standing_state(robot, self.hip_height)
         x, N = np.concatenate([q, v]), self.knots
-        feet = _lowest(robot, q)
+        feet = lowest_points(robot, q)
         return {
             "tick": np.zeros(()), "phase": np.zeros(()), "going": np.zeros(()), "wanted": np.zeros(3),
             "velocity": np.zeros(3), "mean": np.zeros(2), "lift_off": feet, "last_down": feet, "into": np.zeros(()),
@@ -109,12 +112,15 @@ class Nmpc(ControllerBase):
         model = KnotModel(robot, torque_bounds(robot), low, high, self.friction, self.barrier, gravity)
         self.goals = GaitGoals.of(model, self.knots, self.knot, self.clearance, self.hip_height, self.prices)
         q, v = standing_state(robot, self.hip_height)
-        x, feet = np.concatenate([q, v]), _lowest(robot, q)
+        x, feet = np.concatenate([q, v]), lowest_points(robot, q)
         still = Steps(
             x, np.zeros(3), np.zeros(3), np.zeros(2), np.zeros(4), False, feet, feet, np.zeros(3), self.knot
         )  # fmt: skip
         self.problem = HorizonProblem(model, self.goals(self.gait, still), compile)
         self._error = compile(error, model, x, x, verify=False)
+        self._lowest = compile(lowest_points, robot, q, verify=False)
+        self._gains = stand_gains(robot, gravity)
+        self._damping, self._drag = joint_values(robot, "damping"), joint_values(robot, "dry_friction")
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def __call__(
@@ -127,11 +133,14 @@ class Nmpc(ControllerBase):
         x = np.concatenate([sensed.q, sensed.v])
         if round(float(memory["tick"])) % max(1, round(self.rate / self.solve_rate)) == 0:
             memory = self._solve(t, robot, x, memory)
+        if memory["solved"] < 0.5:  # nothing to go by: the legs hold what they can
+            kp, kd = self._gains
+            return JointCommand(self.goals.stand, 0.0, kp, kd), {**memory, "tick": memory["tick"] + 1.0}
         u, K, states = memory["u"], memory["gains"], memory["x"]
         first = self.knot - float(memory["into"])
         part = min(1.0, float(memory["since"]) / first)
         off = self._error(states[0], x) - part * self._error(states[0], states[1])
-        torque = u[0] + K[0] @ off + _losses(robot, sensed.v[6:])
+        torque = u[0] + K[0] @ off + self._losses(sensed.v[6:])
         rates = states[0, robot.nq + 6 :] + part * (states[1, robot.nq + 6 :] - states[0, robot.nq + 6 :])
         limits = self.problem.high
         asked = JointCommand(
@@ -157,7 +166,7 @@ class Nmpc(ControllerBase):
         going = bool(np.abs(asked).max() > _STILL or np.abs(velocity).max() > _STILL)
         going = going or (memory["going"] > 0.5 and np.abs(sensed.v[3:5]).max() > 0.1)
         phase = memory["phase"] + dt / self.gait.period if going and memory["going"] > 0.5 else np.zeros(())
-        feet, down = _lowest(robot, q), self._down(phase, going)
+        feet, down = self._lowest(q), self._down(phase, going)
         lift_off = np.where(down[:, None] > 0.5, feet, memory["lift_off"])
         mean = memory["mean"] + dt / (0.5 * self.gait.period) * ((R @ sensed.v[3:6])[:2] - memory["mean"])
         return {
@@ -180,18 +189,17 @@ class Nmpc(ControllerBase):
         cycle = float(memory["phase"]) - np.array(self.gait.delays)
         steps = Steps(
             x, memory["wanted"], memory["velocity"], memory["mean"], cycle, memory["going"] > 0.5,
-            _lowest(robot, x[: robot.nq]), memory["lift_off"], plane, self.knot - into,
+            self._lowest(x[: robot.nq]), memory["lift_off"], plane, self.knot - into,
         )  # fmt: skip
         goals = self.goals(self.gait, steps)
         self.problem.aim(goals)
         about = Trajectory(np.concatenate([x[None], states[1:]]), u, gains)
-        anew = memory["solved"] < 0.5
         try:
-            found = self._begun(x, goals) if anew else improved(self.problem, about, x)
+            found = improved(self.problem, about, x) if memory["solved"] > 0.5 else self._begun(x, goals)
             self._say(t, "solve", "")
         except FootfallError as wrong:
-            self._say(t, "solve", f"nmpc began anew: {wrong}")
-            found = self._begun(x, goals)
+            self._say(t, "solve", f"nmpc begins anew: {wrong}")
+            return {**memory, "into": np.zeros(()), "since": np.zeros(()), "solved": np.zeros(())}
         return {
             **memory, "x": found.x, "u": found.u, "gains": found.gains, "into": np.array(into),
             "since": np.zeros(()), "solved": np.ones(()),
@@ -200,11 +208,18 @@ class Nmpc(ControllerBase):
     def _begun(self, x: ndarray, goals: Any) -> Trajectory:
         """A trajectory from nothing but the goals."""
         assert self.problem is not None
-        u, n = np.clip(goals.torque[:-1], self.problem.low, self.problem.high), goals.weights.shape[1]
-        found = Trajectory(np.tile(x, (len(u) + 1, 1)), u, np.zeros((*u.shape, n)))
+        u, nj = np.clip(goals.torque[:-1], self.problem.low, self.problem.high), goals.torque.shape[1]
+        states, nv = np.concatenate([goals.q, goals.v], axis=1), goals.v.shape[1]
+        gains, joints = np.zeros((*u.shape, 2 * nv)), np.arange(nj)
+        gains[:, joints, 6 + joints], gains[:, joints, nv + 6 + joints] = -_SOFT * np.array([[[1.0]], [[self.knot]]])
+        found = Trajectory(states, u, gains)
         for _ in range(_FIRST):
             found = improved(self.problem, found, x, weight=1e-2)
         return found
+
+    def _losses(self, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+        """What motors add for the joints' own damping and dry friction [N m]."""
+        return _LOSSES * (self._damping + self._drag / np.maximum(np.abs(rates), _REVERSAL)) * rates
 
     def _clipped(self, t: float, key: str, asked: float, most: float) -> float:
         self._say(t, key, f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else "")
@@ -217,13 +232,7 @@ class Nmpc(ControllerBase):
         (self._wrong.add if wrong else self._wrong.discard)(key)
 
 
-def _lowest(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "4 3"]:
-    """The lowest points of the feet [m]."""
+def lowest_points(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "4 3"]:
+    """Of the feet, world axes [m]."""
     radii = np.array([foot.radius for foot in robot.feet])
     return foot_positions(robot, q) - radii[:, None] * np.array([0.0, 0.0, 1.0])
-
-
-def _losses(robot: Robot, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """What motors add for the joints' own damping and dry friction [N m]."""
-    drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), _REVERSAL)
-    return _LOSSES * (joint_values(robot, "damping") + drag) * rates
