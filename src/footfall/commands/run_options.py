@@ -47,8 +47,8 @@ ControllerOption = Annotated[
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr, wheels, or"
-        " a policy's file (.npz, .onnx).",
+        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, learned, lqr,"
+        " wheels, or a policy's file (.npz, .onnx).",
     ),
 ]
 OscillatorOption = Annotated[

@@ -7,7 +7,6 @@ from (``footsteps``). The rest is up to the optimisation, which may move a foot 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -105,7 +104,8 @@ class GaitGoals:
         c, s = np.cos(yaw), np.sin(yaw)
         forward, left, _ = steps.velocity
         across = np.stack([c * forward - s * left, s * forward + c * left], axis=1)
-        places = steps.wanted[:2] + np.concatenate([np.zeros((1, 2)), np.cumsum(lasts[:-1, None] * across[:-1], axis=0)])
+        travelled = np.cumsum(lasts[:-1, None] * across[:-1], axis=0)
+        places = steps.wanted[:2] + np.concatenate([np.zeros((1, 2)), travelled])
         feet, floor, least = self._feet(gait, steps, begins, across[0], down)
         q = np.zeros((N + 1, robot.nq))
         q[:, :2], q[:, 3], q[:, 6], q[:, 7:] = places, np.cos(0.5 * yaw), np.sin(0.5 * yaw), self.stand

@@ -18,10 +18,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
-from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval
+from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval, lowest_points
 from footfall.control.optimal.sweep import Model
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
+from footfall.kinematics.forward import joint_transforms
 
 Compile = Callable[..., Any]
 
@@ -126,7 +127,8 @@ def rolled(
     running, last = _part(goals, slice(0, -1)), _row(goals, -1)
     (end, total), (states, inputs) = numeric.scan(knot, (start, 0.0), (x, u, changes, gains, running))
     still = np.zeros(model.robot.nj)
-    _, _, forces, places = interval(model, end, still, last)
+    places = lowest_points(model.robot, joint_transforms(model.robot, end[: model.robot.nq]))
+    forces = [np.zeros(3)] * model.robot.nf  # no foot of the last state is said to stand
     return states, inputs, total + cost(model, end, still, last, forces, places)
 
 

@@ -21,8 +21,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.contact.ground import Plane
 from footfall.contact.points import contact_points, spheres_of
-from footfall.contact.terrain import Plane
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.dynamics.factor import solution
@@ -31,6 +31,7 @@ from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_positions, joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
+from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 from footfall.trace import nested
 
@@ -102,15 +103,18 @@ def interval(
     a = numeric.narrow(solution(robot, M, force))
     after = v + dt * a
     forces = [R @ (per * (w - goal.down[k] * held * (p.J @ after))) for k, (p, w) in enumerate(zip(points, wanted))]
-    low = np.array([0.0, 0.0, 1.0])
-    places = [
-        X[0].point(poses[s.body].point(s.center)) - s.radius * low for s in spheres_of(robot)
-    ]  # fmt: skip
+    places = lowest_points(robot, X)
     moved = R @ after[3:6]
     quat = rotated_in_a_step(q[3:7], dt * after[:3])
     q_after = np.concatenate([q[:3] + dt * moved, quat, q[7:] + dt * after[6:]])
     v_after = np.concatenate([after[:3], to_rotation(quat).T @ moved, after[6:]])
     return q_after, v_after, forces, places
+
+
+def lowest_points(robot: Robot, X: list[Transform]) -> list[Float[ndarray, "3"]]:
+    """Of the feet, world axes [m]; X are the bodies in their parents."""
+    poses, down = poses_in_base(robot, X), np.array([0.0, 0.0, 1.0])
+    return [X[0].point(poses[s.body].point(s.center)) - s.radius * down for s in spheres_of(robot)]
 
 
 def _product(J: ndarray, weighted: ndarray, dofs: tuple[int, ...]) -> ndarray:
@@ -217,9 +221,9 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
     for k in range(robot.nf):
         up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, :nv]
         clear = barrier(_clearance(goal, k, places[k]), _NEAR["clearance"])
-        pull = up * goal.pull[k] * np.ones(3) + np.array([0.0, 0.0, 1.0]) * (model.price * up * clear[2] / _CLEARANCE**2)
-        push = up * goal.pull[k] * (places[k] - goal.feet[k])
-        push = push + np.array([0.0, 0.0, 1.0]) * (model.price * up * clear[1] / _CLEARANCE)
+        higher = (model.price * up / _CLEARANCE) * np.array([0.0, 0.0, 1.0])
+        pull = up * goal.pull[k] * np.ones(3) + clear[2] / _CLEARANCE * higher
+        push = up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher
         slope[:nv] = slope[:nv] + leg.T @ push
         place = place + leg.T @ (pull[:, None] * leg)
         kept = barrier(room[k], _NEAR["friction"])

@@ -40,7 +40,7 @@ _SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
 _FIRST = 8  # iterations of the first solve, which has nothing to begin with
 _STILL = 0.02  # [m/s, rad/s]: a command below it stands
 _BENT = 3.0  # [rad]: joints without limits go this far from the stand
-_LOSSES, _REVERSAL = 0.8, 0.05  # part of the joints' losses that motors add; rate at which dry friction reverses [rad/s]
+_LOSSES, _REVERSAL = 0.8, 0.05  # part of joints' losses that motors add; dry friction reverses over this [rad/s]
 
 
 @dataclass(eq=False)
@@ -128,7 +128,11 @@ class Nmpc(ControllerBase):
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         check_command(command)
         if self.problem is None:
-            raise InputError("nmpc is compiled before it runs: hand it to a simulation, or call prepare(robot, compile)")
+            raise InputError(
+                "nmpc is compiled before it runs: hand it to a simulation, or call prepare(robot, compile)"
+            )
+        if not (np.isfinite(sensed.q).all() and np.isfinite(sensed.v).all()):
+            raise InputError("q and v of what nmpc senses must be finite")
         memory = self._walk(t, robot, sensed, command, memory)
         x = np.concatenate([sensed.q, sensed.v])
         if round(float(memory["tick"])) % max(1, round(self.rate / self.solve_rate)) == 0:
@@ -162,16 +166,18 @@ class Nmpc(ControllerBase):
         c, s = np.cos(wanted[2]), np.sin(wanted[2])
         to = wanted + dt * np.array([c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1], velocity[2]])
         turn = (to[2] - yaw + np.pi) % (2.0 * np.pi) - np.pi
-        wanted = np.array([*(q[:2] + np.clip(to[:2] - q[:2], -_LEASH, _LEASH)), yaw + np.clip(turn, -_YAW_LEASH, _YAW_LEASH)])
+        place = q[:2] + np.clip(to[:2] - q[:2], -_LEASH, _LEASH)
+        wanted = np.array([*place, yaw + np.clip(turn, -_YAW_LEASH, _YAW_LEASH)])
         going = bool(np.abs(asked).max() > _STILL or np.abs(velocity).max() > _STILL)
-        going = going or (memory["going"] > 0.5 and np.abs(sensed.v[3:5]).max() > 0.1)
+        going = going or bool(memory["going"] > 0.5 and np.abs(sensed.v[3:5]).max() > 0.1)
         phase = memory["phase"] + dt / self.gait.period if going and memory["going"] > 0.5 else np.zeros(())
         feet, down = self._lowest(q), self._down(phase, going)
         lift_off = np.where(down[:, None] > 0.5, feet, memory["lift_off"])
         mean = memory["mean"] + dt / (0.5 * self.gait.period) * ((R @ sensed.v[3:6])[:2] - memory["mean"])
         return {
-            **memory, "velocity": velocity, "wanted": wanted, "going": np.array(float(going)), "phase": np.asarray(phase),
-            "lift_off": lift_off, "last_down": np.where(down[:, None] > 0.5, feet, memory["last_down"]), "mean": mean,
+            **memory, "velocity": velocity, "wanted": wanted, "going": np.array(float(going)),
+            "phase": np.asarray(phase), "lift_off": lift_off, "mean": mean,
+            "last_down": np.where(down[:, None] > 0.5, feet, memory["last_down"]),
         }  # fmt: skip
 
     def _down(self, phase: Any, going: bool) -> Float[ndarray, "4"]:
@@ -181,14 +187,14 @@ class Nmpc(ControllerBase):
     def _solve(self, t: float, robot: Robot, x: ndarray, memory: dict[str, ndarray]) -> dict[str, ndarray]:
         """One iteration, or several where there is nothing to begin with."""
         assert self.problem is not None
-        into, states, u, gains = float(memory["into"]) + float(memory["since"]), memory["x"], memory["u"], memory["gains"]
+        into, (states, u, gains) = float(memory["into"] + memory["since"]), (memory[k] for k in ("x", "u", "gains"))
         if into > self.knot - 1e-9:  # the first knot has passed
             into -= self.knot
             states, u, gains = (np.concatenate([rows[1:], rows[-1:]]) for rows in (states, u, gains))
         plane, _ = ground_slope(memory["last_down"])
         cycle = float(memory["phase"]) - np.array(self.gait.delays)
         steps = Steps(
-            x, memory["wanted"], memory["velocity"], memory["mean"], cycle, memory["going"] > 0.5,
+            x, memory["wanted"], memory["velocity"], memory["mean"], cycle, bool(memory["going"] > 0.5),
             self._lowest(x[: robot.nq]), memory["lift_off"], plane, self.knot - into,
         )  # fmt: skip
         goals = self.goals(self.gait, steps)

@@ -68,10 +68,8 @@ def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m
         H = Z.T @ (V @ Z)
         H += model.L[k]
         H_uu, H_u = H[:m, :m], H[:m, m:]
-        if weight:
-            solved = _priced(H_uu, H_u, weight * Z[:-1, :m], Z[:-1], low[k], high[k])
-        else:
-            solved = _knot(H_uu, H_u, low[k], high[k])
+        priced = weight * Z[:-1, :m]
+        solved = _priced(H_uu, H_u, priced, Z[:-1], low[k], high[k]) if weight else _knot(H_uu, H_u, low[k], high[k])
         if solved is None:
             return None
         law[k], Y = solved
@@ -91,7 +89,7 @@ def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m
 
 def _priced(
     H_uu: ndarray, H_u: ndarray, B: ndarray, Z: ndarray, low: ndarray, high: ndarray
-) -> tuple[ndarray, None] | None:
+) -> tuple[ndarray, ndarray | None] | None:
     """A knot's law where moving the next state has a price, which is no part of the cost."""
     m = len(H_uu)
     tied = H_u.copy()
