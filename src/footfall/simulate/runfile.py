@@ -164,8 +164,7 @@ def load_options(options: RunOptions) -> dict[str, Any]:
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
-    robot = with_stand(robot)
-    ground = ground_named(options.ground, options.seed, options.friction)
+    robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
@@ -235,8 +234,8 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
         _refuse(options, "has no reflexes", _given(options, "reflexes"))
         moving = control_named.nmpc(gait, rate, robot)
     else:
-        reflexes = _reflexes(options, True)
-        moving = control_named.on_command(options.controller, gait, options.speed or 0.0, rate=rate, reflexes=reflexes)
+        own = {"rate": rate, "reflexes": _reflexes(options, True)}
+        moving = control_named.on_command(options.controller, gait, options.speed or 0.0, **own)
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
@@ -317,9 +316,8 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
     "hold": _hold,
     "lqr": _lqr,
     control_named.LEARNED: _learned,
-    control_named.NMPC: _on_command,
     control_named.WHEELS: _wheels,
-    **dict.fromkeys(control_named.ON_COMMAND, _on_command),
+    **dict.fromkeys((*control_named.ON_COMMAND, control_named.NMPC), _on_command),
     **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
 }
 
