@@ -83,23 +83,17 @@ class HorizonProblem:
 def _assembled(terms: KnotTerms, goals: Goal, nv: int) -> Model:
     """Of the knots' terms: joints move by their velocities after an interval, velocities cost by themselves."""
     N, m, n = len(terms.effort) - 1, terms.effort.shape[1], 2 * nv
-    size = m + n + 1
-    order = np.concatenate([np.arange(n, n + m), np.arange(n)])  # (x, u) to (u, x)
-    motion = terms.motion[:N][:, :, order]
-    Z, L = np.zeros((N, n + 1, size)), np.zeros((N + 1, size, size))
-    Z[:, :6, :-1], Z[:, nv:n, :-1], Z[:, n, -1] = motion[:, :6], motion[:, 6:], 1.0
-    Z[:, 6:nv, :-1] = goals.interval[:N, None, None] * motion[:, 12:]
-    joints = np.arange(6, nv)
-    Z[:, joints, m + joints] += 1.0
-    roots = terms.friction[:, :, order]
-    np.matmul(roots.swapaxes(1, 2), roots, out=L[:, :-1, :-1])
+    motion, size = terms.motion[:N], m + n + 1
+    Z, L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))
+    Z[:, :-1, :6], Z[:, :-1, nv:n], Z[:, -1, n] = motion[:, :, :6], motion[:, :, 6:], 1.0
+    np.multiply(goals.interval[:N, None, None], motion[:, :, 12:], out=Z[:, :-1, 6:nv])
+    joints, speeds, inputs = np.arange(6, nv), np.arange(m + nv, m + n), np.arange(m)
+    Z[:, m + joints, joints] += 1.0
+    np.matmul(terms.friction.swapaxes(1, 2), terms.friction, out=L[:, :-1, :-1])
     L[:, m : m + nv, m : m + nv] += terms.place
-    speeds, inputs = np.arange(m + nv, m + n), np.arange(m)
     L[:, speeds, speeds] += goals.weights[:, nv:]
     L[:, inputs, inputs] += terms.effort
-    slope = terms.slope[:, order]
-    L[:, :-1, -1] = slope
-    L[:, -1, :-1] = slope
+    L[:, :-1, -1] = L[:, -1, :-1] = terms.slope
     return Model(Z, L[:N], L[N, m:, m:])
 
 

@@ -178,13 +178,13 @@ def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndar
 # -- a knot as quadratic model -----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class KnotTerms:
-    """A knot to first order, and its cost to second (Gauss-Newton), by (δx, δu)."""
+    """A knot to first order, and its cost to second (Gauss-Newton), by (δu, δx)."""
 
-    motion: Float[ndarray, "6+nv n+m"]  # of the base's place and of all velocities after the interval
-    slope: Float[ndarray, "n+m"]  # of the cost
+    motion: Float[ndarray, "m+n 6+nv"]  # of the base's place and of all velocities after the interval, transposed
+    slope: Float[ndarray, "m+n"]  # of the cost
     place: Float[ndarray, "nv nv"]  # its curvature by δq
     effort: Float[ndarray, "m"]  # by δu, a diagonal
-    friction: Float[ndarray, "nf n+m"]  # roots of the curvature by friction
+    friction: Float[ndarray, "nf m+n"]  # roots of the curvature by friction
 
 
 def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndarray) -> KnotTerms:
@@ -192,9 +192,9 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
     robot, nq, nv, nj = model.robot, model.robot.nq, model.robot.nv, model.robot.nj
 
     def moved(deviation: ndarray) -> ndarray:
-        q = integrate(robot, x[:nq], deviation[:nv], 1.0)
-        at = np.concatenate([numeric.narrow(q[:3]), q[3:], x[nq:] + deviation[nv : 2 * nv]])
-        q_after, v_after, forces, places = interval(model, at, u + deviation[2 * nv :], goal)
+        q = integrate(robot, x[:nq], deviation[nj : nj + nv], 1.0)
+        at = np.concatenate([numeric.narrow(q[:3]), q[3:], x[nq:] + deviation[nj + nv :]])
+        q_after, v_after, forces, places = interval(model, at, u + deviation[:nj], goal)
         off = difference(robot, goal.q, q)[:6]
         shift = difference(robot, x_after[:nq], q_after)[:6]
         return np.concatenate([shift, v_after, off, np.stack(friction_room(model, forces)), *places])
@@ -203,30 +203,26 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
     rows = np.cumsum([0, 6, nv, 6, robot.nf, 3 * robot.nf])
     motion, off, rooms, feet = J[: rows[2]], J[rows[2] : rows[3]], J[rows[3] : rows[4]], J[rows[4] :]
     _, _, forces, places = interval(model, x, u, goal)
-    weights, slope, place = goal.weights, np.zeros(2 * nv + nj), np.zeros((nv, nv))
+    by_q, joints, speeds = slice(nj, nj + nv), slice(nj + 6, nj + nv), slice(nj + nv, None)
     away = np.concatenate([difference(robot, goal.q, x[:nq]), x[nq:] - goal.v])
-    pulled = weights * away
-    slope[:nv] = off[:, :nv].T @ pulled[:6]
-    slope[6:nv] = slope[6:nv] + pulled[6:nv]
-    slope[nv : 2 * nv] = pulled[nv:]
-    slope[2 * nv :] = goal.effort * (u - goal.torque)
-    place = off[:, :nv].T @ (weights[:6, None] * off[:, :nv])
-    diagonal, effort = np.concatenate([np.zeros(6), weights[6:nv]]), goal.effort
+    pulled, slope = goal.weights * away, np.zeros(nj + 2 * nv)
+    slope[by_q] = off[:, by_q].T @ pulled[:6]
     below, above, bent, straight = (barrier(room, near) for room, near in _joint_rooms(model, x, u))
-    slope[2 * nv :] = slope[2 * nv :] + model.price * (below[1] - above[1]) / model.limits
-    effort = effort + model.price * (below[2] + above[2]) / model.limits**2
-    slope[6:nv] = slope[6:nv] + model.price * (bent[1] - straight[1])
-    diagonal = diagonal + np.concatenate([np.zeros(6), model.price * (bent[2] + straight[2])])
+    slope[joints] = slope[joints] + pulled[6:nv] + model.price * (bent[1] - straight[1])
+    slope[speeds] = pulled[nv:]
+    slope[:nj] = goal.effort * (u - goal.torque) + model.price * (below[1] - above[1]) / model.limits
+    place = off[:, by_q].T @ (goal.weights[:6, None] * off[:, by_q])
+    stiff = np.concatenate([np.zeros(6), goal.weights[6:nv] + model.price * (bent[2] + straight[2])])
+    effort = goal.effort + model.price * (below[2] + above[2]) / model.limits**2
     room, roots = friction_room(model, forces), []
     for k in range(robot.nf):
-        up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, :nv]
+        up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, by_q]
         clear = barrier(_clearance(goal, k, places[k]), _NEAR["clearance"])
         higher = (model.price * up / _CLEARANCE) * np.array([0.0, 0.0, 1.0])
         pull = up * goal.pull[k] * np.ones(3) + clear[2] / _CLEARANCE * higher
-        push = up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher
-        slope[:nv] = slope[:nv] + leg.T @ push
+        slope[by_q] = slope[by_q] + leg.T @ (up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher)
         place = place + leg.T @ (pull[:, None] * leg)
         kept = barrier(room[k], _NEAR["friction"])
         slope = slope + model.price * goal.down[k] * kept[1] * rooms[k]
         roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * rooms[k])
-    return KnotTerms(motion, slope, place + np.diag(diagonal), effort, np.stack(roots))
+    return KnotTerms(motion.T, slope, place + np.diag(stiff), effort, np.stack(roots))

@@ -5,8 +5,9 @@ go over (x, 1), and a stage is three products and a factorisation,
 
     H = L + Zᵀ V Z,   H_uu = C Cᵀ,   Y = C⁻¹ H_u·,   V = H_·· - YᵀY,   (K, k) = -C⁻ᵀ Y
 
-small enough that the number of calls counts for more than their operations. Inputs have limits (Tassa, Mansard, Todorov
-2014): a knot that meets one is solved by projected Newton, and inputs at a limit have no gain.
+small enough that the number of calls counts for more than their operations: BLAS is called as it is. Inputs have
+limits (Tassa, Mansard, Todorov 2014): a knot that meets one is solved by projected Newton, and inputs at a limit have
+no gain.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 
 @dataclass(frozen=True)
 class Model:
     """Knots as quadratic models; z = (u, x, 1)."""
 
-    Z: Float[ndarray, "N n+1 m+n+1"]  # (x, 1) after a knot by z
+    Z: Float[ndarray, "N m+n+1 n+1"]  # (x, 1) after a knot by z, transposed: as BLAS wants it
     L: Float[ndarray, "N m+n+1 m+n+1"]  # of its cost
     V: Float[ndarray, "n+1 n+1"]  # of the last state's cost
 
@@ -31,8 +32,8 @@ class Model:
     def of(A: ndarray, B: ndarray, x: ndarray, xx: ndarray, u: ndarray, uu: ndarray) -> Model:
         """From derivatives of steps and costs; x and xx have a row for the last state."""
         N, n, m = B.shape
-        Z, L = np.zeros((N, n + 1, m + n + 1)), np.zeros((N, m + n + 1, m + n + 1))
-        Z[:, :n, :m], Z[:, :n, m:-1], Z[:, n, -1] = B, A, 1.0
+        Z, L = np.zeros((N, m + n + 1, n + 1)), np.zeros((N, m + n + 1, m + n + 1))
+        Z[:, :m, :n], Z[:, m:-1, :n], Z[:, -1, n] = B.swapaxes(1, 2), A.swapaxes(1, 2), 1.0
         L[:, :m, :m], L[:, m:-1, m:-1] = uu, xx[:-1]
         L[:, :m, -1] = L[:, -1, :m] = u
         L[:, m:-1, -1] = L[:, -1, m:-1] = x[:-1]
@@ -64,9 +65,8 @@ def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m
     V, law = model.V, np.empty((N, m, model.V.shape[0]))
     slope = curve = 0.0
     for k in range(N - 1, -1, -1):
-        Z = model.Z[k]
-        H = Z.T @ (V @ Z)
-        H += model.L[k]
+        Z = model.Z[k].T
+        H = blas.dgemm(1.0, Z, blas.dgemm(1.0, V, Z), 1.0, model.L[k].T, 1)
         H_uu, H_u = H[:m, :m], H[:m, m:]
         priced = weight * Z[:-1, :m]
         solved = _priced(H_uu, H_u, priced, Z[:-1], low[k], high[k]) if weight else _knot(H_uu, H_u, low[k], high[k])
@@ -74,7 +74,7 @@ def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m
             return None
         law[k], Y = solved
         if Y is not None:  # a minimum without limits: most of what follows cancels
-            V = H[m:, m:] - Y.T @ Y
+            V = blas.dgemm(-1.0, Y, Y, 1.0, H[m:, m:], 1)
             falls = -float(Y[:, -1] @ Y[:, -1])
             slope += falls
             curve -= 0.5 * falls
