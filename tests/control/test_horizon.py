@@ -13,7 +13,6 @@ from footfall.control.optimal import knot
 from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps
 from footfall.control.optimal.horizon import HorizonProblem, _row
 from footfall.control.optimal.nmpc import lowest_points
-from footfall.control.optimal.trajectory import improved, optimise
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.gait.pattern import trot
 

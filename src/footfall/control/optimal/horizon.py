@@ -33,7 +33,9 @@ class HorizonProblem:
 
     def __init__(self, model: KnotModel, goals: Goal, compile: Compile) -> None:
         self.model, self.robot = model, model.robot
-        self.high = np.array(model.limits)
+        self.high = np.full(
+            model.robot.nj, np.inf
+        )  # torques have a price near their limits, and are clipped as they act
         self.low = -self.high
         self.aim(goals)
         robot, first = self.robot, _row(goals, 0)

@@ -146,7 +146,7 @@ class Nmpc(ControllerBase):
         off = self._error(states[0], x) - part * self._error(states[0], states[1])
         torque = u[0] + K[0] @ off + self._losses(sensed.v[6:])
         rates = states[0, robot.nq + 6 :] + part * (states[1, robot.nq + 6 :] - states[0, robot.nq + 6 :])
-        limits = self.problem.high
+        limits = self.problem.model.limits
         asked = JointCommand(
             velocity=rates, kd=self.joint_kd * robot.mass, torque=np.clip(torque, -limits, limits)
         )  # fmt: skip
@@ -214,7 +214,7 @@ class Nmpc(ControllerBase):
     def _begun(self, x: ndarray, goals: Any) -> Trajectory:
         """A trajectory from nothing but the goals."""
         assert self.problem is not None
-        u, nj = np.clip(goals.torque[:-1], self.problem.low, self.problem.high), goals.torque.shape[1]
+        u, nj = goals.torque[:-1], goals.torque.shape[1]
         states, nv = np.concatenate([goals.q, goals.v], axis=1), goals.v.shape[1]
         gains, joints = np.zeros((*u.shape, 2 * nv)), np.arange(nj)
         gains[:, joints, 6 + joints], gains[:, joints, nv + 6 + joints] = -_SOFT * np.array([[[1.0]], [[self.knot]]])

@@ -64,12 +64,13 @@ def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m
     N, m = low.shape
     V, law = model.V, np.empty((N, m, model.V.shape[0]))
     slope = curve = 0.0
+    bounded = bool(np.isfinite(low).any() or np.isfinite(high).any())
     for k in range(N - 1, -1, -1):
         Z = model.Z[k].T
         H = blas.dgemm(1.0, Z, blas.dgemm(1.0, V, Z), 1.0, model.L[k].T, 1)
         H_uu, H_u = H[:m, :m], H[:m, m:]
-        priced = weight * Z[:-1, :m]
-        solved = _priced(H_uu, H_u, priced, Z[:-1], low[k], high[k]) if weight else _knot(H_uu, H_u, low[k], high[k])
+        room = (low[k], high[k]) if bounded else (None, None)
+        solved = _priced(H_uu, H_u, weight * Z[:-1, :m], Z[:-1], *room) if weight else _knot(H_uu, H_u, *room)
         if solved is None:
             return None
         law[k], Y = solved
@@ -88,7 +89,7 @@ def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m
 
 
 def _priced(
-    H_uu: ndarray, H_u: ndarray, B: ndarray, Z: ndarray, low: ndarray, high: ndarray
+    H_uu: ndarray, H_u: ndarray, B: ndarray, Z: ndarray, low: ndarray | None, high: ndarray | None
 ) -> tuple[ndarray, ndarray | None] | None:
     """A knot's law where moving the next state has a price, which is no part of the cost."""
     m = len(H_uu)
@@ -98,7 +99,7 @@ def _priced(
     return None if solved is None else (solved[0], None)
 
 
-def _knot(H: ndarray, G: ndarray, low: ndarray, high: ndarray) -> tuple[ndarray, ndarray | None] | None:
+def _knot(H: ndarray, G: ndarray, low: ndarray | None, high: ndarray | None) -> tuple[ndarray, ndarray | None] | None:
     """((gains, change) of the input at one knot, Y where no limit is met); None where there is no minimum."""
     C, wrong = lapack.dpotrf(H, lower=1)
     if wrong:
@@ -106,7 +107,7 @@ def _knot(H: ndarray, G: ndarray, low: ndarray, high: ndarray) -> tuple[ndarray,
     Y, _ = lapack.dtrtrs(C, G, lower=1)
     law, _ = lapack.dtrtrs(C, Y, lower=1, trans=1)
     change = -law[:, -1]
-    if ((change > low) & (change < high)).all():
+    if low is None or high is None or ((change > low) & (change < high)).all():
         return -law, Y
     solved = box_minimum(H, G[:, -1], low, high)
     if solved is None:
