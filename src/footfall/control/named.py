@@ -28,6 +28,7 @@ ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Any]] = {  # fo
 ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
 WHEELS = "wheels"  # rolls, on a robot whose wheels turn
+ROLLING = (WHEELS, "whole_body")  # turn the wheels of a robot that has some
 FOLLOWING = (*ON_COMMAND, LEARNED, WHEELS)  # follow a velocity command
 NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr")
 _SCHEDULES = {  # that the force controllers run well
