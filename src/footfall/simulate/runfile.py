@@ -162,8 +162,8 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
 
 
 def load_options(options: RunOptions) -> dict[str, Any]:
-    """How the robot of a run is to be loaded: wheels turn for the controller that rolls."""
-    rolls = options.controller == control_named.WHEELS and options.robot not in library.names()
+    """How the robot of a run is to be loaded: wheels turn for controllers that roll."""
+    rolls = options.controller in control_named.ROLLING and options.robot not in library.names()
     return {"lock_wheels": False} if rolls else {}
 
 
