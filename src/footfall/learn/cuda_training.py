@@ -30,7 +30,7 @@ class CudaTraining(Training):
     ) -> None:  # fmt: skip
         super().__init__(task, robots, seed, settings)
         self.torch = pytorch()
-        ranges, limit = {**task.commands, **(command or {})}, task.seconds if seconds is None else seconds
+        ranges, limit = {**task.command_ranges, **(command or {})}, task.seconds if seconds is None else seconds
         lanes = CudaLanes(task, robots, command=ranges, randomise=randomise, seconds=limit)
         self.ppo = CudaPPO(lanes, self.settings, self.seed)
         self.ppo.prepare()

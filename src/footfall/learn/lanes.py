@@ -51,7 +51,7 @@ class WalkLanes:
     ) -> None:
         self.task, self.robot, self.n = task, task.robot, n
         self.randomisation = task.randomisation(randomise)
-        self.ranges = dict(task.commands)
+        self.ranges = task.command_ranges
         for key, value in (command or {}).items():
             if key not in COMMANDS:
                 raise unknown("command", key, COMMANDS)

@@ -97,6 +97,10 @@ class OwnTask(Task):
         return self.inner.commands
 
     @property
+    def command_ranges(self) -> dict[str, tuple[float, float]]:
+        return self.inner.command_ranges
+
+    @property
     def start_draws(self) -> int:  # type: ignore[override]
         return self.inner.start_draws
 

@@ -168,7 +168,7 @@ class RecoverTask(Task):
             "restless": upright * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]),
             "rates": np.sum(rates * rates),
             "smoothness": np.sum(step * step),
-            "energy": np.sum(np.maximum(motor * rates, 0.0)),
+            "energy": np.sum(np.maximum(motor * rates, 0.0)) / self.size.power,
             "fall": np.where(fine, 0.0, 1.0),
         }
         terms = weighted(values, self.weights, drive.rate)

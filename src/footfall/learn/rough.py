@@ -19,11 +19,10 @@ from footfall.contact.course import Course
 from footfall.control.interface import Command
 from footfall.control.learned.policy import Policy
 from footfall.errors import InputError
-from footfall.gait.pattern import trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import WalkTask
+from footfall.learn.task import WalkTask, clock_of
 from footfall.learn.task_base import NONE, Parameters, check_stands, drive_of, yielding
 from footfall.robot.model.description import Robot
 from footfall.simulate.tick import RunState
@@ -52,12 +51,12 @@ class RoughTask(WalkTask):
     """Walking over a course. ``scan``: the policy sees the ground; ``touching``: parts that collide beside the feet."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
-    swing_height: float = 0.08
     scan: bool = True
     touching: str = "knees"
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.3, 0.6), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
     }  # fmt: skip
+    swing: ClassVar[float] = 0.08
     start_draws: ClassVar[int] = 2
     paths: ClassVar[tuple[str, ...]] = PATHS
     levels: ClassVar[int] = LEVELS
@@ -70,14 +69,14 @@ class RoughTask(WalkTask):
     def of(robot: Robot, **options: Any) -> RoughTask:
         """The task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, "walking")
-        return RoughTask(robot, drive_of(robot, gait=trot(period=0.4, duty=0.55), reach=0.8), **options)
+        return RoughTask(robot, drive_of(robot, gait=clock_of(robot), reach=0.8), **options)
 
     @staticmethod
     def blind(robot: Robot, **options: Any) -> RoughTask:
         return RoughTask.of(robot, scan=False, **options)
 
     def randomisation(self, option: Any) -> Randomisation:
-        return Randomisation.full(self.robot) if option is True else Randomisation.from_option(option)
+        return Randomisation.full(self.robot) if option is True else super().randomisation(option)
 
     @property
     def world(self) -> dict[str, Any]:

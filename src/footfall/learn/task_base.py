@@ -24,6 +24,7 @@ from footfall.gait import tuned
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
 from footfall.learn.randomise import Randomisation
+from footfall.learn.size import Size
 from footfall.robot.model.description import Robot
 from footfall.simulate.tick import RunState
 
@@ -82,7 +83,8 @@ class Task(ABC):
     weights: Mapping[str, float]
     dt: float  # physics step [s]
     seconds: ClassVar[float]  # that an episode lasts, unless its environment says otherwise
-    commands: ClassVar[Mapping[str, tuple[float, float]]]  # ranges of forward, sideways [m/s] and turn [rad/s]
+    # ranges of forward, sideways [m/s] and turn [rad/s], of a robot of the Mini Cheetah's size
+    commands: ClassVar[Mapping[str, tuple[float, float]]]
     start_draws: ClassVar[int] = 0  # of chance that ``started`` takes, beside one for every joint
     paths: ClassVar[tuple[str, ...]] = ()  # parameters that ``terrain`` draws
     levels: ClassVar[int] = 1  # of difficulty
@@ -93,9 +95,22 @@ class Task(ABC):
         """Options of the simulation."""
         return {"dt": self.dt}
 
+    @cached_property
+    def size(self) -> Size:
+        """By which the constants of the task scale."""
+        return Size.of(self.robot)
+
+    @property
+    def command_ranges(self) -> dict[str, tuple[float, float]]:
+        """Ranges of ``commands`` for this robot."""
+        return self.size.commands(self.commands)
+
     def randomisation(self, option: Any) -> Randomisation:
-        """What an environment draws that was given this option: True is as the task has it."""
-        return Randomisation.from_option(option)
+        """What an environment draws that was given this option: True is as the task has it. Pushes scale."""
+        most = Randomisation().push[1] * self.size.impulse
+        if option is True:
+            return Randomisation(push=(0.0, most))
+        return Randomisation.from_option({"push": (0.0, most), **option} if isinstance(option, Mapping) else option)
 
     @abstractmethod
     def started(
