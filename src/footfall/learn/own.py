@@ -165,10 +165,10 @@ class OwnTask(Task):
         return self.inner.commanded(drawn, chance) if self.commands_drawn is None else self.commands_drawn(chance)
 
     @property
-    def bounds(self) -> Float[ndarray, "no"]:
+    def frame_bounds(self) -> Float[ndarray, "no"]:
         q, v = self.robot.state("stand")
         more = self._more(Sensed(q, v, np.zeros((self.robot.nf, 3))), Command())
-        return np.concatenate([self.inner.bounds, *(np.full(len(part), np.inf) for part in more)])
+        return np.concatenate([self.inner.frame_bounds, *(np.full(len(part), np.inf) for part in more)])
 
     @property
     def _ground(self) -> Ground:

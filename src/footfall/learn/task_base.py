@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.learned.policy import Drive
+from footfall.control.learned.scan import told
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.gravity import GRAVITY
@@ -140,19 +141,42 @@ class Task(ABC):
         return level
 
     def observed(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
-        """What a policy sees of a robot."""
+        """What a policy sees of a robot at one time."""
         robot = self.robot
         sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
-        return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"])
+        heights = self.scanned(state.q, parameters)
+        return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"], heights)
+
+    def scanned(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        """Heights of the ground where the drive has its scan; level ground unless the task has another."""
+        return told(self.robot, q, np.zeros(len(self.drive.scan))) if self.drive.scan else ()
 
     def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
         """The command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
         return Command(**drawn)
 
     @property
+    def frame_bounds(self) -> Float[ndarray, "no"]:
+        """The most of each number that is seen at one time."""
+        return self.drive.frame_bounds(self.robot)
+
+    @property
     def bounds(self) -> Float[ndarray, "no"]:
-        """The most of each number of an observation."""
-        return self.drive.bounds(self.robot)
+        """The most of each number of an observation, with what was seen before it."""
+        return np.tile(self.frame_bounds, self.drive.history)
+
+    @property
+    def comes_late(self) -> Bool[ndarray, "no"]:
+        """Which numbers of what is seen at one time are measured: they come with the latency of the sensors."""
+        known = np.zeros(len(self.frame_bounds), dtype=bool)
+        for part in ("command", "action", "clock"):
+            known[self.drive.place(self.robot, part)] = True
+        return ~known
+
+    def place(self, part: str) -> slice:
+        """Where a part of the drive lies in an observation, as it is now."""
+        at, before = self.drive.place(self.robot, part), (self.drive.history - 1) * len(self.frame_bounds)
+        return slice(before + at.start, before + at.stop)
 
     @cached_property
     def digest(self) -> str | None:
