@@ -11,7 +11,7 @@ from footfall.control.interface import Command, Sensed
 from footfall.control.learned.policy import Drive, Policy
 from footfall.errors import InputError
 from footfall.learn.cuda_lanes import JudgeSource, Tracked, first_look, judged_tick
-from footfall.learn.episode import after_tick, shown
+from footfall.learn.episode import Episodes, after_tick, shown
 from footfall.learn.lanes import RANGES
 from footfall.learn.preflight import preflight
 from footfall.learn.randomise import Randomisation

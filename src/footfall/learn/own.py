@@ -116,8 +116,9 @@ class OwnTask(Task):
     def levels(self) -> int:  # type: ignore[override]
         return self.inner.levels
 
-    def randomisation(self, option: Any) -> Randomisation:
-        return self.inner.randomisation(option)
+    @property
+    def usual_randomisation(self) -> Randomisation:
+        return self.inner.usual_randomisation
 
     def assigned(self, level: Any, chance: ndarray) -> Any:
         return self.inner.assigned(level, chance)

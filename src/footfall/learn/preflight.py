@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from footfall.compare.mujoco_run import mujoco_model, run_mujoco
+from footfall.contact.ground import Plane
 from footfall.control.interface import Command
 from footfall.control.learned import onnx_file
 from footfall.control.learned.differences import Mismatch, differences, fits_network, fits_robot
@@ -99,7 +100,7 @@ def _check_own(file: Path, robot: Robot, mapping: Any) -> tuple[list[Mismatch], 
     assert isinstance(policy, Policy)
     reference = _reference(policy.task, robot, policy.drive.history)
     try:
-        policy.start(robot)
+        policy.check_fits(robot)
     except InputError as error:
         return [Mismatch("missing_joint", str(error))], None
     said = policy.drive.interface(robot.replace(name=policy.robot))
@@ -163,6 +164,7 @@ def _named(words: dict[str, Any], robot: Robot, mapping: dict[str, Any]) -> list
 def try_out(policy: Any, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:
     """Walk straight ahead on level ground."""
     command = Command(forward=forward)
+    policy = policy.over(Plane()) if policy.sees_ground else policy
     if engine == "mujoco":
         simulation = Simulation(robot, policy, command=command, compile_controller=False)
         rec = run_mujoco(simulation, seconds, mujoco_model(simulation, contact={}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -71,14 +71,18 @@ class Randomisation:
         if isinstance(option, Randomisation):
             return option
         if isinstance(option, Mapping):
-            known = [f.name for f in fields(Randomisation)]
-            for key in option:
-                if key not in known:
-                    raise unknown("randomisation", key, known)
-            return Randomisation(**option)
+            return Randomisation().changed(option)
         if option is None or isinstance(option, (bool, np.bool_)):
             return Randomisation() if option else Randomisation.none()
         raise InputError(f"randomise must be True, False, or ranges by name, got {option!r}")
+
+    def changed(self, ranges: Mapping[str, Any]) -> Randomisation:
+        """These ranges with some changed by name."""
+        known = [f.name for f in fields(self)]
+        for key in ranges:
+            if key not in known:
+                raise unknown("randomisation", key, known)
+        return replace(self, **ranges)
 
     @property
     def extras(self) -> tuple[str, ...]:

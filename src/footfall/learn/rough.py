@@ -71,8 +71,9 @@ class RoughTask(WalkTask):
         check_stands(robot, "walking")
         return RoughTask(robot, drive_of(robot, gait=clock_of(robot), reach=0.8), **options)
 
-    def randomisation(self, option: Any) -> Randomisation:
-        return Randomisation.full(self.robot) if option is True else super().randomisation(option)
+    @property
+    def usual_randomisation(self) -> Randomisation:
+        return Randomisation.full(self.robot)
 
     @property
     def world(self) -> dict[str, Any]:

@@ -107,11 +107,16 @@ class Task(ABC):
         return self.size.commands(self.commands)
 
     def randomisation(self, option: Any) -> Randomisation:
-        """What an environment draws that was given this option: True is as the task has it. Pushes scale."""
-        most = Randomisation().push[1] * self.size.impulse
-        if option is True:
-            return Randomisation(push=(0.0, most))
-        return Randomisation.from_option({"push": (0.0, most), **option} if isinstance(option, Mapping) else option)
+        """What an environment draws that was given this option: True is as the task has it, ranges by name change
+        some of that."""
+        if option is True or isinstance(option, Mapping):
+            return self.usual_randomisation.changed({} if option is True else option)
+        return Randomisation.from_option(option)
+
+    @property
+    def usual_randomisation(self) -> Randomisation:
+        """What differs between robots unless an environment says otherwise; pushes scale with the robot."""
+        return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod
     def started(

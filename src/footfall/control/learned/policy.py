@@ -171,6 +171,10 @@ class Policy(ControllerBase):
         self.check_fits(robot)
         if self.sees_ground and self.ground is None:
             raise InputError(UNSEEN)
+        return self.first_memory(robot)
+
+    def first_memory(self, robot: Robot) -> dict[str, ndarray]:
+        """The same, whatever ground it sees."""
         memory = {"action": np.zeros(robot.nj)}
         if self.drive.history > 1:
             memory |= {"past": np.zeros((self.drive.history, len(self.drive.frame_bounds(robot)))), "seen": np.zeros(1)}
@@ -198,8 +202,15 @@ class Policy(ControllerBase):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
+        heights = heights_seen(robot, self.ground, sensed.q, self.drive.scan) if self.sees_ground else ()
+        return self.tick(t, robot, sensed, command, memory, heights)
+
+    def tick(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray],
+        heights: Float[ndarray, "k"] | tuple[()] = (),
+    ) -> tuple[JointCommand, dict[str, ndarray]]:  # fmt: skip
+        """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
         drive = self.drive
-        heights = heights_seen(robot, self.ground, sensed.q, drive.scan) if drive.scan else ()
         now = drive.observe(robot, t, sensed, command, memory["action"], heights)
         after = {}
         if drive.history > 1:

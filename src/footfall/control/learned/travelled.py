@@ -65,8 +65,12 @@ class TravelledPolicy(ControllerBase):
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the last action, and the observations before."""
         check_joints(self.interface, robot)
-        if self.interface.scan and self.ground is None:
+        if self.sees_ground and self.ground is None:
             raise InputError(UNSEEN)
+        return self.first_memory(robot)
+
+    def first_memory(self, robot: Robot) -> dict[str, ndarray]:
+        """The same, whatever ground it sees."""
         size = sum(self.interface.sizes)
         return {"action": np.zeros(len(self.interface.joints)), "past": np.zeros((self.interface.history, size)),
                 "seen": np.zeros(1)}  # fmt: skip
@@ -74,8 +78,16 @@ class TravelledPolicy(ControllerBase):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
+        heights = heights_seen(robot, self.ground, sensed.q, self.interface.scan) if self.sees_ground else ()
+        return self.tick(t, robot, sensed, command, memory, heights)
+
+    def tick(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray],
+        heights: Float[ndarray, "k"] | tuple[()] = (),
+    ) -> tuple[JointCommand, dict[str, ndarray]]:  # fmt: skip
+        """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
         it = self.interface
-        now = self.observation(t, robot, sensed, command, memory["action"])
+        now = self.observation(t, robot, sensed, command, memory["action"], heights)
         past = pushed_on(memory["past"], memory["seen"][0] > 0.5, now)
         action = self.action(_stacked(it, past))
         target = it.default + it.action_scale * action
@@ -98,8 +110,9 @@ class TravelledPolicy(ControllerBase):
         return given if most is None else np.clip(given, -most, most)
 
     def observation(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, action: Float[ndarray, "n"]
-    ) -> Float[ndarray, "size"]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, action: Float[ndarray, "n"],
+        heights: Float[ndarray, "k"] | tuple[()] = (),
+    ) -> Float[ndarray, "size"]:  # fmt: skip
         """What it sees at one time, in its own order, signs and units."""
         it, R = self.interface, to_rotation(sensed.q[3:7])
         to_frame = R if it.frame == "world" else np.eye(3)
@@ -116,7 +129,7 @@ class TravelledPolicy(ControllerBase):
             "rates": lambda: unit * it.signs * v[places],
             "action": lambda: action,
             "clock": lambda: np.stack([np.sin(angle), np.cos(angle)]),
-            "heights": lambda: heights_seen(robot, self.ground, sensed.q, it.scan),
+            "heights": lambda: np.asarray(heights),
         }
         return np.concatenate([
             scale * (parts[term]() if np.isinf(clip) else np.clip(parts[term](), -clip, clip))
