@@ -1,4 +1,4 @@
-"""The best policy of a training is kept, over checkpoints too; one that sees the ground travels and is told what it sees."""
+"""The best policy of a training is kept, over checkpoints too; one that sees the ground is told of it."""
 
 from dataclasses import replace
 

@@ -92,16 +92,15 @@ class Interface:
     # -- words -------------------------------------------------------------------------------------------------------
     def words(self) -> dict[str, Any]:
         """As plain values under the keys of files."""
-        words = {
+        return {
             "robot": self.robot, "joint_names": list(self.joints), "joint_signs": self.signs.tolist(),
             "joint_unit": self.unit, "default_joint_pos": self.default.tolist(), "joint_stiffness": self.kp.tolist(),
             "joint_damping": self.kd.tolist(), "action_scale": self.action_scale.tolist(),
             "action_clip": self.action_clip, "rate": self.rate, "observation_names": list(self.terms),
             "observation_scales": list(self.scales), "observation_clip": list(self.clips),
             "observation_history": self.history, "observation_stacking": self.stacking, "frame": self.frame,
-            "clock_period": self.clock_period,
+            "clock_period": self.clock_period, _PLACES: [float(x) for place in self.scan for x in place],
         }  # fmt: skip
-        return {**words, _PLACES: [float(x) for place in self.scan for x in place]} if self.scan else words
 
     @staticmethod
     def of(words: Mapping[str, Any], where: str) -> Interface:
@@ -146,6 +145,8 @@ def checked(words: Mapping[str, Any], where: str) -> dict[str, Any]:
         what = f"{key} of {where}"
         if key in _NAMES:
             out[key] = _names(value, what)
+        elif key == _PLACES and value == []:
+            out[key] = []
         elif key in (*_LISTS, *_TERM_LISTS, _PLACES):
             out[key] = _numbers(value, what, infinite=key == "observation_clip")
         elif key in _NUMBERS:
@@ -225,6 +226,8 @@ def _value(key: str, text: str, what: str) -> Any:
         return text
     if text == "none":
         return None
+    if key == _PLACES and not text:
+        return []
     try:
         numbers = [float(x) for x in text.split(",")]
     except ValueError:

@@ -22,7 +22,7 @@ from footfall.contact.ground import Ground
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import check_gain, gains_of
 from footfall.control.learned import onnx_file
-from footfall.control.learned.interface import Interface, checked, from_text, to_text
+from footfall.control.learned.interface import DEFAULTS, Interface, checked, from_text, to_text
 from footfall.control.learned.mapping import checked_mapping, read_mapping, wired
 from footfall.control.learned.network import ACTIVATIONS, Graph, layers_of
 from footfall.control.learned.past import pushed_on
@@ -351,7 +351,7 @@ def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str
     if robot is None or joints != robot.joint_names:
         return None
     same = checked(drive.interface(robot).words(), str(file))
-    if any(words.get(key) != value for key, value in same.items()):
+    if any(words.get(key, DEFAULTS.get(key)) != value for key, value in same.items()):
         return None
     mean, spread, weights, activation = layers
     task = metadata.get("task", "walk")
