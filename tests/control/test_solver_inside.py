@@ -9,10 +9,13 @@ import pytest
 
 import footfall as ff
 from footfall.compare.solver_referee import compared
+from footfall.compiling import Bound
 from footfall.control.locomotion import horizon, whole_body
 from footfall.control.locomotion.legged_plan import plan
 from footfall.control.locomotion.locomotion_tick import TROUBLES
 from footfall.errors import InputError
+from footfall.simulate.engine import _kept_free
+from footfall.simulate.tick import Inputs, tick
 from footfall.trace.compiled import program
 from footfall.trace.passes.statements import all_loops
 
@@ -82,6 +85,20 @@ def test_what_is_not_finite_is_never_passed_over(cheetah):
         controller(0.0, cheetah, sensed, ff.Command(), controller.start(cheetah))
 
 
+def test_another_friction_is_walked_on_by_the_same_machine_code(cheetah):
+    """Numbers of the ground are inputs of a program that takes long to compile: each run has its own."""
+    keys = set()
+    for friction in (0.8, 0.07):
+        simulation, recording = walk(cheetah, "inside", 0.6, ground=ff.contact.Plane(friction))
+        normal, along = recording.force[..., 2], np.linalg.norm(recording.force[..., :2], axis=-1)
+        ratio = np.max((along / np.maximum(normal, 1e-9))[normal > 5.0])
+        assert ratio == pytest.approx(friction, rel=0.01)  # some foot slides for a moment in either
+        inputs = Inputs(simulation.command_now, np.zeros(6))
+        keys.add(Bound(tick, simulation.model, (simulation.state, inputs), _kept_free(simulation.model), {}).key())
+    assert len(keys) == 1
+    assert None not in keys
+
+
 def test_unknown_solver_is_refused():
     with pytest.raises(InputError, match="unknown solver 'osqp'"):
         ff.control.Locomotion(solver="osqp")
@@ -96,6 +113,21 @@ def test_programs_of_walks_have_the_referees_solutions(case):
     assert tally.beyond == 0
     assert max(tally.torque) < 1e-4
     assert max(tally.force) < 1e-3
+
+
+@pytest.mark.slow
+def test_robots_of_a_batch_carry_loads_that_their_controllers_do_not_know_of(cheetah):
+    free, start = ["trunk.mass", "ground.friction"], ff.control.standing_state(cheetah)
+    with pytest.raises(ff.TraceError, match="FixedModel"):
+        ff.Batch(cheetah, 4, ff.control.Locomotion(), free=free, start=start)
+    batch = ff.Batch(cheetah, 4, ff.control.FixedModel(ff.control.Locomotion(), cheetah), free=free, start=start)
+    loads = np.array([0.0, 2.0, 4.0, 40.0])  # [kg]
+    batch.set({"trunk.mass": cheetah.parameter("trunk.mass") + loads})
+    batch.set_command(forward=0.3)
+    batch.run(1500)
+    np.testing.assert_array_equal(batch.fallen() | (batch.q[:, 2] < 0.17), [False, False, False, True])
+    np.testing.assert_allclose(batch.q[:3, 0], 0.45, atol=0.12)
+    assert (np.diff(batch.q[:3, 2]) < 0.0).all()  # who carries more stands lower: nobody told them
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from footfall.control.estimation.estimated import Estimated
 from footfall.control.estimation.estimator import Estimator
+from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import (
     Command,
     Controller,
@@ -31,10 +32,10 @@ from footfall.control.posture import standing_joints, standing_state
 
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
-    "Estimated", "Estimator", "FootImpedance", "FunctionController", "GravityCompensation", "Hold", "JointCommand",
-    "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "ReflexPD", "Reflexes", "ScrewTorque",
-    "Sensed", "Spine", "StandWeights", "Wheels", "controller", "on_command", "regulate", "standing_joints",
-    "standing_state",
+    "Estimated", "Estimator", "FixedModel", "FootImpedance", "FunctionController", "GravityCompensation", "Hold",
+    "JointCommand", "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "ReflexPD", "Reflexes",
+    "ScrewTorque", "Sensed", "Spine", "StandWeights", "Wheels", "controller", "on_command", "regulate",
+    "standing_joints", "standing_state",
 ]  # fmt: skip
 
 
