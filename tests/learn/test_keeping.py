@@ -1,15 +1,17 @@
 """The best policy of a training is kept, over checkpoints too; one that sees the ground is told of it."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from footfall.cli import run
 from footfall.contact.course import Course
 from footfall.contact.ground import Plane
 from footfall.contact.terrain import named
 from footfall.control.interface import Command, Sensed
-from footfall.control.learned.policy import Policy
+from footfall.control.learned.policy import SHIPPED, Policy
 from footfall.control.learned.scan import FURTHEST, heights_under
 from footfall.errors import InputError
 from footfall.learn import train as training_file
@@ -19,6 +21,7 @@ from footfall.learn.preflight import preflight
 from footfall.learn.rough import KINDS, LEVELS, SCAN, Courses, RoughTask
 from footfall.learn.size import Size
 from footfall.learn.task import WalkTask
+from footfall.learn.task_bench import report
 from footfall.learn.train import train
 from footfall.robot.library import load
 
@@ -145,3 +148,21 @@ def test_tasks_scale_with_the_robot(name):
 def test_changed_ranges_leave_the_rest_as_the_task_has_it():
     full = RoughTask.of(CHEETAH).randomisation({"latency": (0.0, 1.0)})
     assert (full.latency, full.noise, full.strength) == ((0.0, 1.0), 1.0, (0.85, 1.1))
+
+
+def test_a_training_ends_in_time_and_its_policy_is_judged_by_others(tmp_path):
+    options = {"robots": 8, "settings": Settings(steps=4, rows=32)}
+    rows = report(tmp_path, "cpu", ["walk"], ["dynakat"], 1, 4, seconds=0.01, **options)
+    assert rows[0]["samples"] < 8 * 4 * 100
+    assert (rows[0]["robot"], rows[0]["exam"], 0.0 <= rows[0]["fallen"] <= 1.0) == ("dynakat", None, True)
+    assert (tmp_path / "dynakat-walk-0.npz").exists()
+
+
+def test_the_policy_of_rough_ground_walks_up_steps_that_it_sees(capsys):
+    """Of 6 cm, under the default contact, on a ground of another kind than its courses."""
+    file = SHIPPED / "mini_cheetah-rough.npz"
+    command = ["simulate", "mini_cheetah", "--controller", str(file), "--ground", "steps:0.06", "--speed", "0.4"]
+    assert run([*command, "--duration", "5", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert not told["fell"]
+    assert told["mean_speed"] == pytest.approx(0.4, abs=0.1)

@@ -32,6 +32,9 @@ def command(
     reward: Annotated[
         float | None, typer.Option("--reward", help="Stop once the mean reward per tick is that high.")
     ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=0.0, help="Stop after so many seconds of training.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed, machine and software give the same policy.")] = 0,
     history: Annotated[int, typer.Option("--history", help="How many observations the policy sees.")] = 1,
     randomise: Annotated[
@@ -51,7 +54,7 @@ def command(
     file = out if out is not None else Path(f"{subject.name}-{task}.npz")
     with progress("training") as report_progress:
         trained = train(
-            subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seed=seed, resume=resume,
+            subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seconds=seconds, seed=seed, resume=resume,
             history=history, randomise=_ranges(randomise or []), progress=report_progress,
         )  # fmt: skip
     training, last = trained.training, trained.last

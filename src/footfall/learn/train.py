@@ -52,6 +52,7 @@ def train(
     robots: int | None = None,
     iterations: int = 400,
     reward: float | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     resume: bool = False,
     settings: Settings | None = None,
@@ -59,7 +60,8 @@ def train(
     randomise: Any = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Trained:
-    """Train until so many iterations are done, or a mean reward per tick is reached; write policy, curve and picture.
+    """Train until so many iterations or seconds are done, or a mean reward per tick is reached; write policy, curve
+    and picture. Seconds are of training: of processor time, or of the clock on a GPU.
 
     A checkpoint (``NAME.checkpoint.npz``) is written beside the policy every half minute, and when it is interrupted;
     ``resume`` goes on from it. history: observations that the policy sees. randomise: ranges by name. Of a task with
@@ -87,7 +89,7 @@ def train(
     if resume:
         training.resume(checkpoint)
     try:
-        _iterate(training, iterations, reward, checkpoint, progress)
+        _iterate(training, iterations, reward, seconds, checkpoint, progress)
     finally:  # an interrupted training can go on
         training.save(checkpoint)
     if not training.curve:
@@ -103,7 +105,7 @@ def train(
 
 
 def _iterate(
-    training: Training, iterations: int, reward: float | None, checkpoint: Path,
+    training: Training, iterations: int, reward: float | None, seconds: float | None, checkpoint: Path,
     progress: Callable[[str, int, int], None] | None,
 ) -> None:  # fmt: skip
     saved = time.monotonic()
@@ -113,7 +115,7 @@ def _iterate(
             training.keeper.look(training.policy(), training.iteration)
         if progress is not None:
             progress(f"reward {row['reward']:.4f}", training.iteration, iterations)
-        if reward is not None and row["reward"] >= reward:
+        if (reward is not None and row["reward"] >= reward) or (seconds is not None and training.seconds >= seconds):
             return
         if time.monotonic() - saved > SAVE_EVERY:
             training.save(checkpoint)
