@@ -84,12 +84,11 @@ def test_tasks_whose_lessons_are_forgotten_have_an_exam():
 
 @pytest.mark.slow
 def test_an_exam_tells_who_stands_from_who_walks():
-    task = RoughTask.blind(CHEETAH)
+    task, walker = RoughTask.of(CHEETAH), Policy.load("mini_cheetah-rough")
     courses = Courses(task, each=1, seconds=3.0)
-    walker = replace(Policy.load("mini_cheetah"), drive=task.drive)
     stands, walks = courses.mastered(still(task), 5).success, courses.mastered(walker, 5).success
     assert stands.shape == (len(KINDS), LEVELS)
-    assert stands.sum() == 0.0 <= walks.sum()
+    assert (stands.mean(), walks.mean() > 0.5) == (0.0, True)
     again = courses.mastered(walker, 5).success
     assert (again == walks).all()  # no trace of an exam is left to the next
 

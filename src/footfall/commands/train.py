@@ -54,8 +54,8 @@ def command(
     file = out if out is not None else Path(f"{subject.name}-{task}.npz")
     with progress("training") as report_progress:
         trained = train(
-            subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seconds=seconds, seed=seed, resume=resume,
-            history=history, randomise=_ranges(randomise or []), progress=report_progress,
+            subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seconds=seconds,
+            seed=seed, resume=resume, history=history, randomise=_ranges(randomise or []), progress=report_progress,
         )  # fmt: skip
     training, last = trained.training, trained.last
     if as_json:

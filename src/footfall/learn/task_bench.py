@@ -1,4 +1,4 @@
-"""What a device learns of every task in a given time, by several seeds and robots: ``python -m footfall.learn.task_bench``.
+"""What a device learns of every task in a given time, by several seeds and robots.
 
     python -m footfall.learn.task_bench OUT.json --device cuda --seeds 3 --robots go2.xml anymal_c.xml
 
