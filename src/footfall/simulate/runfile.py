@@ -265,6 +265,8 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
         return policy, policy.gait
     _refuse(options, "has its own gait", _given(options, "gait"))
     read = Policy.load(options.controller)
+    if read.sees_ground:
+        read = read.over(ground_named(options.ground, options.seed, options.friction))
     read.start(robot)  # refuses a robot that it cannot drive before any long work
     return read, read.gait if isinstance(read, Policy) else None
 
