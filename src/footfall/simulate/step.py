@@ -114,7 +114,7 @@ def _settled(
     def once_more(_: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
         modes, turn = numeric.held((last.modes, last.turn))
         numeric.doubted(last.unsettled > 0.5)
-        a, acted, *_ = _solve(world, state, command, push, dt, before, modes, turn, settled=True)
+        a, acted = _solve(world, state, command, push, dt, before, modes, turn, settled=True)[:2]
         a = numeric.narrow(a)
         return a, acted, onward(world.robot, state, a, dt)
 
