@@ -23,11 +23,13 @@ from footfall.dynamics.closed_loops import step_constraint
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.mass_matrix import armatures, composite_bodies, composite_mass_matrix
 from footfall.dynamics.parallel_joints import Posture, posture
+from footfall.errors import InputError
 from footfall.kinematics.closed_loops import brought_back, rows_of
 from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
+from footfall.simulate.belts import POSITION, sides
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.world import World
 from footfall.spatial import Transform
@@ -38,7 +40,8 @@ TURNS = 16  # at most, in which a step's modes are settled; late ones only tight
 
 @dataclass(frozen=True)
 class State:
-    """Configuration, velocity, and what the contact model remembers (empty: it starts afresh in every step)."""
+    """Configuration, velocity, and what the contact model remembers (empty: it starts afresh in every step), with the
+    rotors of joints behind belts."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
@@ -87,6 +90,8 @@ def _settled(
     moves or is held by dry friction. The step is solved until what it finds agrees with the modes it was solved in.
     """
     before = state.memory or world.contact.start(world.contacts)
+    if world.joints.belt is not None and POSITION not in state.memory:
+        raise InputError("a step of joints behind belts needs their rotors: this one is given positions alone")
     modes = _modes(world)
     if not any(modes.values()):
         a, acted, *_ = _solve(world, state, command, push, dt, before, modes, 0.0)
@@ -111,7 +116,7 @@ def _settled(
     last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
 
     # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
-    def once_more(_: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
+    def once_more(found: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
         modes, turn = numeric.held((last.modes, last.turn))
         numeric.doubted(last.unsettled > 0.5)
         a, acted = _solve(world, state, command, push, dt, before, modes, turn, settled=True)[:2]
@@ -168,12 +173,16 @@ def _solve(
     composite = composite_bodies(robot, X)
     armature = armatures(robot)
     M = composite_mass_matrix(robot, X, composite, 0.0 * armature)
+    belt, rotor = world.joints.belt, None
+    if belt is not None:
+        armature, rotor = belt.set_apart(armature, joint_rates(robot, np.diag(M)), state.memory)
     at, inertia = modes["joints"], joint_rates(robot, np.diag(M)) + armature
     if at:
-        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at).asked
-        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt)
+        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor).asked
+        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
+        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt, side)
         at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
-    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at)
+    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor)
     if world.contact.implicit:  # what falls with the rate at the end of a step acts as inertia does
         armature = armature + dt * (torques.motor_slope + torques.passive_slope)
     M = M + np.diag(_behind_base(robot, armature))
@@ -198,11 +207,14 @@ def _solve(
     if modes["contact"]:
         unsettled = unsettled + memory["unsettled"]
     after = {"joints": at, "contact": {key: memory[key] for key in modes["contact"]}}
+    kept = before if modes["contact"] else memory
+    if rotor is not None and torques.driven is not None:
+        kept = {**kept, **rotor.moved(torques.driven, dt, dt * a_J)}
     contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
     forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
     losses = passive - spring  # the work of springs is potential energy
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
-    return a, Acted(motor, passive, forces, generalised, before if modes["contact"] else memory), after, unsettled
+    return a, Acted(motor, passive, forces, generalised, kept), after, unsettled
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:

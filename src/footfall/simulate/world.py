@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from jaxtyping import Float
+from numpy import ndarray
+
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model
@@ -45,6 +48,11 @@ class World:
     def contacts(self) -> tuple[Any, ...]:
         """All that a contact law answers for, in the order of its forces: the spheres, then the pairs."""
         return (*self.spheres, *self.pairs)
+
+    def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
+        """What steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""
+        belt, memory = self.joints.belt, self.contact.start(self.contacts)
+        return memory if belt is None else {**memory, **belt.start(self.robot, q, v)}
 
     def in_limb_frames(self) -> World:
         """The same world for a step: like limbs have like frames, so that a compiled step runs them side by side."""

@@ -92,3 +92,20 @@ def rotation_vector(quat: Float[ndarray, "4"]) -> Float[ndarray, "3"]:
     quat = np.where(quat[0] < 0, -quat, quat)
     sine = np.sqrt(quat[1:] @ quat[1:] + 1e-30)  # never zero, and far below rounding where it is not small
     return 2 * np.arctan2(sine, quat[0]) / sine * quat[1:]
+
+
+__all__ = [
+    "conjugate",
+    "from_rotation",
+    "from_zyx",
+    "multiply",
+    "rate",
+    "rotated",
+    "rotated_in_a_step",
+    "rotation_vector",
+    "to_rotation",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
