@@ -187,15 +187,9 @@ def solve_unsymmetric(
         for i in range(6) if k in twists else ():
             x[k], x[i] = x[k] - twists[k][i] * pushed[k][i], x[i] - pushed[k][i]
         x[k] = x[k] * (1.0 / d[k])
-        f = behind[k]
         for i in chains[k]:
-<<<<<<< HEAD
-            if f is not None and i < 6:
-                pushed[f][i] = pushed[f][i] + U[i, k] * x[k]
-=======
             if i < 6 and (first := behind[k]) is not None:
                 pushed[first][i] = pushed[first][i] + U[i, k] * x[k]
->>>>>>> main
             else:
                 x[i] = x[i] - U[i, k] * x[k]
     for k in range(robot.nv):
