@@ -186,10 +186,7 @@ def _solve(
     if world.contact.implicit:  # what falls with the rate at the end of a step acts as inertia does
         armature = armature + dt * (torques.motor_slope + torques.passive_slope)
     M = M + np.diag(_behind_base(robot, armature))
-    pushed = _pushed(robot, X[0], push[:6])
-    for k, target in enumerate(world.pushed, start=1):
-        place = replace(target, center=at_q.point(target.body, target.center))
-        pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
+    pushed = _all_pushes(world, at_q, push)
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
     known = {**modes["contact"], "turn": turn, "settled": settled} if modes["contact"] else before
@@ -265,6 +262,15 @@ def _loops(
 def _behind_base(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nv"]:
     """Sᵀ: joint quantities behind six zeros of a floating base."""
     return np.concatenate([np.zeros(6), joints]) if robot.floating else joints
+
+
+def _all_pushes(world: World, at_q: Posture, push: Float[ndarray, "n"]) -> Float[ndarray, "nv"]:
+    """The wrenches on the base and at ``world.pushed`` as generalised forces."""
+    pushed = _pushed(at_q.robot, at_q.X[0], push[:6])
+    for k, target in enumerate(world.pushed, start=1):
+        place = replace(target, center=at_q.point(target.body, target.center))
+        pushed = pushed + _pushed_at(at_q.robot, at_q.X, place, push[6 * k : 6 * k + 6])
+    return pushed
 
 
 def _pushed(robot: Robot, X_WB: Transform, push: Float[ndarray, "6"]) -> Float[ndarray, "nv"]:
