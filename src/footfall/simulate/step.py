@@ -160,8 +160,7 @@ def _solve(
     (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ. ``settled``: the
     modes are the last, and the solution is wanted for its derivative.
     """
-    v = state.v
-    at_q = posture(world.robot, state.q)
+    v, at_q = state.v, posture(world.robot, state.q)
     robot, X = at_q.robot, at_q.X
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
@@ -209,8 +208,8 @@ def _solve(
         kept = {**kept, **rotor.moved(torques.driven, dt, dt * a_J)}
     contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
     forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
-    losses = passive - spring  # the work of springs is potential energy
-    generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
+    losses = _behind_base(robot, passive - spring)  # the work of springs is potential energy
+    generalised = np.stack([_behind_base(robot, motor), losses, contact, pushed])
     return a, Acted(motor, passive, forces, generalised, kept), after, unsettled
 
 
