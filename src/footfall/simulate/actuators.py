@@ -143,7 +143,7 @@ def joint_forces(
         known = modes or _saturation_modes(robot, asked, rates)
         motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["piece"])
     spring = spring_slope = np.zeros(robot.nj)
-    if model.springs and any(joint_values(robot, "stiffness")):
+    if model.springs and not all(_is_zero(k) for k in joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
         spring, spring_slope = -k * (q_J + dt * rates - joint_values(robot, "rest")), dt * k
     passive, steep = spring, spring_slope

@@ -144,10 +144,10 @@ class _Scope:
                 if op in uses:
                     classes[(op, "alone")].append(x)
         guesses: list[tuple[int, tuple[Pack, ...]]] = []
-        for uses, members in classes.items():
+        for kind, members in classes.items():
             odd = len(members) % LEGS  # joints that are in no leg come first or last
             for part in (members[odd:], members[: len(members) - odd]):
-                guesses += [(len(uses) * len(part), packs) for packs in self._split(part)]
+                guesses += [(len(kind) * len(part), packs) for packs in self._split(part)]
         guesses.sort(key=lambda g: g[0], reverse=True)
         return [list(packs) for packs in dict.fromkeys(packs for _, packs in guesses)][:_GUESSES]
 
