@@ -7,7 +7,7 @@ its centre of mass. Nothing is sensed but the joints: the plan's world may drift
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import Placed, Plan
+from footfall.gait.takeover import taken_over
 from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.kinematics.closed_loops import motor_torques
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
@@ -86,6 +87,13 @@ class PlanFollower(ControllerBase):
                 torque = motor_torques(robot, planned_state(robot, placed, joints), torque)
         kp, kd = gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
         return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
+
+
+def replanned(new: Any, old: Any, when: float) -> PlanFollower:
+    """A follower whose plan is taken over from another's in the middle of it, at a time [s]."""
+    if not (isinstance(new, PlanFollower) and isinstance(old, PlanFollower)):
+        raise InputError("a plan is taken over from one PlanFollower to another")
+    return replace(new, plan=taken_over(old.plan, new.plan, when))
 
 
 def check_reach(robot: Robot, plan: Plan, until: float, foot_pitch: float = 0.0) -> None:
