@@ -47,7 +47,7 @@ ControllerOption = Annotated[
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr, plan,"
+        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, learned, lqr, plan,"
         " wheels, or a policy's file (.npz, .onnx).",
     ),
 ]

@@ -142,7 +142,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Re
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }  # fmt: skip
     meta = {
-        "engine": f"MuJoCo {mj.__version__}", "controller": type(simulation.controller).__name__, "dt": run.dt,
+        "engine": f"MuJoCo {mj.__version__}", "controller": simulation.model.acting.name, "dt": run.dt,
         "ground_form": ground_form(run.world.ground), "wall_seconds": wall,
         "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
     }  # fmt: skip

@@ -150,7 +150,7 @@ def joint_forces(
         driven = through_belt(robot, belt, rotor, q_J, rates, motor, slope, dt, (modes or {}).get("side"))
         motor, slope = asked, asked_slope = driven.torque, driven.slope
     spring = spring_slope = np.zeros(robot.nj)
-    if model.springs and any(joint_values(robot, "stiffness")):
+    if model.springs and not all(_is_zero(k) for k in joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
         spring, spring_slope = -k * (q_J + dt * rates - joint_values(robot, "rest")), dt * k
     passive, steep = spring, spring_slope

@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.dynamics.mass_matrix import armatures
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
@@ -67,7 +68,7 @@ class Belt:
         """Inertia of every rotor [kg m²]."""
         if self.inertia is not None:
             return self.inertia * np.ones(robot.nj)
-        return armature(robot)
+        return armatures(robot)
 
     def start(self, robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
         """Rotors that turn with their joints, the belts slack; refuses a robot that this belt does not fit."""
@@ -81,18 +82,18 @@ class Belt:
                     f"rotors of robot '{robot.name}' count as exact, and turn with their joints: a belt needs"
                     " robot.replace(rotors='armature'), or an inertia of its own"
                 )
-            bare = [name for name, J in zip(robot.joint_names, armature(robot)) if not J > 0.0]
+            bare = [name for name, J in zip(robot.joint_names, armatures(robot)) if not J > 0.0]
             if bare:
                 raise InputError(f"joint '{bare[0]}' of robot '{robot.name}' has no armature: a belt needs inertia=...")
         return {POSITION: np.array(joint_positions(robot, q)), RATE: np.array(joint_rates(robot, v))}
 
     def set_apart(
-        self, robot: Robot, M: Float[ndarray, "nv nv"], memory: Mapping[str, ndarray]
-    ) -> tuple[Float[ndarray, "nv nv"], Rotor]:
-        """(the mass matrix without what turns behind the belts, the rotors)."""
+        self, armature: Float[ndarray, "nj"], inertia: Float[ndarray, "nj"], memory: Mapping[str, ndarray]
+    ) -> tuple[Float[ndarray, "nj"], Rotor]:
+        """(what of the armature stays with the joints, the rotors); ``inertia`` is that of the joints without it."""
         if self.inertia is None:
-            M = M - np.diag(np.concatenate([np.zeros(robot.nv - robot.nj), armature(robot)]))
-        return M, Rotor(memory[POSITION], memory[RATE], joint_rates(robot, np.diag(M)))
+            armature = 0.0 * armature
+        return armature, Rotor(memory[POSITION], memory[RATE], inertia + armature)
 
 
 @dataclass(frozen=True)
@@ -117,11 +118,6 @@ class Driven:
     slope: Float[ndarray, "nj"]
     rotor_rate: Float[ndarray, "nj"]  # at the end of the step if the joint kept its rate
     follows: Float[ndarray, "nj"]  # how much of a change of the joint's rate it takes up
-
-
-def armature(robot: Robot) -> Float[ndarray, "nj"]:
-    """Reflected inertia that the mass matrix has on its diagonal [kg m²]."""
-    return np.array([body.armature for body in robot.tree.bodies[1:]])
 
 
 def sides(belt: Belt, rotor: Rotor, q_J: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:

@@ -34,8 +34,10 @@ from footfall.control.joint.joint_pd import INVERSES, Hold, JointPD
 from footfall.control.joint.plan_follower import PlanFollower, check_reach
 from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
+from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.locomotion.reflexes import Reflexes
+from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, unknown
@@ -167,8 +169,7 @@ def load_options(options: RunOptions) -> dict[str, Any]:
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
-    robot = with_stand(robot)
-    ground = ground_named(options.ground, options.seed, options.friction)
+    robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
@@ -187,7 +188,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
         pushes=parse_pushes(options.push),
     )  # fmt: skip
     ramp = gait.ramp if gait else 0.0
-    if options.controller in control_named.ON_COMMAND:
+    if options.controller in (*control_named.ON_COMMAND, control_named.NMPC):
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
     return Planned(options, simulation, gait, followed.forward, ramp)
 
@@ -243,10 +244,14 @@ def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse_rhythm(options)
-    moving = control_named.on_command(
-        options.controller, options.gait or "trot", options.speed or 0.0, rate=fitting_rate(options.dt),
-        reflexes=_reflexes(options, True),
-    )  # fmt: skip
+    gait, rate = options.gait or "trot", fitting_rate(options.dt)
+    moving: Locomotion | Nmpc
+    if options.controller == control_named.NMPC:
+        _refuse(options, "has no reflexes", _given(options, "reflexes"))
+        moving = control_named.nmpc(gait, rate, robot)
+    else:
+        own = {"rate": rate, "reflexes": _reflexes(options, True)}
+        moving = control_named.on_command(options.controller, gait, options.speed or 0.0, **own)
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
@@ -331,7 +336,7 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
     control_named.PLAN: _planned,
     control_named.LEARNED: _learned,
     control_named.WHEELS: _wheels,
-    **dict.fromkeys(control_named.ON_COMMAND, _on_command),
+    **dict.fromkeys((*control_named.ON_COMMAND, control_named.NMPC), _on_command),
     **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
 }
 

@@ -295,7 +295,7 @@ class Simulation(Summarised):
         on_rows: Callable[[dict[str, ndarray]], None] | None = None,
     ) -> Recorder:  # fmt: skip
         """What keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
-        meta = {"controller": type(self.controller).__name__, "seed": self.seed}
+        meta = {"controller": self.model.acting.name, "seed": self.seed}
         recorder = Recorder(
             self.model, self.state, self.energies, meta, path, watch=self.watch, every=every, on_rows=on_rows
         )  # fmt: skip

@@ -21,7 +21,7 @@ from footfall.contact.points import knees, trunk_corners
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.dynamics import coriolis_matrix, gravity_terms, lagrange, mass_matrix
 from footfall.experiments.claims import Claim, Outcome, Table, judge
-from footfall.experiments.dynakat import dynakat_figures, dynakat_margins, leg_race, published
+from footfall.experiments.dynakat import dynakat_figures, dynakat_margins, dynakat_rhythm, leg_race, published
 from footfall.experiments.dynakat.leg_race import COARSE, FINE, METHODS, Entry, best_time
 from footfall.experiments.registered import setup
 from footfall.gravity import STANDARD
@@ -316,14 +316,13 @@ class Findings:
         }
         spread = {name: float(np.std(i) / np.mean(i)) for name, i in self.bursts.items()}
         words = ", ".join(f"{n}: {np.mean(i):.0f} steps ± {100 * spread[n]:.0f} %" for n, i in self.bursts.items())
-        return judge(
-            NAME, "rulkov_paces", None,
-            f"Intervals between bursts of one neuron: {words} (spread). The regular map is steady; the chaotic one's"
-            " strides would come early or late by its spread.",
-        )  # fmt: skip
+        return dynakat_rhythm.paced_walk(
+            self.robot,
+            f"Intervals between bursts of one neuron: {words} (spread); the chaotic ones come early or late.",
+        )
 
     def reflex(self) -> Claim:
-        return judge(NAME, "reflex_catches_fall", None, "The Mini Cheetah's reflexes: the page on reflexes.")
+        return dynakat_rhythm.catches(self.robot)
 
     def figures(self) -> dict[str, Any]:
         return {
