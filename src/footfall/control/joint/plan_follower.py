@@ -19,6 +19,7 @@ from footfall.control.interface import Command, ControllerBase, JointCommand, Se
 from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, with_loops
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
+from footfall.gait.named_plans import named_plan
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import Placed, Plan
 from footfall.gait.takeover import taken_over
@@ -33,7 +34,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.rotation import from_euler
 
 _AHEAD = 1e-3  # [s] over which joint rates are taken
-_SEEN = 0.1  # [s] between looks at a plan's reach
+_SEEN, _CYCLES = 0.1, 10.0  # [s] between looks at a plan's reach, and of looks: later cycles are like the first
 _SOFT = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
 
 
@@ -96,12 +97,14 @@ def replanned(new: Any, old: Any, when: float) -> PlanFollower:
     return replace(new, plan=taken_over(old.plan, new.plan, when))
 
 
-def check_reach(robot: Robot, plan: Plan, until: float, foot_pitch: float = 0.0) -> None:
-    """Refuse a plan that takes a foot out of reach before a time [s]."""
-    for t in np.arange(0.0, min(until, plan.duration), _SEEN):
-        for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), foot_pitch)):
+def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float) -> Plan:
+    """A plan by its name and those of later ones (``gait.named_plans``), unless it takes a foot out of reach."""
+    plan = named_plan(robot, text, speed, duration)
+    for t in np.arange(0.0, min(plan.duration, _CYCLES), _SEEN):
+        for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), 0.0)):
             if not reachable:
                 raise InputError(f"the plan takes foot {leg} of '{robot.name}' out of reach after {t:.2f} s")
+    return plan
 
 
 def planned_joints(robot: Robot, placed: Placed, foot_pitch: float = 0.0) -> Float[ndarray, "nj"]:
