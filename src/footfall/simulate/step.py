@@ -29,7 +29,7 @@ from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_b
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
-from footfall.simulate.belts import POSITION, sides
+from footfall.simulate.belts import POSITION, Rotor, sides
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.world import World
 from footfall.spatial import Transform
@@ -176,12 +176,8 @@ def _solve(
     belt, rotor = world.joints.belt, None
     if belt is not None:
         armature, rotor = belt.set_apart(armature, joint_rates(robot, np.diag(M)), state.memory)
-    at, inertia = modes["joints"], joint_rates(robot, np.diag(M)) + armature
-    if at:
-        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor).asked
-        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
-        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt, side)
-        at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
+    inertia = joint_rates(robot, np.diag(M)) + armature
+    at = _first_guess(world, robot, modes["joints"], q_J, rates, command, ahead, inertia, dt, rotor, turn)
     torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor)
     if world.contact.implicit:  # what falls with the rate at the end of a step acts as inertia does
         armature = armature + dt * (torques.motor_slope + torques.passive_slope)
@@ -215,6 +211,19 @@ def _solve(
     losses = passive - spring  # the work of springs is potential energy
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
     return a, Acted(motor, passive, forces, generalised, kept), after, unsettled
+
+
+def _first_guess(
+    world: World, robot: Robot, modes: dict[str, Any], q_J: ndarray, rates: ndarray, command: JointCommand,
+    ahead: float, inertia: ndarray, dt: float, rotor: Rotor | None, turn: float,
+) -> dict[str, Any]:  # fmt: skip
+    """The modes of the joints: guessed in the first turn, as they are in later ones."""
+    if not modes:
+        return modes
+    asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor).asked
+    side = sides(world.joints.belt, rotor, q_J) if world.joints.belt is not None and rotor is not None else None
+    guess = guessed_modes(robot, world.joints, modes, rates, asked, inertia, dt, side)
+    return {key: np.where(turn < 0.5, guess[key], modes[key]) for key in modes}
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
