@@ -31,7 +31,7 @@ from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import INVERSES, Hold, JointPD
-from footfall.control.joint.plan_follower import PlanFollower, check_reach
+from footfall.control.joint.plan_follower import PlanFollower, reachable_plan
 from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.locomotion.locomotion import Locomotion
@@ -42,7 +42,7 @@ from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
-from footfall.gait.named_plans import PLANS, named_plan
+from footfall.gait.named_plans import PLANS
 from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
@@ -63,8 +63,6 @@ _ACCELERATES = 1.0  # [m/s²], of controllers on command
 _WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
-
-
 # more is a mistake, whose numbers would lose all digits
 _MOST = {"speed": 100.0, "sideways": 100.0, "turn": 100.0, "friction": 100.0, "drop": 1000.0, "kp": 1e9, "kd": 1e9}
 
@@ -234,11 +232,10 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
 
 
 def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    refuse(options, "has its plan for a gait", given(options, "gait", "constants", "reflexes", "inverse"))
-    refuse(options, "follows its plan", [key for key in ("sideways", "turn") if getattr(options, key)])
+    asked = [key for key in ("sideways", "turn") if getattr(options, key)]
+    refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *asked])
     refuse_rhythm(options)
-    planned = named_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
-    check_reach(robot, planned, options.duration)
+    planned = reachable_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
     return PlanFollower(planned, *_gains(robot, options), fitting_rate(options.dt)), None
 
 
