@@ -6,6 +6,7 @@ from footfall.rooms import room
 
 if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
+    from footfall.simulate.belts import Belt
     from footfall.simulate.block import Block
     from footfall.simulate.commanding import Schedule
     from footfall.simulate.hybrid import HybridRun, hybrid_run
@@ -26,6 +27,7 @@ __all__, __getattr__, __dir__ = room(
     "footfall.simulate",
     {
         "actuators": "JointModel",
+        "belts": "Belt",
         "block": "Block",
         "commanding": "Schedule",
         "hybrid": "HybridRun hybrid_run",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 from numpy.typing import DTypeLike
 
@@ -76,6 +77,7 @@ class _Kernel(Walk):
     def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
         super().__init__(program, layout, emitter)
         self.turns: dict[int, str] = {}
+        self.row_of: dict[int, tuple[str, int]] = {}  # of counters: the turn as a whole number, turns of the loop
         self.labels = self.block_began = 0
         self.limbs = LimbEmitter(f"f{emitter.bits // 8}", program.lanes, emitter)
         self.truths: set[int] = set()
@@ -134,6 +136,8 @@ class _Kernel(Walk):
         self.cut()
         if s.op == "lane" and s.result in self.names:
             return self.names[s.result]
+        if s.op == "lookup_input" and (row := self._of_row(s)) is not None:
+            return row
         if not self.program.wide:
             return super().value(s)
         moved = s.op in ("lane", "join", "spread", "turn")
@@ -153,6 +157,19 @@ class _Kernel(Walk):
         finally:
             self.e = narrow
 
+    def _of_row(self, s: Operation) -> str | None:
+        """An input of the row that belongs to the current turn of a loop, without the guards of a lookup; None where a
+        lookup reads anything else."""
+        first, shape = s.detail
+        turn, count = self.row_of.get(s.operands[0], ("", 0))
+        if len(shape) != 2 or not 0 < count <= shape[0] or s.result in self.program.wide:
+            return None
+        slot = self.constants.get(s.operands[1], -1.0)
+        if slot != int(slot) or not 0 <= slot < shape[1]:
+            return None
+        area, offset = self.places[first]
+        return self.load(area, self._tape_index((offset, shape[1]), int(slot), turn))
+
     def _wide_value(self, s: Operation, truth: bool) -> str:
         if s.op == "input":
             return self.limbs.load_each([self.places[k] for k in s.detail])
@@ -164,7 +181,7 @@ class _Kernel(Walk):
             return self.limbs.turn(self.names[s.operands[0]], s.detail, truth)
         return super().value(s)
 
-    def load(self, area: str, offset: int) -> str:
+    def load(self, area: str, offset: Any) -> str:
         return (self.e.load_shared if area == "shared" else self.e.load)(f"%{area}", offset)
 
     def saved(self, tape: tuple[int, int], slot: int, region: int) -> str:
@@ -204,6 +221,7 @@ class _Kernel(Walk):
             names[p] = f"%carry{label}_{k}"
         at = self.turns[loop.region] = e.new(f"sub i64 {loop.count - 1}, {turn}") if loop.reverse else turn
         if loop.counter is not None:
+            self.row_of[loop.counter] = at, loop.count
             names[loop.counter] = e.splat(e.new(f"sitofp i64 {at} to {e.scalar}"))
         self.run(loop.body)
         for slot, x in enumerate(loop.saves):
