@@ -71,6 +71,15 @@ def test_the_trunk_of_any_robot_answers_to_that_name():
         robot.parameter("trunk.mas")
 
 
+def test_an_action_that_is_no_number_is_told_from_one_of_another_length():
+    env = ff.learn.WalkEnv("xiling")
+    env.reset(seed=0)
+    with pytest.raises(ff.InputError, match="actions must be finite numbers"):
+        env.step(np.full(12, np.nan))
+    with pytest.raises(ff.InputError, match=r"of shape \(1, 12\), got \(1, 8\)"):
+        env.step(np.zeros(8))
+
+
 def test_words_that_newcomers_try_first_are_answered_with_the_right_one():
     robot = ff.load("xiling")
     rec = ff.Simulation(robot).run(0.01)
