@@ -85,6 +85,11 @@ class Bound:
             inner, "__qualname__", "<"
         )
 
+    def _digest(self) -> str:
+        """Of the constant; numbers of a ground that are inputs do not count: no decision of a trace is made by them."""
+        grounds = {p: np.zeros(np.shape(self.constant.parameter(p))) for p in self.free if p.startswith("ground.")}
+        return str((self.constant.with_parameters(grounds) if grounds else self.constant).digest)
+
     def key(self) -> str | None:
         """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
         if not self.is_library or getattr(self.constant, "digest", None) is None:
@@ -101,7 +106,7 @@ class Bound:
             inner.__module__,
             inner.__qualname__,
             constants,
-            self.constant.digest,
+            self._digest(),
             self.free,
             shapes,
         )

@@ -48,8 +48,8 @@ def mujoco_model(
     """An MjModel of a simulation's robot on its ground, with gains that ``run_mujoco`` sets."""
     mj, world = library(), simulation.model.world
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
-    if world.joints.backlash or world.joints.gear_loss:
-        raise InputError("MuJoCo is given no backlash and no gear loss: compare a simulation without them")
+    if world.joints.backlash or world.joints.gear_loss or world.joints.belt is not None:
+        raise InputError("MuJoCo is given no backlash, no gear loss and no belt: compare a simulation without them")
     ground = world.ground
     mu: Any = friction
     if mu is None:

@@ -6,10 +6,12 @@ from footfall.rooms import room
 
 if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
+    from footfall.simulate.belts import Belt
     from footfall.simulate.block import Block
     from footfall.simulate.commanding import Schedule
     from footfall.simulate.hybrid import HybridRun, hybrid_run
     from footfall.simulate.integrators import INTEGRATORS
+    from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
     from footfall.simulate.rollout_cost import RolloutCost, rollout
@@ -25,10 +27,12 @@ __all__, __getattr__, __dir__ = room(
     "footfall.simulate",
     {
         "actuators": "JointModel",
+        "belts": "Belt",
         "block": "Block",
         "commanding": "Schedule",
         "hybrid": "HybridRun hybrid_run",
         "integrators": "INTEGRATORS",
+        "linear_loop": "LinearisedLoop linearize_loop",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",
         "rollout_cost": "RolloutCost rollout",
