@@ -136,8 +136,10 @@ class WalkLanes:
     def tick(self, actions: ndarray) -> Ticked:
         """Act for one tick of the drive."""
         actions = np.asarray(actions)
-        if actions.shape != (self.n, self.robot.nj) or not np.isfinite(actions).all():
-            raise InputError(f"actions must be finite, of shape {(self.n, self.robot.nj)}, got {actions.shape}")
+        if actions.shape != (self.n, self.robot.nj):
+            raise InputError(f"actions must be of shape {(self.n, self.robot.nj)}, got {actions.shape}")
+        if not np.isfinite(actions).all():
+            raise InputError("actions must be finite numbers")
         memory = self.batch.state.memory
         memory["last"][:] = memory["action"]
         memory["action"][:] = np.clip(actions, -1.0, 1.0)

@@ -68,6 +68,14 @@ class Recording:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]
 
+    def __getattr__(self, name: str) -> Any:
+        columns = self.__dict__.get("columns")
+        if name.startswith("_") or columns is None:
+            raise AttributeError(name)
+        if name in columns:  # a controller's telemetry
+            return columns[name]
+        raise AttributeError(str(unknown("column", name, columns, "this recording has")))
+
     def __contains__(self, name: object) -> bool:
         return name in self.columns
 

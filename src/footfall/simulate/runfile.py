@@ -111,7 +111,7 @@ class RunOptions:
         if self.seed < 0:
             raise InputError(f"seed must not be negative, got {self.seed}")
         if self.out is not None and Path(self.out).suffix != ".mcap":
-            raise InputError(f"a recording is an .mcap file, got {self.out!r}")
+            raise InputError(f"a recording is an .mcap file, got {self.out!r}; footfall convert makes tables of one")
 
 
 KEYS = tuple(field.name for field in dataclasses.fields(RunOptions))
