@@ -23,7 +23,7 @@ from footfall.contact.ground import Plane
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.optimal.follow import Follow
-from footfall.control.optimal.nmpc import lowest_points
+from footfall.control.optimal.nmpc import Nmpc, lowest_points
 from footfall.control.optimal.trajectory import Trajectory, optimise
 from footfall.control.stand_gains import stand_gains
 from footfall.gravity import STANDARD
@@ -122,7 +122,7 @@ def find_jump(
 
 @dataclass(frozen=True)
 class BoxJump:
-    """A jump onto a box, planned, and what the default simulation makes of it under the plan's gains."""
+    """A jump onto a box, planned, and what the default simulation makes of it under ``nmpc`` or the plan's gains."""
 
     plan: JumpPlan
     stand: ndarray
@@ -134,8 +134,13 @@ class BoxJump:
         return float(self.recording.q[-1, 2] - self.stand[2])
 
 
-def jump_onto_box(name: str = "mini_cheetah", box: float = 0.2, ahead: float = 0.7) -> BoxJump:
-    """Onto a box of a height [m] whose near side lies halfway between where fore feet start and hind feet land."""
+def jump_onto_box(
+    name: str = "mini_cheetah", box: float = 0.2, ahead: float = 0.7, solving: bool = True, push: tuple = ()
+) -> BoxJump:
+    """Onto a box of a height [m] whose near side lies between where fore feet start and hind feet land.
+
+    solving: the plan is a goal of ``nmpc``, which solves anew at 200 Hz; else its own gains follow it.
+    """
     robot = library.load(name)
     stand, torque = _settled(robot, Compliant())
     plan = plan_jump(robot, stand, torque, box + 0.18, box, ahead)
@@ -143,9 +148,11 @@ def jump_onto_box(name: str = "mini_cheetah", box: float = 0.2, ahead: float = 0
     near = 0.35 * places.max() + 0.65 * (places.min() + ahead)
     ground = Boxes(Plane(), [Box((near + 0.5, 0.0, 0.5 * box), (1.0, 2.0, box))])
     finer, limits = plan.finer(round(KNOT / (DT * STEPS))), torque_bounds(robot)
-    follow = Follow.of(finer, limits, _DAMPING * robot.mass / _REFERENCE_MASS, 1.0 / (DT * STEPS))
+    controller: Nmpc | Follow = Nmpc(plan=plan.tracked(), friction=0.6)
+    if not solving:
+        controller = Follow.of(finer, limits, _DAMPING * robot.mass / _REFERENCE_MASS, 1.0 / (DT * STEPS))
     start = stand, np.zeros(robot.nv)
-    sim = Simulation(robot, follow, ground=ground, dt=DT, start=start, stop_on_fall=False)
+    sim = Simulation(robot, controller, ground=ground, dt=DT, start=start, pushes=push, stop_on_fall=False)
     return BoxJump(plan, stand, sim.run(DURATION + 0.3))
 
 

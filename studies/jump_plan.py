@@ -8,7 +8,7 @@ friction, joint ranges and the clearance of feet over the box have their price. 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy import ndarray
@@ -38,6 +38,16 @@ class JumpPlan:
     trajectory: Trajectory
     goals: Goal
     seconds: float
+
+    def tracked(self) -> Goal:
+        """Goals for ``nmpc``: the states and torques that were found, wherever they are."""
+        found, goals, nv = self.trajectory, self.goals, self.robot.nv
+        W = np.array(goals.weights)
+        W[:, :6], W[:, 6:nv] = 100.0, np.maximum(W[:, 6:nv], 2.0)
+        W[:, nv : nv + 6], W[:, nv + 6 :] = 2.0, np.maximum(W[:, nv + 6 :], 1e-2)
+        torque = np.concatenate([found.u, np.zeros_like(found.u[:1])])
+        states = {"q": found.x[:, : self.robot.nq], "v": found.x[:, self.robot.nq :]}
+        return replace(goals, **states, weights=W, torque=torque, effort=2.0 * goals.effort)
 
     def finer(self, parts: int) -> Trajectory:
         """Every knot in so many parts: states between, torques and gains as they are."""

@@ -192,10 +192,11 @@ def test_one_call_rolls_out_what_single_steps_do(short):
     random = np.random.default_rng(2)
     about, gains = rolled(problem, start, u), 0.3 * random.normal(size=(len(u), 12, 36))
     off = start + np.concatenate([np.zeros(19), 0.01 * random.normal(size=18)])
-    x, done = problem.roll(off, about, u, np.ones_like(u), gains, 0.25)
+    x, done, cost = problem.roll(off, about, u, np.ones_like(u), gains, 0.25)
     asked = u + 0.25 + np.einsum("kij,kj->ki", gains, problem.difference(about[:-1], x[:-1]))
     np.testing.assert_allclose(done, np.clip(asked, problem.low, problem.high), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(x, rolled(problem, off, done), rtol=1e-9, atol=1e-11)
+    assert cost == pytest.approx(float(problem.cost(x[None], done[None])[0]), rel=1e-12)
 
 
 def test_an_iteration_from_a_state_nearby_costs_less_than_following_there(short):
@@ -269,8 +270,9 @@ def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
 
 
 @pytest.mark.slow
-def test_a_jump_onto_a_box_of_20_cm_is_planned_in_seconds_and_stands_on_it():
-    jump = jump_onto_box()
+@pytest.mark.parametrize("solving", [True, False])
+def test_a_jump_onto_a_box_of_20_cm_is_planned_in_seconds_and_stands_on_it(solving):
+    jump = jump_onto_box(solving=solving)
     assert jump.plan.seconds < 10.0
     assert jump.plan.trajectory.ended == "converged"
     assert jump.rose == pytest.approx(0.2, abs=0.02)
