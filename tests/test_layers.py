@@ -43,7 +43,7 @@ LAYERS = [
     {"kinematics"},
     {"dynamics"},
     {"contact", "gait"},
-    {"control/command", "control/interface", "control/posture", "control/stand_gains"},
+    {"control/command", "control/interface", "control/joint_command", "control/posture", "control/stand_gains"},
     {"control/joint"},
     {"control/locomotion"},
     {"control/estimation", "control/optimal", "control/learned"},
