@@ -353,3 +353,6 @@ def _part(x: Any) -> Any:
 def _within_turn(angle: Any) -> Any:
     """The same angle within ±π."""
     return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)
+
+
+__all__ = ["LEASH", "LIMITS", "Memory", "Plan", "Walker", "YAW_LEASH", "plan"]
