@@ -355,4 +355,4 @@ def _within_turn(angle: Any) -> Any:
     return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)
 
 
-__all__ = ["LEASH", "LIMITS", "Memory", "Plan", "Walker", "YAW_LEASH", "plan"]
+__all__ = ["LEASH", "LIMITS", "YAW_LEASH", "Memory", "Plan", "Walker", "plan"]
