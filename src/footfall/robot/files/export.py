@@ -140,7 +140,7 @@ def to_mjcf(
     options: Mapping[str, Any] | None = None,
     contact: Mapping[str, Any] | None = None,
 ) -> str:
-    """The robot as MJCF: free joint, joints with all their terms, a motor per actuator, feet as spheres and wheels as cylinders, with sites.
+    """The robot as MJCF: free joint, joints with all their terms, motors, feet as spheres, wheels as cylinders, sites.
 
     ``options`` are attributes of ``<option>`` (``timestep``, ``integrator``, ``cone``, ...), ``contact`` those of the
     feet and the ground (``friction``, ``solref``, ``condim``, ...); numbers or sequences. Feet touch ``ground`` alone.
