@@ -29,7 +29,7 @@ MAY_LOOK = {
     "compiling.py": (5, "a user's function may be any callable, and its constant of any class"),
     "numeric.py": (1, "a nest of users' classes"),
     "identity.py": (1, "a dataclass may leave fields out of its digest"),
-    "control/interface.py": (2, "a user's command may be a tensor of any learning framework"),
+    "control/joint_command.py": (2, "a user's command may be a tensor of any learning framework"),
     "hardware/dds/domain.py": (1, "messages of strangers, of any type"),
     "hardware/dds/fixed.py": (2, "annotations of a message's fields"),
     "experiments/reality/motors_mujoco.py": (1, "versions of MuJoCo's system identification"),

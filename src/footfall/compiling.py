@@ -66,6 +66,8 @@ class Bound:
         self.examples.append(example)
 
     def __call__(self, *arrays: Any) -> Any:
+        while _waiting:  # it is being traced: nothing was found in the cache
+            _waiting.pop().start()
         constant = self.constant
         if self.free:
             *arrays, parameters = arrays  # type: ignore[assignment]
@@ -83,6 +85,11 @@ class Bound:
             inner, "__qualname__", "<"
         )
 
+    def _digest(self) -> str:
+        """Of the constant; numbers of a ground that are inputs do not count: no decision of a trace is made by them."""
+        grounds = {p: np.zeros(np.shape(self.constant.parameter(p))) for p in self.free if p.startswith("ground.")}
+        return str((self.constant.with_parameters(grounds) if grounds else self.constant).digest)
+
     def key(self) -> str | None:
         """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
         if not self.is_library or getattr(self.constant, "digest", None) is None:
@@ -99,7 +106,7 @@ class Bound:
             inner.__module__,
             inner.__qualname__,
             constants,
-            self.constant.digest,
+            self._digest(),
             self.free,
             shapes,
         )
@@ -144,6 +151,8 @@ def compile(
 
 _QUIET = 0.5  # [s] that compiling may take before it is said
 _said = threading.Event()
+_waiting: list[threading.Timer] = []  # started by the first call for a trace
+_STEPS = dict.fromkeys(("tick", "physics"), "the step of a simulation")
 
 
 @contextlib.contextmanager
@@ -152,7 +161,7 @@ def _patience(name: str, kept: bool) -> Iterator[None]:
     if _said.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
-    words = f"footfall: compiling {name}{', cached from now on' if kept else ''}"
+    words = f"footfall: compiling {_STEPS.get(name, name)}{', cached from now on' if kept else ''}"
 
     def say() -> None:
         if not _said.is_set():
@@ -161,11 +170,13 @@ def _patience(name: str, kept: bool) -> Iterator[None]:
 
     timer = threading.Timer(_QUIET, say)
     timer.daemon = True
-    timer.start()
+    _waiting.append(timer)
     try:
         yield
     finally:
         timer.cancel()
+        if timer in _waiting:
+            _waiting.remove(timer)
 
 
 def jacobian(

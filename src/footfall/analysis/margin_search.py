@@ -24,10 +24,10 @@ from numpy import ndarray
 
 from footfall.checks import checked_number
 from footfall.contact.ground import Plane
+from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import (
     Command,
     Controller,
-    ControllerWrapper,
     Inertial,
     JointCommand,
     Sensed,
@@ -37,7 +37,6 @@ from footfall.control.interface import (
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import ON_COMMAND
 from footfall.errors import FootfallError, InputError
-from footfall.gravity import GRAVITY, Gravity
 from footfall.hardware.sensors import Sensors
 from footfall.robot.model.description import Robot
 from footfall.simulate.engine import PythonEngine
@@ -214,15 +213,10 @@ class _Trials:
 
 
 @dataclass(frozen=True, eq=False)
-class DelayedController(ControllerWrapper):
-    """A controller that believes in a robot, and whose loop is ``ticks`` late."""
+class DelayedController(FixedModel):
+    """A controller that plans with a robot, and whose loop is ``ticks`` late."""
 
-    inner: Controller
-    robot: Robot
     ticks: int = 0
-
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
-        self.wrapped.prepare(self.robot, compile, gravity)
 
     def start(self, robot: Robot) -> dict[str, Any]:
         size = robot.nq + robot.nv + 3 * robot.nf + 6

@@ -1,6 +1,6 @@
 """The solvers inside against DAQP, over programs taken from walks, pushes and falls.
 
-    python -m footfall.compare.solver_referee          # 10 000 ticks, a few minutes
+    python -m footfall.compare.solver_referee          # 10 000 programs, a few minutes
 
 A robot walks with its programs solved by DAQP. At every tick the same whole-body program, and wherever there is one the
 same MPC, goes to ``footfall.solve``, in machine code, with exactly what DAQP had: forces, torques and residuals are
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
 from footfall.simulate.simulation import Simulation
+from footfall.spatial.rotation import about_z
 
 CASES: dict[str, tuple[Command, tuple[Push, ...]]] = {
     "forward": (Command(forward=0.7), ()),
@@ -37,6 +38,7 @@ CASES: dict[str, tuple[Command, tuple[Push, ...]]] = {
     "pushed": (Command(forward=0.4), tuple(Push(t, 0.1, (60.0, 110.0, 0.0)) for t in (0.5, 1.1, 1.7))),
     "falling": (Command(forward=0.4), (Push(0.4, 0.25, (0.0, 260.0, 0.0)),)),
 }  # fmt: skip
+_MOST_RUNS = 20  # of a case
 
 
 @dataclass(frozen=True)
@@ -118,25 +120,30 @@ class Watched(Locomotion):
         return asked, after
 
 
-def compared(case: str, ticks: int, robot: Robot | None = None) -> Tally:
-    """Differences over a run of so many ticks."""
-    robot = robot or library.load("mini_cheetah")
+def compared(case: str, programs: int, robot: Robot | None = None) -> Tally:
+    """Differences over so many whole-body programs; where a run has too few, it is pushed from elsewhere and again."""
+    robot, tally = robot or library.load("mini_cheetah"), Tally()
     command, pushes = CASES[case]
-    controller, tally = Watched(solver="daqp"), Tally()
-    simulation = Simulation(
-        robot, controller, start=standing_state(robot), command=command, pushes=pushes, stop_on_fall=False
-    )
-    controller.watch(tally, simulation.robot)
-    simulation.run(ticks * 1e-3)
+    for k in range(_MOST_RUNS):
+        angle = 2.4 * k  # [rad]: never the same direction again
+        turned = tuple(replace(p, force=tuple(about_z(angle) @ np.asarray(p.force))) for p in pushes)
+        controller = Watched(solver="daqp")
+        simulation = Simulation(
+            robot, controller, start=standing_state(robot), command=command, pushes=turned, stop_on_fall=False
+        )
+        controller.watch(tally, simulation.robot)
+        simulation.run((programs - len(tally.turns)) * 1e-3)
+        if len(tally.turns) >= programs or not pushes:
+            break
     return tally
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ticks", type=int, default=2000, help="of each of the five cases")
-    ticks = parser.parse_args(arguments).ticks
+    parser.add_argument("--programs", type=int, default=2000, help="of each of the five cases")
+    programs = parser.parse_args(arguments).programs
     for case in CASES:
-        print(f"{case}: {compared(case, ticks).line()}", flush=True)
+        print(f"{case}: {compared(case, programs).line()}", flush=True)
 
 
 if __name__ == "__main__":

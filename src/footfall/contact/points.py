@@ -115,7 +115,7 @@ def contact_points(
             p_B, radius = _in_tyre(p_B, poses[sphere.body].R @ sphere.axis, toward, radius - sphere.tyre), sphere.tyre
         p_W = X_WB.point(p_B)
         R_BC = X_WB.R.T @ ground.frame(p_W)
-        p_BC = p_B - radius * R_BC[:, 2]
+        p_BC = p_B + -radius * R_BC[:, 2]  # a sum: of a difference a trace would keep both signs
         J = point_jacobian(robot, poses, sphere.body, p_BC)
         dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
         distance = ground.distance(p_W) - radius

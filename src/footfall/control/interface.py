@@ -19,46 +19,12 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.command import Command, check_command
+from footfall.control.joint_command import JointCommand
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
 from footfall.seams import Adapter, function_name, has_members
 from footfall.spatial.quaternion import to_rotation
-
-
-@dataclass(frozen=True)
-class JointCommand:
-    """τ = kp (position - q) + kd (velocity - q̇) + torque, held until the next tick. One number, or one a joint.
-
-    Gains rather than a bare torque, so that the integrator can take the feedback implicitly.
-    """
-
-    position: Float[ndarray, "nj"] | float = 0.0  # [rad]
-    velocity: Float[ndarray, "nj"] | float = 0.0  # [rad/s]
-    kp: Float[ndarray, "nj"] | float = 0.0  # [N m/rad]
-    kd: Float[ndarray, "nj"] | float = 0.0  # [N m s/rad]
-    torque: Float[ndarray, "nj"] | float = 0.0  # [N m]
-
-    def spread(self, joints: int) -> JointCommand:
-        """Every field as an array of one number a joint."""
-        return JointCommand(
-            *(_spread(getattr(self, key), joints, key) for key in ("position", "velocity", "kp", "kd", "torque"))
-        )
-
-
-def _spread(value: Any, joints: int, key: str) -> ndarray:
-    if isinstance(value, (list, tuple)):
-        value = np.array(value)  # traced values too
-    elif hasattr(value, "__array__") and not isinstance(value, (ndarray, np.generic)):
-        value = np.asarray(value)  # a tensor of a learning framework
-    if isinstance(value, (str, bytes)) or getattr(value, "dtype", np.dtype(float)).kind not in "fiubO":
-        shown = " ".join(repr(value).split())[:60]
-        raise InputError(f"{key} of a JointCommand must be one real number or {joints} of them, got {shown}")
-    if np.shape(value) == (joints,):
-        return value
-    if np.shape(value) != ():
-        raise InputError(f"{key} of a JointCommand must be one number or {joints} of them, got shape {np.shape(value)}")
-    return value * np.ones(joints)
 
 
 @dataclass(frozen=True)
@@ -140,6 +106,11 @@ class Controller(Protocol):
         ...
 
     @property
+    def long_to_compile(self) -> bool:
+        """Takes seconds: numbers of the ground then stay inputs, and another ground of its kind is not compiled."""
+        ...
+
+    @property
     def logs(self) -> list[Log]:
         """Lists in which it, and what it wraps, writes down what happens."""
         ...
@@ -180,6 +151,7 @@ class ControllerBase:
     needs_sensors: ClassVar[bool] = False
     follows_command: ClassVar[bool] = False
     uses_foot_forces: ClassVar[bool] = False
+    long_to_compile: ClassVar[bool] = False
     log: Log | None = None  # a list of its own makes events
 
     @property
@@ -239,6 +211,10 @@ class ControllerWrapper(ControllerBase):
     @property
     def uses_foot_forces(self) -> bool:  # type: ignore[override]
         return self.wrapped.uses_foot_forces
+
+    @property
+    def long_to_compile(self) -> bool:  # type: ignore[override]
+        return self.wrapped.long_to_compile
 
     @property
     def logs(self) -> list[Log]:

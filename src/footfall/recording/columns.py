@@ -28,6 +28,8 @@ STANDARD = {
     "command_velocity": Standard(("joint",), "rad/s", "commanded joint rates"),
     "command_torque": Standard(("joint",), "N m", "commanded feed-forward torque"),
     "torque": Standard(("joint",), "N m", "applied joint torque"),
+    "rotor_position": Standard(("joint",), "rad", "angle of each motor's rotor behind its belt, as seen at the joint"),
+    "rotor_velocity": Standard(("joint",), "rad/s", "rate of each motor's rotor behind its belt, as seen at the joint"),
     "force": Standard(("foot", "axis"), "N", "force of the ground on each foot, world axes"),
     "contact": Standard(("foot",), "1", "whether each foot touches the ground"),
     "kinetic": Standard((), "J", "kinetic energy"),

@@ -326,13 +326,15 @@ class Recording:
 
     # -- in words ------------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
-        return f"Recording('{self.robot.name}': {len(self)} rows, {self.duration:g} s, {len(self.columns)} columns)"
+        rows = f"{len(self)} rows, {self.duration:g} s, {len(self.columns)} columns"
+        ended = f"; {self.meta['stopped']}" if self.meta.get("stopped") else ""
+        return f"Recording('{self.robot.name}': {rows}{ended})"
 
     def _repr_html_(self) -> str:
         rows = [("robot", self.robot.name), ("duration", f"{self.duration:g} s, {len(self)} rows")]
         if self.robot.floating and len(self) > 1:
             rows.append(("distance", f"{self.distance:.3f} m, {self.mean_speed(self.time[0]):.3f} m/s forward"))
-        plain = ("controller", "contact", "dt", "seed", "stop", "fell", "diverged", "interrupted")
+        plain = ("controller", "contact", "dt", "seed", "stopped", "fell", "diverged", "interrupted")
         for key in (key for key in plain if key in self.meta):
             value = self.meta[key]
             said = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)

@@ -14,10 +14,12 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.contact.force_law import ForceLaw
+from footfall.contact.ground import Plane
 from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
+from footfall.contact.terrain import Steps
 from footfall.control.interface import JointCommand, Sensed
-from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
+from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch, callers_level
 from footfall.seams import Adapter, unadapted
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.rows import Rows, rows_of
@@ -49,7 +51,7 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
         return engine
     try:
         of_controller = check_controller(model, state, inputs)
-        engine = CompiledEngine(model, state, inputs)
+        engine = CompiledEngine(model, state, inputs, kept_free(model))
         engine.around = (*of_world, *of_controller)
     except TraceError as error:
         if compiled:
@@ -57,9 +59,18 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
         engine = PythonEngine(model, state, inputs)  # what ails the ground or the contact law ails it too: raised
         engine.around = of_world
         warnings.warn(
-            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}", stacklevel=3
+            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}",
+            stacklevel=callers_level(),
         )
     return engine
+
+
+def kept_free(model: SimulationModel) -> tuple[str, ...]:
+    """Numbers of the ground that stay inputs where compiling takes long; of a user's own ground all are constants."""
+    numbers: dict[type, tuple[str, ...]] = {Plane: ("friction",), Steps: ("levels", "start", "friction")}
+    if not model.acting.long_to_compile:
+        return ()
+    return tuple(f"ground.{name}" for name in numbers.get(type(model.world.ground), ()))
 
 
 def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[Surroundings, ...]:

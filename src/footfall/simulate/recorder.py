@@ -24,6 +24,7 @@ from footfall.recording.stored_columns import StoredColumns
 from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
 from footfall.seams import unadapted
+from footfall.simulate.belts import ROTOR
 from footfall.simulate.rows import Rows
 from footfall.simulate.self_collision import Watcher
 from footfall.simulate.stop import Stop
@@ -59,7 +60,7 @@ class Recorder:
         self._new_events: list[Event] = []
         self._work_before = state.work
         self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
-        if state.contact:
+        if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
         self._logs = [(log, len(log)) for log in model.acting.logs]
@@ -156,6 +157,7 @@ class Recorder:
         }  # fmt: skip
         if state.contact:
             columns |= self.model.world.contact.columns(state.contact, feet)
+            columns |= {key: state.contact[key] for key in ROTOR if key in state.contact}
         if self.watch is not None:
             columns["self_distance"] = self.watch.nearest(state.q)[0]
         spheres = len(self.model.world.spheres)

@@ -134,7 +134,7 @@ class Simulation(Summarised):
         check_sequence("touching", self.touching, Foot)
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
-        check_integrator(self.integrator, contact)
+        check_integrator(self.integrator, contact, self.joints)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
@@ -305,7 +305,7 @@ class Simulation(Summarised):
         on_rows: Callable[[dict[str, ndarray]], None] | None = None,
     ) -> Recorder:  # fmt: skip
         """What keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
-        meta = {"controller": type(self.controller).__name__, "seed": self.seed}
+        meta = {"controller": self.model.acting.name, "seed": self.seed}
         recorder = Recorder(
             self.model, self.state, self.energies, meta, path, watch=self.watch, every=every, on_rows=on_rows
         )  # fmt: skip

@@ -151,6 +151,6 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
     """The first state of a run: nothing has acted yet."""
     return RunState(
         0.0, np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj),
-        np.zeros((len(world.contacts), 3)), np.zeros(5), world.contact.start(world.contacts), memory,
+        np.zeros((len(world.contacts), 3)), np.zeros(5), world.start(q, v), memory,
         np.stack([body.start for body in world.objects]) if world.objects else (),
     )  # fmt: skip

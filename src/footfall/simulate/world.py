@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
 from footfall.contact.free_bodies import FreeBody, Solid
@@ -58,6 +60,11 @@ class World:
     def touches(self) -> tuple[Touch, ...]:
         """What free bodies may meet."""
         return touches_of(self.objects, self.spheres, self.solids, self.robot.name) if self.objects else ()
+
+    def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
+        """What steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""
+        belt, memory = self.joints.belt, self.contact.start(self.contacts)
+        return memory if belt is None else {**memory, **belt.start(self.robot, q, v)}
 
     def in_limb_frames(self) -> World:
         """The same world for a step: like limbs have like frames, so that a compiled step runs them side by side."""

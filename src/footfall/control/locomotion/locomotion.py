@@ -40,9 +40,10 @@ from footfall.control.locomotion.rolling import wheels_of
 from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
 from footfall.control.locomotion.whole_body import Gains, leg_torques, torque_bounds
 from footfall.control.posture import standing_joints
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, TraceError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.gravity import GRAVITY, Gravity
+from footfall.identity import digest_of
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
@@ -77,6 +78,7 @@ class Locomotion(ControllerBase):
     reach: Reach | None = None  # what an arm does meanwhile; it keeps its posture without
 
     uses_foot_forces = True
+    long_to_compile = True
     NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them
 
     follows_command = True
@@ -349,8 +351,15 @@ def _row(rows: Memory, k: int) -> Memory:
 
 def _same(one: Robot, other: Robot) -> bool:
     """Poses are no part of a robot's digest."""
-    if one is other or one.digest != other.digest:
-        return one is other
+    if one is other:
+        return True
+    if digest_of(other) is None:
+        raise TraceError(
+            "Locomotion plans with the robot's numbers, and here some of them are inputs: FixedModel(Locomotion(),"
+            " robot) plans with those of the robot it is given"
+        )
+    if one.digest != other.digest:
+        return False
     a, b = (robot.poses["stand"].joints if "stand" in robot.poses else None for robot in (one, other))
     return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
 

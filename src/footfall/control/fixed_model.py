@@ -1,0 +1,53 @@
+"""A controller that does not know what was changed of the robot.
+
+    ff.Batch(robot, 1000, FixedModel(Locomotion(), robot), free=["trunk.mass"])
+
+A controller is told of the robot that is simulated. Where parameters of that robot differ within a batch, are
+differentiated by, or stand for what nobody has measured, this one goes on planning with the robot it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
+from footfall.errors import InputError
+from footfall.gravity import GRAVITY, Gravity
+from footfall.robot.model.description import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class FixedModel(ControllerWrapper):
+    """``inner`` with ``robot`` for its model, whatever robot it runs on."""
+
+    inner: Controller
+    robot: Robot
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.robot, Robot):
+            raise InputError(f"FixedModel needs the Robot to plan with, got {type(self.robot).__name__}")
+
+    def start(self, robot: Robot) -> Any:
+        if robot.joint_names != self.robot.joint_names:
+            raise InputError(f"FixedModel plans for '{self.robot.name}', which has other joints than '{robot.name}'")
+        return self.inner.start(self.robot)
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        self.wrapped.prepare(self.robot, compile, gravity)
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        return self.wrapped.posture(self.robot)
+
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        return self.wrapped.command_limits(self.robot)
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
+    ) -> tuple[JointCommand, Any]:
+        return self.inner(t, self.robot, sensed, command, memory)

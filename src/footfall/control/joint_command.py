@@ -1,0 +1,47 @@
+"""What a controller wants of the joints until its next tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError
+
+
+@dataclass(frozen=True)
+class JointCommand:
+    """τ = kp (position - q) + kd (velocity - q̇) + torque, held until the next tick. One number, or one a joint.
+
+    Gains rather than a bare torque, so that the integrator can take the feedback implicitly.
+    """
+
+    position: Float[ndarray, "nj"] | float = 0.0  # [rad]
+    velocity: Float[ndarray, "nj"] | float = 0.0  # [rad/s]
+    kp: Float[ndarray, "nj"] | float = 0.0  # [N m/rad]
+    kd: Float[ndarray, "nj"] | float = 0.0  # [N m s/rad]
+    torque: Float[ndarray, "nj"] | float = 0.0  # [N m]
+
+    def spread(self, joints: int) -> JointCommand:
+        """Every field as an array of one number a joint."""
+        return JointCommand(
+            *(_spread(getattr(self, key), joints, key) for key in ("position", "velocity", "kp", "kd", "torque"))
+        )
+
+
+def _spread(value: Any, joints: int, key: str) -> ndarray:
+    if isinstance(value, (list, tuple)):
+        value = np.array(value)  # traced values too
+    elif hasattr(value, "__array__") and not isinstance(value, (ndarray, np.generic)):
+        value = np.asarray(value)  # a tensor of a learning framework
+    if isinstance(value, (str, bytes)) or getattr(value, "dtype", np.dtype(float)).kind not in "fiubO":
+        shown = " ".join(repr(value).split())[:60]
+        raise InputError(f"{key} of a JointCommand must be one real number or {joints} of them, got {shown}")
+    if np.shape(value) == (joints,):
+        return value
+    if np.shape(value) != ():
+        raise InputError(f"{key} of a JointCommand must be one number or {joints} of them, got shape {np.shape(value)}")
+    return value * np.ones(joints)
