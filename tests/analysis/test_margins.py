@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.analysis.margin_search import DelayedController, Margin, Margins, _between, _beyond
+from footfall.analysis.margin_search import DelayedController, Margin, Margins, _between, _beyond, _speeds
 from footfall.errors import FootfallError, InputError
 
 
@@ -47,6 +47,15 @@ def test_a_late_controller_sees_the_past_and_closes_its_loop_on_it(cheetah):
     np.testing.assert_allclose(torques, [0, 0, 0, 0, -4.0, -8.0], atol=1e-12)
 
 
+def test_a_speed_nearer_to_the_command_is_no_failure_and_a_lost_one_is():
+    low, high = _speeds(0.33, ff.Command(forward=0.4))
+    assert low < 0.24 < 0.43 < high < 0.51  # trots faster on less friction: 0.43 m/s of 0.4 at friction 0.425
+    assert low > 0.22
+    for command in (ff.Command(), ff.Command(forward=0.4, turn=0.5)):
+        assert _speeds(0.33, command) == pytest.approx((0.7 * 0.33, 1.3 * 0.33))
+    assert _speeds(0.0, ff.Command()) == (-0.05, 0.05)
+
+
 def test_a_standing_robot_has_margins(cheetah):
     weight = 9.81 * cheetah.mass
     found = ff.margins(cheetah, ff.control.Hold("stand", 0.5 * weight, 0.012 * weight), duration=0.6, settle=0.2,
@@ -76,11 +85,12 @@ def test_bad_input_is_refused(cheetah):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["pd", "whole_body"])
-def test_margins_of_controllers_that_compile_and_of_those_that_do_not(cheetah, name):
+@pytest.mark.parametrize(("name", "payload"), [("pd", 1.0), ("whole_body", 2.0)])
+def test_margins_of_controllers_that_compile_and_of_those_that_do_not(cheetah, name, payload):
     found = ff.margins(cheetah, name, duration=2.5)
     assert found.friction.passed < 0.4
-    assert found.payload.passed > 2.0
+    # a trot by joint targets sags and scuffs under load: by every contact law 30 % of its speed is gone at 1.2 kg
+    assert payload < found.payload.passed
     assert found.delay.passed >= 2.0
     for margin in (found.friction, found.payload, found.delay):
         assert margin.why
