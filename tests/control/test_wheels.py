@@ -12,6 +12,7 @@ from footfall.control.locomotion.rolling import rolling, wheels_of
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.robot.files.export import to_mjcf, to_urdf
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot
 from footfall.robot.model.json_form import robot_from_json, robot_to_json
 from footfall.robot.model.shapes import cylinder_inertia
@@ -112,6 +113,17 @@ def test_wheels_climb_a_step_of_5_cm_and_the_trunk_is_level_again(speed):
     assert recording.q[-1][2] - recording.q[0][2] == pytest.approx(0.05, abs=0.015)
     assert np.abs(recording.q[-500:, 4:6]).max() < 0.03
     assert np.abs(recording.q[:, 4:6]).max() < 0.15
+
+
+@pytest.mark.parametrize(("ending", "write"), [("xml", to_mjcf), ("urdf", to_urdf)])
+def test_wheels_are_written_as_cylinders_and_read_back(tmp_path, ending, write):
+    robot, path = wheeled(), tmp_path / f"wheeled.{ending}"
+    path.write_text(write(robot))
+    with pytest.warns(UserWarning, match="a cylinder about its axis"):
+        again = ff.load(path, lock_wheels=False)
+    for foot, other in zip(robot.feet, again.feet):
+        assert (other.radius, other.tyre) == pytest.approx((foot.radius, foot.tyre))
+        assert np.abs(np.array(other.axis)) == pytest.approx(np.array(foot.axis))
 
 
 # -- within the whole-body program -------------------------------------------------------------------------------------

@@ -17,13 +17,14 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
 from footfall.control.locomotion import rolling
+from footfall.control.locomotion.driven import Driven, driven_of, reduced
 from footfall.control.locomotion.footsteps import foothold, ground_slope, swing
+from footfall.control.locomotion.planned import Memory, Plan
 from footfall.control.locomotion.reach import Reach, left_free, reach_task
 from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
-from footfall.control.locomotion.reflexes.switches import Reflexes
 from footfall.control.locomotion.single_body import SingleBody
-from footfall.control.locomotion.whole_body import Gains, Program, Tasks, whole_body_program
+from footfall.control.locomotion.whole_body import Gains, Tasks, whole_body_program
 from footfall.control.posture import free_motions, standing_state
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
@@ -91,6 +92,20 @@ class Walker:
         return digest_of(self)
 
     @property
+    def driven(self) -> Driven | None:
+        """The joints with motors of a robot with closed loops; None without."""
+        return driven_of(self.robot)
+
+    @property
+    def own(self) -> Robot:
+        """The robot as the whole-body program sees it."""
+        return self.robot if self.driven is None else self.driven.alike
+
+    def all_joints(self, values: Float[ndarray, "nd"]) -> Float[ndarray, "nj"]:
+        """Numbers of the joints that the program drives, for all joints."""
+        return values if self.driven is None else self.driven.all_joints(values, self.robot.nj)
+
+    @property
     def wheels(self) -> tuple[rolling.Wheel, ...]:
         """None of a robot that walks on feet."""
         return rolling.wheels_of(self.robot)
@@ -114,64 +129,6 @@ class Walker:
         reaches to either side, and a gait that stands shortly is the faster for it."""
         least = rolling.FASTEST if self.wheels else LIMITS.forward
         return np.maximum(least, 1.5 * self.longest_step / (duty * period))
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What one tick leaves to the next."""
-
-    tick: Any
-    phase: Any  # of the gait [cycles]
-    walking: Any  # 1 while the gait runs, 0 while it stands
-    started: Any
-    wanted: Float[ndarray, "3"]  # x, y, yaw
-    velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
-    mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
-    delays: Float[ndarray, "4"]  # of the gait, which may change while it walks [cycles]
-    beat: Float[ndarray, "2"]  # of the gait: duty, period [s]
-    lift_off: Float[ndarray, "4 3"]
-    last_down: Float[ndarray, "4 3"]
-    down: Float[ndarray, "4"]
-    reflex: ReflexMemory
-    forces: Float[ndarray, "4 3"]  # of stage one [N]
-    sag: Any  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
-    lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
-    goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
-    trouble: Float[ndarray, "2"]  # of the programs of stage one and two: 0, or why there is no solution
-    hand: Float[ndarray, "6"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
-
-    @staticmethod
-    def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
-        feet, gait = walker.feet + np.array([0.0, 0.0, walker.height]), walker.gait
-        return Memory(
-            tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
-            delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
-            down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
-            forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2), goal=np.array([*gait.delays, gait.duty, gait.period]),
-            trouble=np.zeros(2), hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the solvers need."""
-
-    program: Program
-    bias: Float[ndarray, "nv"]
-    J: Float[ndarray, "4 3 nv"]
-    acceleration: Float[ndarray, "6"]  # wanted of the base: ω̇ in base axes, classical in world axes
-    swing: Float[ndarray, "4 3"]
-    posture: Float[ndarray, "nj"]  # wanted accelerations of the joints that are free [rad/s²]
-    feet: Float[ndarray, "4 3"]
-    touchdown: Float[ndarray, "4 3"]
-    normal: Float[ndarray, "3"]
-    slope: Float[ndarray, "3"]  # height = slope[2] + slope[0] x + slope[1] y
-    euler: Float[ndarray, "3"]  # roll, pitch, yaw
-    level: Float[ndarray, "2"]  # wanted roll and pitch
-    travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
-    lift: Any  # wanted height of the base over the ground [m]
-    friction: Any  # that may be counted on
-    beat: Float[ndarray, "2"]  # of the gait at this moment: duty, period [s]
 
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
@@ -339,16 +296,22 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     if wheels:
         touching = rolling.rolling(wheels, J, J_turn, rate_J, bias_J[:, :3], v, normal, down)
         J, rate_J, stops = touching.J, touching.rate_J, touching.stops
-    free, hand = free_motions(robot, J[:, :, 6:]), None
+    M, driven = mass_matrix(robot, q), walker.driven
+    own, sits, moves = walker.own, walker.stand - q[7:], v[6:]
+    if driven is not None:  # in the coordinates of the motors
+        terms = reduced(robot, q, v, M, bias, J, rate_J)
+        M, bias, J, rate_J = terms.M, terms.bias, terms.J, terms.rate_J
+        sits, moves = (np.stack([x[j] for j in driven.joints]) for x in (sits, moves))
+    free, hand = free_motions(own, J[:, :, 6:]), None
     if walker.reach is not None:
         hand = reach_task(robot, walker.reach, memory.hand, q, v)
         free, bias = left_free(robot, walker.reach, hand.J, free), bias + hand.pushes
-    posture = gains.posture[0] * (walker.stand - q[7:]) - gains.posture[1] * v[6:]
+    posture = gains.posture[0] * sits - gains.posture[1] * moves
     if wheels:
         posture = rolling.wheel_posture(wheels, posture, v, heading[:, 0] @ across)
     posture = free @ posture
     tasks = Tasks(base, by_force, pull, posture, free, down, normal, stops, hand)
-    program = whole_body_program(robot, gains, friction, mass_matrix(robot, q), bias, J, rate_J, tasks, gravity)
+    program = whole_body_program(own, gains, friction, M, bias, J, rate_J, tasks, gravity)
     gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height, g=g)
     tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))
     trunk = {
@@ -390,3 +353,6 @@ def _part(x: Any) -> Any:
 def _within_turn(angle: Any) -> Any:
     """The same angle within ±π."""
     return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)
+
+
+__all__ = ["LEASH", "LIMITS", "YAW_LEASH", "Memory", "Plan", "Walker", "plan"]

@@ -66,12 +66,13 @@ def locomotion_tick(walking: Walking, sensed: Sensed, command: Command, memory: 
     found, after = plan(walker, sensed, command, towards_gait(walker, memory))
     folded = after.reflex.folded > 0.5
     forces, trouble = _stage_one(walking, sensed, found, memory, after, folded)
-    torque, wrong = leg_torques(robot, found, after.down, forces, walking.limits), 0.0
+    torque, wrong = leg_torques(walker.own, found, after.down, forces, walking.limits), 0.0
     if walking.stage == "whole_body":
-        best, solution = whole_body_torques(robot, walker.body.weight, found, after.down, forces, walking.limits)
+        best, solution = whole_body_torques(walker.own, walker.body.weight, found, after.down, forces, walking.limits)
         wrong = trouble_of(solution)
         torque = np.where(wrong > 0.5, torque, best)
-    gives_in = fold(walking.crouch, sensed.q[7:], walking.limits, walking.body.weight).spread(robot.nj)
+    torque, limits = walker.all_joints(torque), walker.all_joints(walking.limits)
+    gives_in = fold(walking.crouch, sensed.q[7:], limits, walking.body.weight).spread(robot.nj)
     asked = JointCommand(
         position=gives_in.position, velocity=np.where(folded, 0.0, sensed.v[6:]), kp=gives_in.kp,
         kd=np.where(folded, gives_in.kd, walking.joint_kd * robot.mass),
