@@ -27,12 +27,14 @@ def level(t, robot, sensed, command, memory):
 push = ff.Push(start=0.3, duration=0.1, force=(0.0, 40.0, 0.0), link="LF_abad_link")
 sim = ff.Simulation(robot, level, pushes=[push])
 rec = sim.run(1.0)
-print(sim.controller_is_compiled, sim.stopped)
+print(sim)
+print("compiled with the physics:", sim.controller_is_compiled)
 
 # %% Does the feedback help?
 plain = ff.Simulation(robot, ff.control.Hold(stand, 60.0, 2.0), pushes=[push]).run(1.0)
 lean = [float(np.abs(r.trunk_euler()[:, 2]).max()) for r in (rec, plain)]
 print("leans less than a plain hold:", lean[0] < lean[1])
+together = rec.plot("trunk", plain)
 
 # %% A batch of 64 that differ in mass
 batch = ff.Batch(robot, 64, level, free=["trunk.mass"])

@@ -57,7 +57,7 @@ def test_a_robot_is_a_table_and_a_picture(name):
 def test_names_from_files_are_escaped(rec):
     with pytest.raises(FootfallError, match="names are printable"):
         robot_from_json(robot_to_json(library.load("mini_cheetah")).replace("mini_cheetah", EVIL, 1))
-    rec = type(rec)(rec.robot, rec.columns, [Event(0.1, EVIL, EVIL)], {"stop": EVIL})
+    rec = type(rec)(rec.robot, rec.columns, [Event(0.1, EVIL, EVIL)], {"stopped": EVIL})
     assert "script" not in Tags(rec._repr_html_()).seen
     check = Check(EVIL, EVIL, "b", 1e-3, 1e-4, 1e-9, 3, EVIL)
     assert "script" not in Tags(Report(EVIL, 3, 0, "numpy", (check,), {"mujoco": EVIL})._repr_html_()).seen

@@ -37,6 +37,18 @@ def test_a_room_shows_its_own_names_and_each_of_them_is_there(name):
         _ = room.no_such_thing
 
 
+def test_public_modules_in_rooms_show_their_own_names_and_stand_for_no_function_of_their_name():
+    rooms = [import_module(f"footfall.{name}") for name in ROOMS]
+    inside = [getattr(room, key) for room in rooms for key in room.__all__]
+    modules = [found for found in inside if type(found).__name__ == "module"]
+    assert len(modules) >= 10
+    for module in modules:
+        shown, own = dir(module), module.__name__.rpartition(".")[2]
+        assert shown == sorted(module.__all__), module
+        assert all(getattr(module, key) is not None for key in shown)
+        assert own not in shown, f"{module.__name__} hides the function '{own}': another name for the file"
+
+
 @pytest.mark.parametrize("name", ROOMS)
 def test_the_reference_lists_what_a_room_holds(name):
     text = " ".join((DOCS / "api.md").read_text().split("## Room by room")[1].split())

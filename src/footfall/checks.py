@@ -85,4 +85,24 @@ def _float(value: Any, what: str) -> float:
     raise InputError(f"{what} must be a number, got {value!r}")
 
 
-__all__ = ["checked_number", "finite_number", "is_number", "number_between", "positive_number", "three_numbers"]
+def checked_option(name: str, kind: str, value: Any) -> Any:
+    """A value of the option's type: whole numbers pass for decimal ones, nothing else passes for anything else."""
+    if value is None and "None" in kind:
+        return None
+    wanted = kind.partition(" |")[0]
+    if wanted == "float" and isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value):
+        return float(value)
+    if wanted == "int" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if wanted == "str" and isinstance(value, str) and value:
+        return value
+    if wanted == "bool" and isinstance(value, bool):
+        return value
+    words = {"float": "a finite number", "int": "a whole number", "str": "a text", "bool": "true or false"}[wanted]
+    raise InputError(f"{name} must be {words}, got {value!r}")
+
+
+__all__ = [
+    "checked_number", "checked_option", "finite_number", "is_number", "number_between", "positive_number",
+    "three_numbers",
+]  # fmt: skip

@@ -66,6 +66,8 @@ class Bound:
         self.examples.append(example)
 
     def __call__(self, *arrays: Any) -> Any:
+        while _waiting:  # it is being traced: nothing was found in the cache
+            _waiting.pop().start()
         constant = self.constant
         if self.free:
             *arrays, parameters = arrays  # type: ignore[assignment]
@@ -149,6 +151,8 @@ def compile(
 
 _QUIET = 0.5  # [s] that compiling may take before it is said
 _said = threading.Event()
+_waiting: list[threading.Timer] = []  # started by the first call for a trace
+_STEPS = dict.fromkeys(("tick", "physics"), "the step of a simulation")
 
 
 @contextlib.contextmanager
@@ -157,7 +161,7 @@ def _patience(name: str, kept: bool) -> Iterator[None]:
     if _said.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
-    words = f"footfall: compiling {name}{', cached from now on' if kept else ''}"
+    words = f"footfall: compiling {_STEPS.get(name, name)}{', cached from now on' if kept else ''}"
 
     def say() -> None:
         if not _said.is_set():
@@ -166,11 +170,13 @@ def _patience(name: str, kept: bool) -> Iterator[None]:
 
     timer = threading.Timer(_QUIET, say)
     timer.daemon = True
-    timer.start()
+    _waiting.append(timer)
     try:
         yield
     finally:
         timer.cancel()
+        if timer in _waiting:
+            _waiting.remove(timer)
 
 
 def jacobian(

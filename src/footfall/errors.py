@@ -3,12 +3,15 @@
 import difflib
 import math
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable
+from pathlib import Path
 
 _MOST_SHOWN = 24
+_PACKAGE = str(Path(__file__).parent)
 
 # What parsers make of a spoiled file, ours and those of packages: each is turned into one sentence that names the file.
 SPOILED = (
@@ -61,6 +64,14 @@ class TraceError(FootfallError):
 
 class TraceMismatch(TraceError):
     """A trace is not the function it was made from: hidden state, random numbers, a branch on a value."""
+
+
+def callers_level() -> int:
+    """``stacklevel`` of a warning that is to name the user's line, however deep in footfall it is given."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def printable(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from footfall.control.posture import load_of_standing, stands_in, with_stand
+from footfall.errors import callers_level
 from footfall.robot.files import loading
 from footfall.robot.files.draft import stand_of
 from footfall.robot.files.guard import ModelWarning
@@ -39,7 +40,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     robot, weak = _strong_enough(robot)
     remarks += weak
     if remarks:
-        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
+        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=callers_level())
     return robot
 
 

@@ -48,8 +48,7 @@ COUNTED = {
     "control": set(),
     "derivatives": {"jacobian_of_forward_dynamics", "jacobian_of_step"},
 }
-# the implicit step misses its must of 5 800: friction that is on its cone makes the system unsymmetric
-MOST_OPERATIONS = {"forward_dynamics": 2780, "explicit": 3760, "implicit": 6250}
+MOST_OPERATIONS = {"forward_dynamics": 2765, "explicit": 3730, "implicit": 5800}
 
 
 @pytest.fixture(scope="module", params=[name for name in bench.NAMES if name != "gpu"])

@@ -1,15 +1,19 @@
 """Gallops, bounds and half-bounds under a velocity command; who cannot do them says so."""
 
+import numpy as np
 import pytest
+from third_party_models import walker
 
 import footfall as ff
 from footfall.control.locomotion.locomotion import LIMITS
 from footfall.control.named import FLYING, on_command, schedule
+from footfall.control.posture import with_stand
 from footfall.errors import InputError
 from footfall.simulate.runfile import RunOptions, plan
 
 RUNS = [
     *[("mini_cheetah", g, v, "whole_body") for g in ("rotary_gallop", "transverse_gallop") for v in (1.5, 2.5)],
+    *[("go2", g, 2.5, "whole_body") for g in ("rotary_gallop", "transverse_gallop")],
     *[("spined", g, 1.0, "whole_body") for g in ("rotary_gallop", "transverse_gallop")],
     ("mini_cheetah", "half_bound", 1.0, "whole_body"),
     ("mini_cheetah", "bound", 1.0, "whole_body"),
@@ -18,7 +22,7 @@ RUNS = [
 
 
 def run(name, gait, speed, controller="whole_body", seconds=10.0):
-    made = plan(ff.load(name), RunOptions(name, gait=gait, speed=speed, controller=controller))
+    made = plan(with_stand(walker(name)), RunOptions(name, gait=gait, speed=speed, controller=controller))
     return made.simulation.run(seconds), made
 
 
@@ -32,6 +36,38 @@ def test_gallops_and_bounds_keep_their_speed(name, gait, speed, controller):
     LF, RF, LH, RH = rec.contact[rec.time > 5.0].T
     pairs, across = min((LF == RF).mean(), (LH == RH).mean()), max((LF == LH).mean(), (RF == RH).mean())
     assert pairs > across + 0.1
+
+
+def landings(rec, foot):
+    """When a foot lands after it was up for a tenth of a second, past the start [s]: feet that bounce land once."""
+    down = rec.contact[:, foot].astype(bool)
+    at = rec.time[1:][down[1:] & ~down[:-1]]
+    at = at[np.diff(at, prepend=-1.0) > 0.1]
+    return at[at > 3.0]
+
+
+def behind(rec, left, right):
+    """How long a right foot lands after the left foot of its pair, or before it if negative: the median [s]."""
+    lefts, rights = landings(rec, left), landings(rec, right)
+    after = np.array([rights[np.argmin(np.abs(rights - at))] - at for at in lefts])
+    assert len(after) > 8
+    assert (np.sign(after) == np.sign(np.median(after))).mean() > 0.8  # cycle after cycle
+    return float(np.median(after))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "speed"), [("mini_cheetah", 1.5), ("mini_cheetah", 2.5), ("spined", 1.0)])
+def test_hind_feet_land_in_the_order_of_the_fore_feet_in_a_transverse_gallop_only(name, speed):
+    """In a rotary gallop they land against it, so that the landings go round the body."""
+    leads = {}
+    for gait in ("rotary_gallop", "transverse_gallop"):
+        rec, _ = run(name, gait, speed, seconds=7.0)
+        assert not rec.meta["fell"]
+        fore, hind = behind(rec, 0, 1), behind(rec, 2, 3)
+        assert min(abs(fore), abs(hind)) > 0.005  # one after the other
+        assert max(abs(fore), abs(hind)) < 0.1  # but as a pair
+        leads[gait] = np.sign(fore * hind)
+    assert leads == {"rotary_gallop": -1.0, "transverse_gallop": 1.0}
 
 
 @pytest.mark.parametrize("gait", FLYING)

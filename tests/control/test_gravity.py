@@ -87,9 +87,10 @@ def test_locomotion_needs_a_gravity_that_pulls_down():
             ff.Simulation(CHEETAH, ff.control.Locomotion(), gravity=gravity).run(0.01)
 
 
-def test_an_estimate_walks_on_mars_and_on_the_moon():
+@pytest.mark.parametrize("gravities", [[MOON], pytest.param([MARS, MOON], marks=pytest.mark.slow)])
+def test_an_estimate_walks_on_mars_and_on_the_moon(gravities):
     controller = ff.control.Estimated(ff.control.Locomotion())
-    for gravity in (MARS, MOON):
+    for gravity in gravities:
         sim, rec = _walk(controller, gravity, sensors=Sensors.typical(seed=4))
         _walks(sim, rec, gravity)
         history = controller.history()

@@ -14,7 +14,7 @@ from footfall.control.locomotion import horizon, whole_body
 from footfall.control.locomotion.legged_plan import plan
 from footfall.control.locomotion.locomotion_tick import TROUBLES
 from footfall.errors import InputError
-from footfall.simulate.engine import _kept_free
+from footfall.simulate.engine import kept_free
 from footfall.simulate.tick import Inputs, tick
 from footfall.trace.compiled import program
 from footfall.trace.passes.statements import all_loops
@@ -94,7 +94,7 @@ def test_another_friction_is_walked_on_by_the_same_machine_code(cheetah):
         ratio = np.max((along / np.maximum(normal, 1e-9))[normal > 5.0])
         assert ratio == pytest.approx(friction, rel=0.01)  # some foot slides for a moment in either
         inputs = Inputs(simulation.command_now, np.zeros(6))
-        keys.add(Bound(tick, simulation.model, (simulation.state, inputs), _kept_free(simulation.model), {}).key())
+        keys.add(Bound(tick, simulation.model, (simulation.state, inputs), kept_free(simulation.model), {}).key())
     assert len(keys) == 1
     assert None not in keys
 
@@ -232,26 +232,32 @@ def test_single_precision_has_the_torques_of_double_precision(cheetah):
 
 
 @pytest.mark.slow
-def test_closed_loop_has_derivatives(cheetah):
-    """Torques by the state, through the plan and both programs, against differences."""
-    from footfall.control.locomotion.locomotion_tick import locomotion_tick
+def test_closed_loop_has_derivatives_by_its_whole_state_and_by_its_command(cheetah):
+    """Of several ticks, an MPC among them, through plan, programs and contact, against differences of runs."""
+    simulation, _ = walk(cheetah, "inside", 0.322)
+    found = ff.simulate.linearize_loop(simulation, ticks=6)
+    model, state = simulation.model, simulation.state
+    before = simulation.q.copy()
 
-    controller = ff.control.Locomotion()
-    simulation = ff.Simulation(
-        cheetah, controller, start=ff.control.standing_state(cheetah), command=ff.Command(forward=0.4)
-    )
-    simulation.run(0.33)
-    body, memory = simulation.state, simulation.state.memory
+    def after(deviation, command):
+        q = ff.dynamics.integrate(cheetah, state.q, deviation[: cheetah.nv], 1.0)
+        now = dataclasses.replace(state, q=q, v=state.v + deviation[cheetah.nv :])
+        for _ in range(6):
+            now, _ = tick(model, now, Inputs(command, np.zeros(6)))
+        return np.concatenate([ff.dynamics.difference(cheetah, found.q, now.q), now.v - found.v])
 
-    def torque(v):
-        sensed = ff.Sensed(body.q, v, body.forces[:4])
-        return locomotion_tick(controller.walking, sensed, simulation.command, memory)[0].torque
-
-    slope = ff.jacobian(torque, None, body.v, wrt="v")(body.v)
-    for k in (0, 4, 9):
-        step = 1e-5 * np.eye(cheetah.nv)[k]
-        change = (torque(body.v + step) - torque(body.v - step)) / 2e-5
-        np.testing.assert_allclose(slope[:, k], change, rtol=1e-3, atol=1e-3)
+    size = 2 * cheetah.nv
+    for k in (1, 5, 11, 20, 23, 31):
+        step = 1e-6 * np.eye(size)[k]
+        change = (after(step, simulation.command_now) - after(-step, simulation.command_now)) / 2e-6
+        np.testing.assert_allclose(found.of_robot()[:, k], change, atol=1e-4 * np.abs(change).max())
+    k, ahead = found.commands.index("forward"), []
+    for speed in (0.5 + 1e-5, 0.5 - 1e-5):
+        ahead.append(after(np.zeros(size), ff.Command(forward=speed)))
+    change = (ahead[0] - ahead[1]) / 2e-5
+    np.testing.assert_allclose(found.B[:size, k], change, atol=1e-4 * np.abs(change).max())
+    assert len(found.states) == len(found.A) > size
+    np.testing.assert_array_equal(simulation.q, before)
 
 
 def test_gaits_and_reflexes_share_one_program(cheetah):

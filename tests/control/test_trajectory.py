@@ -15,7 +15,8 @@ import footfall as ff
 from footfall.contact.compliant import Compliant
 from footfall.control.optimal.follow import Follow
 from footfall.control.optimal.lqr import regulate
-from footfall.control.optimal.trajectory import Expansion, Trajectory, box_minimum, improved, optimise
+from footfall.control.optimal.sweep import box_minimum
+from footfall.control.optimal.trajectory import Expansion, Trajectory, improved, optimise
 from footfall.errors import InputError
 from footfall.robot import library
 from footfall.simulate.linear_step import moved

@@ -10,7 +10,7 @@ from simulated_bodies import IDEAL, hung, many_steps, pendulum
 
 import footfall as ff
 from footfall import compiling
-from footfall.analysis.motor_loads import motor_loads
+from footfall.analysis.motor_load import motor_loads
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError
 from footfall.hardware.emergency_stop import EmergencyStop

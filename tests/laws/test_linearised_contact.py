@@ -97,7 +97,9 @@ def differences(step: LinearStep, q: np.ndarray, v: np.ndarray, command: ff.Join
     return (4 * slopes(h) - slopes(2 * h)) / 3
 
 
-@pytest.mark.parametrize("steps", [1, 2, 4, 10])
+@pytest.mark.parametrize(
+    "steps", [1, pytest.param(2, marks=pytest.mark.slow), 4, pytest.param(10, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("law", LAWS)
 def test_linearised_contact_is_exact_at_rest_sliding_and_landing(law, steps):
     step, referee = linear_steps(law, tripod()[0], steps)

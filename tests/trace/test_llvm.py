@@ -140,3 +140,31 @@ def test_reversed_loops_work_in_the_callers_memory():
     ir = llvm.module(pulled.program, pulled.code.layout, np.float64, 1)
     assert "alloca [" not in ir
     assert not re.search(r"alloca (double|<)", ir)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_wherever_blocks_are_cut_the_bits_are_the_same(name, monkeypatch):
+    function, arguments = EXAMPLES[name]
+    whole = trace.compile(function, *arguments, cache=None, verify=False)(*arguments)
+    monkeypatch.setattr(llvm, "LONGEST_BLOCK", 7)
+    for lanes in (1, 8):
+        cut = trace.compile(function, *arguments, target="batch", lanes=lanes, cache=None, verify=False)
+        assert np.array_equal(cut(*tiled(arguments, 3)), tiled([whole], 3)[0])
+
+
+def test_no_block_is_long_and_zeros_are_written_at_once():
+    """LLVM's schedulers take a time that grows with the loads and stores of a block squared."""
+
+    def sparse(x):
+        out = np.zeros((60, 60))
+        for k in range(60):
+            out[k, k] = np.sin(x[k] + out[k - 1, k - 1])
+        return out
+
+    x = np.linspace(0, 1, 60)
+    text = llvm.module(program(sparse, x), first_is_state([60]), np.float64, 1)
+    kernel = text[text.index("@kernel") : text.index(f"@{llvm.EVALUATE}")]
+    assert max(len(block.splitlines()) for block in re.split(r"^\w+:$", kernel, flags=re.M)) < 2 * llvm.LONGEST_BLOCK
+    assert kernel.count("\nstore ") == 60
+    assert kernel.count("memset") == 1
+    assert np.array_equal(trace.compile(sparse, x, cache=None)(x) == 0, sparse(x) == 0)

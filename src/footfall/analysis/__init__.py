@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from footfall.analysis.gait_diagram import footfall_diagram, footfall_diagram_of
     from footfall.analysis.identification import Identified, Samples, identify, samples
     from footfall.analysis.margin_search import Margin, Margins, margins
-    from footfall.analysis.motor_loads import MotorLoad, motor_loads
+    from footfall.analysis.motor_load import MotorLoad, motor_loads
     from footfall.analysis.motor_report import MotorReport, identify_motors, read_identified
     from footfall.analysis.named_parameters import NamedFit
     from footfall.analysis.run_stability import Stability, plot_stability, plot_support, stability
@@ -24,7 +24,7 @@ __all__, __getattr__, __dir__ = room(
         "gait_diagram": "footfall_diagram footfall_diagram_of",
         "identification": "Identified Samples identify samples",
         "margin_search": "Margin Margins margins",
-        "motor_loads": "MotorLoad motor_loads",
+        "motor_load": "MotorLoad motor_loads",
         "motor_report": "MotorReport identify_motors read_identified",
         "named_parameters": "NamedFit",
         "run_stability": "Stability plot_stability plot_support stability",

@@ -25,6 +25,7 @@ from footfall.gait.stability import (
 )
 from footfall.gravity import GRAVITY, strength
 from footfall.kinematics.forward import center_of_mass, foot_positions
+from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 _ROWS = 800  # of a recording that are looked at, unless asked for more
 
 
-@dataclass(frozen=True)
-class Stability:
+@dataclass(frozen=True, repr=False)
+class Stability(Summarised):
     """Margins and points along a recording."""
 
     time: Float[ndarray, "T"]
@@ -47,6 +48,15 @@ class Stability:
     pressure: Float[ndarray, "T 2"]  # centre of pressure of the recorded forces [m]
     zmp: Float[ndarray, "T 2"]  # by the motion of the centre of mass [m]
     capture: Float[ndarray, "T 2"]  # [m]
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        least = [
+            (f"least {name} margin", f"{np.nanmin(values):.3g} {unit}" if np.isfinite(values).any() else "none")
+            for name, values, unit in (
+                ("static", self.static, "m"), ("wide", self.wide, "m"), ("energy", self.energy, "J"),
+            )
+        ]  # fmt: skip
+        return f"{len(self.time)} moments from {self.time[0]:g} to {self.time[-1]:g} s", least
 
 
 def stability(rec: Recording, rows: int = _ROWS) -> Stability:

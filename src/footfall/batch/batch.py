@@ -74,7 +74,7 @@ class Batch(Summarised):
         self.simulation = Simulation(robot, controller, **options)
         self.robot, model = self.simulation.robot, self.simulation.model
         if not model.acting.traceable:
-            name = type(self.simulation.controller).__name__
+            name = self.simulation.model.acting.name
             raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
         self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.uses_foot_forces)
         inputs = Inputs(Command(), np.zeros(6))
@@ -284,7 +284,7 @@ class Batch(Summarised):
         zero = np.zeros((len(places), 5), self.dtype)
         _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, zero), *rest, every=every)
         meta: dict[str, Any] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
-        meta |= {"controller": type(self.simulation.controller).__name__, "start_time": 0.0}
+        meta |= {"controller": self.simulation.model.acting.name, "start_time": 0.0}
         found = []
         for k, place in enumerate(places):
             one, asked = (rebuild([x[k] for x in leaves]) for leaves, rebuild in map(tree.flatten, (rows, command)))

@@ -27,9 +27,10 @@ METHOD = (
     " coordinates: forward_dynamics_derivative is 18 accelerations by 18 of q, 18 of v and 12 torques, at 128 random"
     " states in one compiled call; step_derivative is A and B of a step of 1 ms with implicit contact, four feet on the"
     " ground, at 128 states about a stand in one call. Pinocchio: computeABADerivatives from Python less the same call"
-    " on a model of one joint. nmpc_iteration: 25 knots of 20 ms of the whole robot on four feet, from a state off its"
-    " stand: the trajectory followed, linearised, one sweep backwards, one line search, called from Python. Crocoddyl:"
-    " the same robot, knots, weights and start, feet held by four contacts: computeDirection and one tryStep,"
+    " on a model of one joint. nmpc_iteration: 25 knots of 20 ms of the whole robot on four feet"
+    " that stand by schedule, torque, friction, joint range and clearance priced, from a state off its stand: the"
+    " trajectory followed, linearised, one sweep backwards, one line search, called from Python. Crocoddyl: the same"
+    " robot, knots, weights, start and schedule, feet held by four contacts, no inequality: computeDirection, tryStep,"
     " in a process of its own."
 )
 _STATES = 128

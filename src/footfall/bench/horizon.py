@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from footfall import compiling
 from footfall.bench import subject
+from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.optimal.horizon import HorizonProblem
+from footfall.control.optimal.knot import Goal, KnotModel
+from footfall.control.optimal.nmpc import lowest_points
 from footfall.control.optimal.trajectory import Trajectory, improved, optimise
 from footfall.dynamics.coordinates import integrate
 from footfall.simulate.simulation import Simulation
-from footfall.simulate.step_problem import Reference, StepProblem
 
 KNOTS, KNOT = 25, 0.02  # [s]
 PRICES = {"turn": 10.0, "place": 10.0, "joints": 0.1, "spin": 0.1, "speed": 0.1, "rates": 1e-3}
 EFFORT = 1e-3
 _AWAY = 0.01  # [rad], [m]
+_BEND, _BARRIER = 1.5, 0.01  # [rad] that joints may bend from the stand; price of inequalities
 
 
 def weights(nv: int) -> np.ndarray:
@@ -31,19 +36,25 @@ def away(stand: np.ndarray, nv: int) -> np.ndarray:
 
 
 class Horizon:
-    """The problem, and a trajectory to start from: that of a converged search, as a tick before would leave it."""
+    """The problem, and a trajectory to start from: that of a converged search, as a tick before would leave it.
+
+    Torque, friction, joint ranges and clearance are priced, which Crocoddyl's problem leaves out.
+    """
 
     def __init__(self) -> None:
-        world, robot = subject.world(implicit=True), subject.robot()
-        stand, torque = settled()
-        reference = Reference(
-            np.tile(stand, (KNOTS + 1, 1)), np.zeros((KNOTS + 1, robot.nv)),
-            np.tile(weights(robot.nv), (KNOTS + 1, 1)), np.tile(torque, (KNOTS, 1)), np.full(robot.nj, EFFORT),
+        robot, (stand, torque) = subject.robot(), settled()
+        feet, rest, rows = lowest_points(robot, stand), np.zeros(robot.nv), KNOTS + 1
+        model = KnotModel(robot, torque_bounds(robot), stand[7:] - _BEND, stand[7:] + _BEND, price=_BARRIER)
+        goals = Goal(
+            np.tile(stand, (rows, 1)), np.tile(rest, (rows, 1)), np.tile(weights(robot.nv), (rows, 1)),
+            np.tile(torque, (rows, 1)), np.full((rows, robot.nj), EFFORT), np.tile(feet, (rows, 1, 1)),
+            np.zeros((rows, robot.nf)), np.ones((rows, robot.nf)), np.tile(feet[:, 2], (rows, 1)),
+            np.tile(feet[:, 2] - 1.0, (rows, 1)), np.full(rows, KNOT),
         )  # fmt: skip
-        self.problem = StepProblem(world, reference, KNOT, steps=1, exact=False)
-        rest = np.concatenate([stand, np.zeros(robot.nv)])
-        self.trajectory: Trajectory = optimise(self.problem, rest, reference.torque, 5)
-        self.start = np.concatenate([away(stand, robot.nv), np.zeros(robot.nv)])
+        goals.down[-1] = 0.0
+        self.problem = HorizonProblem(model, goals, compiling.compile)
+        self.trajectory: Trajectory = optimise(self.problem, np.concatenate([stand, rest]), goals.torque[:-1], 5)
+        self.start = np.concatenate([away(stand, robot.nv), rest])
 
     def iteration(self) -> Trajectory:
         """One iteration from the state that is off."""

@@ -1,16 +1,17 @@
 """The horizon of ``bench.horizon`` in Crocoddyl: feet held by contacts, Euler steps, its feasibility-driven solver.
 
-It runs in a process of its own: beside Pinocchio 4.1 Crocoddyl 3.2.1 from PyPI ended our process now and then, or gave
-other numbers from run to run, where it had contacts. We have not found out why.
+It runs by ``crocoddyl_process``, in a process of its own: that of the Python named in FOOTFALL_CROCODDYL, or this one's
+where the versions that are installed fit each other.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,98 +20,80 @@ from footfall.bench import subject
 from footfall.bench.horizon import EFFORT, KNOT, KNOTS, away, settled, weights
 from footfall.compare import pinocchio
 
+VARIABLE = "FOOTFALL_CROCODDYL"
+FITTING = "4.0."  # of Pinocchio, against which Crocoddyl 3.2.1 is built
+_HOW = (
+    f"an environment of its own measures it: pip install crocoddyl==3.2.1 pin==4.0.0 there, and {VARIABLE}=its python"
+)
 
-def measured(rounds: int = 30, tries: int = 3) -> tuple[float | None, str]:
+
+def measured(rounds: int = 30) -> tuple[float | None, str]:
     """(least time of an iteration [s], why there is none)."""
-    if find_spec("crocoddyl") is None:
-        return None, "Crocoddyl is not installed: pip install footfall[peers]"
-    for _ in range(tries):
-        command = [sys.executable, "-m", "footfall.bench.horizon_peer", str(rounds)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        if done.returncode == 0:
-            return float(done.stdout), ""
-    return None, f"Crocoddyl ended its process {tries} times (exit status {done.returncode})"
+    python = os.environ.get(VARIABLE)
+    if python is None:
+        try:
+            there = version("crocoddyl"), version("pin")
+        except PackageNotFoundError:
+            return None, f"Crocoddyl is not installed; {_HOW}"
+        if not there[1].startswith(FITTING):
+            return None, f"Crocoddyl {there[0]} does not fit the Pinocchio {there[1]} beside it; {_HOW}"
+    script = Path(__file__).with_name("crocoddyl_process.py")
+    command = [python or sys.executable, str(script), str(rounds)]
+    alone = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(horizon()), capture_output=True, text=True, timeout=120, env=alone
+        )
+    except OSError as error:
+        return None, f"{VARIABLE} names no Python: {error}"
+    if done.returncode:
+        return None, f"Crocoddyl ended its process with exit status {done.returncode}; {_HOW}"
+    return float(done.stdout), ""
 
 
-def main() -> None:
-    """The least time of some iterations, printed."""
-    once, least = iteration(), float("inf")
-    for _ in range(int(sys.argv[1])):
-        began = time.thread_time()
-        once()
-        least = min(least, time.thread_time() - began)
-    print(least)
+def horizon() -> dict[str, Any]:
+    """All that the process needs to know."""
+    referee, (stand, torque) = pinocchio.Pinocchio(subject.robot()), settled()
+    nv = referee.model.nv
+    prices = weights(nv)
+    parts = [
+        np.roll(prices[:6], 3),
+        prices[6:nv],
+        np.roll(prices[nv : nv + 6], 3),
+        prices[nv + 6 :],
+    ]  # Pinocchio's order
+    rest = np.zeros(nv)
+    return {
+        **_model(referee), "rest": [*referee.q_of(stand), *rest], "start": [*referee.q_of(away(stand, nv)), *rest],
+        "weights": np.concatenate(parts).tolist(), "effort": EFFORT, "torque": torque.tolist(), "knots": KNOTS,
+        "knot": KNOT,
+    }  # fmt: skip
 
 
-def iteration() -> Callable[[], Any]:
-    """One iteration: all derivatives, the sweep backwards, and one try of its step."""
-    import crocoddyl
-
-    referee = pinocchio.Pinocchio(subject.robot())
-    (model, feet), (stand, _) = _with_frames(referee), subject.standing()
-    state = crocoddyl.StateMultibody(model)
-    actuation = crocoddyl.ActuationModelFloatingBase(state)
-    rest = np.concatenate([referee.q_of(stand.q), np.zeros(model.nv)])
-    contacts = crocoddyl.ContactModelMultiple(state, actuation.nu)
-    axes = referee.pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-    for k, (foot, place) in enumerate(zip(feet, referee.foot_positions(stand.q))):
-        contact = crocoddyl.ContactModel3D(state, foot, place, axes, actuation.nu, np.array([0.0, 50.0]))
-        contacts.addContact(f"foot {k}", contact)
-    prices = weights(model.nv)
-    prices = np.concatenate([np.roll(prices[:6], 3), prices[6 : model.nv], np.roll(prices[model.nv :][:6], 3),
-                             prices[model.nv + 6 :]])  # fmt: skip
-    costs = crocoddyl.CostModelSum(state, actuation.nu)
-    quadratic = crocoddyl.ActivationModelWeightedQuad(prices)
-    near = crocoddyl.CostModelResidual(state, quadratic, crocoddyl.ResidualModelState(state, rest, actuation.nu))
-    costs.addCost("state", near, 1.0)
-    effort = crocoddyl.CostModelResidual(state, crocoddyl.ResidualModelControl(state, actuation.nu))
-    costs.addCost("effort", effort, EFFORT)
-    dynamics = crocoddyl.DifferentialActionModelContactFwdDynamics(state, actuation, contacts, costs, 0.0, True)
-    running = crocoddyl.IntegratedActionModelEuler(dynamics, KNOT)
-    last = crocoddyl.IntegratedActionModelEuler(dynamics, 0.0)
-    start = np.concatenate([referee.q_of(away(stand.q, model.nv)), np.zeros(model.nv)])
-    problem = crocoddyl.ShootingProblem(start, [running] * KNOTS, last)
-    problem.nthreads = 1
-    solver = crocoddyl.SolverFDDP(problem)
-    states, inputs = [rest] * (KNOTS + 1), [settled()[1]] * KNOTS
-
-    def once() -> None:
-        solver.setCandidate(states, inputs, False)
-        solver.computeDirection(True)
-        solver.tryStep(1.0)
-
-    return once
-
-
-def _with_frames(referee: pinocchio.Pinocchio) -> tuple[Any, list[int]]:
-    """(the same model, its feet) as Crocoddyl reads one: a frame for every joint, a base called root_joint.
-
-    Hinges must be about x, y or z (it ends the process at others beside this Pinocchio): one that turns the other way
-    round has its frame turned about.
-    """
+def _model(referee: pinocchio.Pinocchio) -> dict[str, Any]:
+    """Joints, bodies and feet as numbers, every hinge about x, y or z: the frame of one that turns the other way round
+    is turned about."""
     pin, known = referee.pin, referee.model
-    model, names, turns = pin.Model(), ["universe", "root_joint", *list(known.names)[2:]], [pin.SE3.Identity()] * 2
-    kinds = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)
+    names, turns, joints = ["universe", "root_joint", *list(known.names)[2:]], [pin.SE3.Identity()], []
     for i in range(1, known.njoints):
-        kind, turn = known.joints[i], pin.SE3.Identity()
+        axis, turn = None, pin.SE3.Identity()
         if i > 1:
-            axis = np.round(kind.extract().axis).astype(int)
-            along = int(np.abs(axis).argmax())
-            kind = kinds[along]()
-            if axis[along] < 0:
-                turn = pin.SE3(np.diag(np.where(np.arange(3) == (along + 1) % 3, 1.0, -1.0)), np.zeros(3))
-            turns.append(turn)
-        parent = known.parents[i]
-        joint = model.addJoint(parent, kind, turns[parent].inverse() * known.jointPlacements[i] * turn, names[i])
-        model.addJointFrame(joint)
-        model.appendBodyToJoint(joint, known.inertias[i], turn.inverse())
-    model.armature = known.armature
+            about = np.round(known.joints[i].extract().axis).astype(int)
+            axis = int(np.abs(about).argmax())
+            if about[axis] < 0:
+                turn = pin.SE3(np.diag(np.where(np.arange(3) == (axis + 1) % 3, 1.0, -1.0)), np.zeros(3))
+        turns.append(turn)
+        place = turns[known.parents[i]].inverse() * known.jointPlacements[i] * turn
+        body = turn.actInv(known.inertias[i])
+        joints.append(
+            {
+                "parent": int(known.parents[i]), "axis": axis, "name": names[i], "R": place.rotation.tolist(),
+                "p": place.translation.tolist(), "mass": float(body.mass), "com": body.lever.tolist(),
+                "inertia": body.inertia.tolist(),
+            }
+        )  # fmt: skip
     feet = []
     for foot in (known.frames[k] for k in referee.feet):
-        behind, place = model.getFrameId(names[foot.parentJoint]), turns[foot.parentJoint].inverse() * foot.placement
-        feet.append(model.addFrame(pin.Frame(foot.name, foot.parentJoint, behind, place, pin.FrameType.OP_FRAME)))
-    return model, feet
-
-
-if __name__ == "__main__":
-    main()
+        p = turns[foot.parentJoint].inverse().act(foot.placement.translation)
+        feet.append({"name": foot.name, "parent": names[foot.parentJoint], "p": p.tolist()})
+    return {"joints": joints, "armature": known.armature.tolist(), "feet": feet}

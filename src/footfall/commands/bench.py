@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from footfall.bench import NAMES
 from footfall.commands import completing
 from footfall.commands.common import JsonOption, console, examples, print_json, progress
 
@@ -23,7 +24,7 @@ def command(
         typer.Argument(
             metavar="NAME",
             autocompletion=completing.benches,
-            help="dynamics, step, simulated_second, batch, gpu, formalisms, control, or all.",
+            help=f"{', '.join(NAMES)}, or all.",
         ),
     ],
     seconds: Annotated[

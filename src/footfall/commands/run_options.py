@@ -47,8 +47,8 @@ ControllerOption = Annotated[
     typer.Option(
         "--controller",
         autocompletion=completing.controllers,
-        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, learned, lqr, wheels, or"
-        " a policy's file (.npz, .onnx).",
+        help="hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, learned, lqr, plan,"
+        " wheels, or a policy's file (.npz, .onnx).",
     ),
 ]
 OscillatorOption = Annotated[
@@ -68,6 +68,14 @@ ReflexesOption = Annotated[
 ]
 ThenOption = Annotated[
     str | None, typer.Option("--then", help="Another gait to change to while walking, and when: trot:4 (seconds).")
+]
+InverseOption = Annotated[
+    str | None,
+    typer.Option("--inverse", help="Kinematics of pd: closed (default), fabrik or resolved_rate."),
+]
+PlanOption = Annotated[
+    str | None,
+    typer.Option("--plan", help="Of --controller plan: walk (default), trot, postures, yaw, or 'trot; 4: postures'."),
 ]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]

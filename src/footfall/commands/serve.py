@@ -13,7 +13,7 @@ from footfall.commands.ending import RealtimeOption, until_told
 from footfall.errors import unknown
 
 NAME = "serve"
-EXAMPLES = examples("footfall serve go2", "footfall serve go2 --domain 1 --start down", "footfall serve go2 --ros2")
+EXAMPLES = examples("footfall serve go2", "footfall serve go2 --domain 1 --start lying", "footfall serve go2 --ros2")
 _STARTS = {"standing": "balance", "lying": "down", "released": "released"}
 
 

@@ -35,7 +35,8 @@ def command(
         ),
     ] = "mini_cheetah",
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen at; any but this machine's own needs the printed token.")
+        str,
+        typer.Option("--host", help="Address to listen at; what is printed holds the token that the page wants."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8080,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,

@@ -109,7 +109,7 @@ def factors_multiply_to_mass_matrix(robot: Robot, q: ndarray, v: ndarray, a: nda
     M = dynamics.mass_matrix(robot, q)
     L, d = dynamics.factor(robot, M)
     A = np.tril(M) + 1.1 * np.triu(M, 1)
-    back = solve_unsymmetric(robot, *factor_unsymmetric(robot, A, A), A @ a)
+    back = solve_unsymmetric(robot, *factor_unsymmetric(robot, A), A @ a)
     return np.concatenate([(L.T @ np.diag(d) @ L).ravel(), M @ back]), np.concatenate([M.ravel(), M @ a])
 
 

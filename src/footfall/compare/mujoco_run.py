@@ -48,8 +48,8 @@ def mujoco_model(
     """An MjModel of a simulation's robot on its ground, with gains that ``run_mujoco`` sets."""
     mj, world = library(), simulation.model.world
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
-    if world.joints.backlash or world.joints.gear_loss:
-        raise InputError("MuJoCo is given no backlash and no gear loss: compare a simulation without them")
+    if world.joints.backlash or world.joints.gear_loss or world.joints.belt is not None:
+        raise InputError("MuJoCo is given no backlash, no gear loss and no belt: compare a simulation without them")
     ground = world.ground
     mu: Any = friction
     if mu is None:
@@ -142,7 +142,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Re
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }  # fmt: skip
     meta = {
-        "engine": f"MuJoCo {mj.__version__}", "controller": type(simulation.controller).__name__, "dt": run.dt,
+        "engine": f"MuJoCo {mj.__version__}", "controller": simulation.model.acting.name, "dt": run.dt,
         "ground_form": ground_form(run.world.ground), "wall_seconds": wall,
         "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
     }  # fmt: skip

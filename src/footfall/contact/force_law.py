@@ -153,15 +153,14 @@ class ForceLaw(ContactModelBase):
             left = (point.J.T @ (sphere.force - sphere.D @ (point.J @ a)) for point, sphere in both)
             return sum(left, start=force - branch_product(robot, M, a))
 
-        # multiplied so that the simple columns of the base come last: fewer operations
-        below = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in both), start=M)
         if self.symmetric:
+            stiff = sum(((sphere.D.T @ point.J).T @ point.J for point, sphere in both), start=M)
             if loops is not None:
-                return _closed(robot, below, pushed, loops, coupled)
+                return _closed(robot, stiff, pushed, loops, coupled)
             solve = partial(solve_factored, robot, coupled=coupled)
-            return numeric.solution(factor(robot, below, coupled), solve, pushed, residual)
-        above = sum((point.J.T @ (sphere.D @ point.J) for point, sphere in both), start=M)
-        factors = factor_unsymmetric(robot, below, above, coupled)
+            return numeric.solution(factor(robot, stiff, coupled), solve, pushed, residual)
+        contacts = [(point.J, sphere.D, point.dofs) for point, sphere in both]
+        factors = factor_unsymmetric(robot, M, contacts, coupled)
         if loops is not None:
             return solve_closed(lambda b: solve_unsymmetric(robot, *factors, b, coupled), pushed, loops)[0]
         return numeric.solution(factors, partial(solve_unsymmetric, robot, coupled=coupled), pushed, residual)

@@ -61,6 +61,12 @@ class Heightfield:
             raise InputError(f"the corner of a heightfield must be two finite numbers, got {self.corner!r}")
         set_(self, "corner", corner)
 
+    def __repr__(self) -> str:
+        size = " x ".join(f"{self.spacing * (n - 1):g}" for n in self.heights.shape)
+        surface = self.sampled() if self.smooth else self.heights  # a spline stays within its nodes
+        low, high = np.nanmin(surface), np.nanmax(surface)
+        return f"Heightfield({size} m, {low:.3g} to {high:.3g} m high, friction {self.friction:g})"
+
     # -- the surface -------------------------------------------------------------------------------------------------
     def surface(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
         """(height [m], slope along x, slope along y) at a place."""

@@ -47,6 +47,7 @@ class ContactPoint:
     friction: float
     dofs: tuple[int, ...]  # the columns of J that are not zero
     couples: bool = False  # two branches of the tree, as links that meet do
+    p_BC: Float[ndarray, "3"] | None = None  # where it is, in base axes; of pairs nobody asks
 
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
@@ -114,11 +115,11 @@ def contact_points(
             p_B, radius = _in_tyre(p_B, poses[sphere.body].R @ sphere.axis, toward, radius - sphere.tyre), sphere.tyre
         p_W = X_WB.point(p_B)
         R_BC = X_WB.R.T @ ground.frame(p_W)
-        p_BC = p_B - radius * R_BC[:, 2]
+        p_BC = p_B + -radius * R_BC[:, 2]  # a sum: of a difference a trace would keep both signs
         J = point_jacobian(robot, poses, sphere.body, p_BC)
         dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
         distance = ground.distance(p_W) - radius
-        points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs))
+        points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs, p_BC=p_BC))
     return points
 
 

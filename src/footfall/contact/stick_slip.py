@@ -98,10 +98,11 @@ class StickSlip(ForceLaw):
         speed = self._speed(slip)
         stopped = np.maximum(_STOPPED * dt * point.friction / robot.mass * elastic, self.stick_speed)
         slides = np.where(first, np.where(speed > stopped, 1.0, 0.0), modes["slides"])
-        t = (slides / speed) * slip
-        at = np.where(slides > 0.0, np.maximum(speed, self.stick_speed), np.minimum(speed, self.stick_speed))
-        drag, mu = self._drag(at, point.friction), self._mu(slides, speed, point, v_B)
-        k = np.where((turn < LATE) | (slides <= 0.0), drag * elastic, 0.0)
+        t, moves = (slides / speed) * slip, slides > 0.0
+        fast = np.maximum(speed, self.stick_speed)
+        drag = np.where(moves, self._sliding(fast, point.friction) / fast, self._creep(speed, point.friction))
+        mu = self._mu(slides, speed, point, v_B)
+        k = np.where((turn >= LATE) & moves, 0.0, drag * elastic)
         on_cone = n - self._to_base(point, mu * t)  # the force of a sphere that slides, for a unit normal force
         D = self._slopes(point, dt * k, dt * slope, on_cone, t)
         kept = {"holds": hold, "slides": slides, "slip": seen}
@@ -188,7 +189,7 @@ class StickSlip(ForceLaw):
         if not self._has_ratio:
             return point.friction
         at = np.maximum(np.maximum(speed, self._speed(self._tangential(point, v_B))), self.stick_speed)
-        return np.where(slides > 0.0, self._drag(at, point.friction) * at, self.static_ratio * point.friction)
+        return np.where(slides > 0.0, self._sliding(at, point.friction), self.static_ratio * point.friction)
 
     @property
     def _has_ratio(self) -> bool:
@@ -197,10 +198,21 @@ class StickSlip(ForceLaw):
 
     def _drag(self, speed: Any, friction: Any) -> Any:
         """μ(speed) / speed: the secant slope of friction for a unit normal force."""
-        mu_s = self.static_ratio * friction
-        s = np.minimum(speed / self.stick_speed, 1.0)
-        mu = s * (1.5 * mu_s - 0.5 * mu_s * (s * s))
+        mu = np.minimum(speed, self.stick_speed) * self._creep(speed, friction)
         if self._has_ratio:
-            slide = (speed - self.stick_speed) / (self.slip_speed - self.stick_speed)
-            mu = mu + (friction - mu_s) * smoothstep(slide)
+            mu = mu + self._sliding(speed, friction) - self.static_ratio * friction
         return mu / speed
+
+    def _creep(self, speed: Any, friction: Any) -> Any:
+        """The same of a sphere that sticks, whatever its speed: up to v_s a cubic, and what that comes to there."""
+        s = np.minimum(speed / self.stick_speed, 1.0)
+        steep = self.static_ratio * friction / self.stick_speed
+        return 1.5 * steep - 0.5 * steep * (s * s)
+
+    def _sliding(self, speed: Any, friction: Any) -> Any:
+        """μ from v_s on."""
+        mu_s = self.static_ratio * friction
+        if not self._has_ratio:
+            return mu_s
+        slide = (speed - self.stick_speed) / (self.slip_speed - self.stick_speed)
+        return mu_s + (friction - mu_s) * smoothstep(slide)

@@ -236,3 +236,7 @@ def _numbers(texts: list[str], count: int | None, otherwise: str) -> list[float]
 
 
 __all__ = ["GROUNDS", "Heightfield", "Patches", "Steps", "Treads", "distances", "named"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

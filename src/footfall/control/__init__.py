@@ -28,14 +28,16 @@ from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.named import on_command
 from footfall.control.optimal.lqr import LqrStand, StandWeights, regulate
+from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import standing_joints, standing_state
+from footfall.control.stand_gains import stand_gains
 
 __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
     "Estimated", "Estimator", "FixedModel", "FootImpedance", "FunctionController", "GravityCompensation", "Hold",
-    "JointCommand", "JointPD", "Locomotion", "LqrStand", "PlanFollower", "Policy", "Reach", "ReflexPD", "Reflexes",
-    "ScrewTorque", "Sensed", "Spine", "StandWeights", "Wheels", "controller", "on_command", "regulate",
-    "standing_joints", "standing_state",
+    "JointCommand", "JointPD", "Locomotion", "LqrStand", "Nmpc", "PlanFollower", "Policy", "Reach", "ReflexPD",
+    "Reflexes", "ScrewTorque", "Sensed", "Spine", "StandWeights", "Wheels", "controller", "on_command", "regulate",
+    "stand_gains", "standing_joints", "standing_state",
 ]  # fmt: skip
 
 

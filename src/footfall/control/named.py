@@ -15,8 +15,10 @@ from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.learned.policy import Policy, shipped
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflex_pd import ReflexPD
+from footfall.control.optimal.nmpc import Nmpc
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait, named
+from footfall.robot.model.description import Robot
 
 ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Any]] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
@@ -26,10 +28,13 @@ ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Any]] = {  # fo
     "screw": ScrewTorque,
 }
 ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
+NMPC = "nmpc"  # optimal control of the whole robot for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
 WHEELS = "wheels"  # rolls, on a robot whose wheels turn
-FOLLOWING = (*ON_COMMAND, LEARNED, WHEELS)  # follow a velocity command
-NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr")
+ROLLING = (WHEELS, "whole_body")  # turn the wheels of a robot that has some
+FOLLOWING = (*ON_COMMAND, NMPC, LEARNED, WHEELS)  # follow a velocity command
+PLAN = "plan"  # follows a plan of body and feet
+NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr", PLAN)
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},
     "walk": {"duty": 0.78, "period": 0.9},
@@ -70,6 +75,19 @@ def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any
     if made.duty * made.period < _SHORT:
         options = {"mpc_rate": min(_OFTEN, options.get("rate", _OFTEN)), **options}
     return Locomotion(gait=made, stage=name, **options)
+
+
+def nmpc(gait: str = "trot", rate: float = 1000.0, robot: Robot | None = None) -> Nmpc:
+    """The whole robot's optimal control on a gait's schedule; it solves at 200 Hz, and its gains run at ``rate``.
+
+    robot: refused at once, before any long work, if it is none that can be driven so.
+    """
+    if gait in FLYING:
+        raise InputError(f"controller 'nmpc' is not tuned for flight and cannot {_words(gait)}: mpc and whole_body can")
+    made = Nmpc(gait=schedule(gait), rate=rate, solve_rate=min(rate, 200.0))
+    if robot is not None:
+        made.start(robot)
+    return made
 
 
 def check_on_a_gait(name: str, gait: str) -> None:

@@ -29,6 +29,11 @@ def potential_energy(
     height = -robot.mass * (np.asarray(gravity) @ center_of_mass(robot, q))
     springs = 0.0
     for body, position in zip(robot.tree.bodies[1:], joint_positions(robot, q)):
-        if body.joint is not None and body.joint.stiffness:
+        if body.joint is not None and not _is_none(body.joint.stiffness):
             springs = springs + 0.5 * body.joint.stiffness * (position - body.joint.rest) ** 2
     return height + springs
+
+
+def _is_none(stiffness: object) -> bool:
+    """Whether there is no spring; a traced stiffness is one."""
+    return type(stiffness) is float and stiffness == 0.0

@@ -5,13 +5,17 @@ triangular, and every division is a product with one of nv reciprocals.
 """
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.kinematics.forward import base_joint_twists
 from footfall.robot.model.description import Robot
 
 
@@ -101,25 +105,69 @@ def branch_product(robot: Robot, M: Float[ndarray, "nv nv"], x: Float[ndarray, "
     return np.stack(y)
 
 
-def factor_unsymmetric(
-    robot: Robot, below: Float[ndarray, "nv nv"], above: Float[ndarray, "nv nv"], coupled: bool = False
-) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-    """(U, L, d) with A = U diag(1 / d) L for an A with the sparsity of M but not its symmetry, as friction makes it.
+def _limbs(
+    robot: Robot, coupled: bool
+) -> tuple[dict[int, Float[ndarray, "6"]], list[int | None], list[tuple[int, ...]]]:
+    """(twists of the joints on the base; the one that a degree of freedom hangs behind; what it meets above it).
 
-    L is unit lower triangular, U upper triangular with d on its diagonal (left out). A is read from ``below`` on
-    and below its diagonal, and from ``above`` elsewhere.
+    What is behind a joint on the base does not meet that joint, only the base, unless limbs are ``coupled``.
     """
-    parent, n = next_above(robot, coupled), robot.nv
-    chains = [tuple(ancestors(parent, k)) for k in range(n)]
-    A = {(k, i): below[k, i] for k in range(n) for i in (k, *chains[k])}
-    A |= {(i, k): above[i, k] for k in range(n) for i in chains[k]}
+    parent, twists = next_above(robot, coupled), {} if coupled else base_joint_twists(robot)
+    above = [tuple(ancestors(parent, k)) for k in range(robot.nv)]
+    behind = [next((i for i in above[k] if i in twists), None) for k in range(robot.nv)]
+    return twists, behind, [tuple(i for i in chain if i not in twists) for chain in above]
+
+
+def factor_unsymmetric(
+    robot: Robot,
+    M: Float[ndarray, "nv nv"],
+    contacts: Sequence[tuple[Float[ndarray, "3 nv"], Float[ndarray, "3 3"], tuple[int, ...]]] = (),
+    coupled: bool = False,
+) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
+    """(U, L, d) of A = M + Σ JᵀDJ, with the sparsity of M but not its symmetry, as friction makes it.
+
+    ``contacts``: (J, D, columns in which J is not zero). L is unit lower triangular, U upper triangular with d on its
+    diagonal (left out). What is behind a limb's first joint f moves with V = V_base + s a_f, s its twist: so that all
+    of it together acts on the base by a 6x6 matrix C, as an articulated body does (Featherstone 2008, section 7.3), and
+    on that joint by s:
+
+        A_f = M_f + sᵀ C,   A_base = M_base + Σ C
+    """
+    twists, behind, chains = _limbs(robot, coupled)
+    base, n = range(6), robot.nv
+
+    def at(i: int, f: int | None) -> Any:
+        """Where an entry is kept: those of the base, as a limb sees it, apart."""
+        return i if f is None or i >= 6 else (f, i)
+
+    A: dict[tuple[Any, Any], Any] = defaultdict(float)
+    for k in range(n):
+        A[k, k] = M[k, k]
+        for i in chains[k]:
+            A[k, at(i, behind[k])], A[at(i, behind[k]), k] = M[k, i], M[i, k]
+    for J, D, columns in contacts:
+        f = next((k for k in columns if k in twists), None)
+        # multiplied so that the simple columns of the base come last: fewer operations
+        below, above = (D.T @ J).T @ J, J.T @ (D @ J)
+        for i, j in itertools.product((k for k in columns if k != f), repeat=2):
+            A[at(i, f), at(j, f)] = A[at(i, f), at(j, f)] + (below if j <= i else above)[i, j]
+
     U, L = np.zeros((n, n)), np.eye(n)
     for k in reversed(range(n)):
+        if k in twists:
+            C = np.stack([np.stack([A[(k, i), (k, j)] for j in base]) for i in base])
+            row, column = twists[k] @ C, C @ twists[k]
+            A[k, k] = A[k, k] + row @ twists[k]
+            for i in base:
+                A[k, i], A[i, k] = A[k, i] + row[i], A[i, k] + column[i]
+                for j in base:
+                    A[i, j] = A[i, j] + C[i, j]
         reciprocal = 1.0 / A[k, k]
-        for i in chains[k]:
-            L[k, i], U[i, k] = A[k, i] * reciprocal, A[i, k]
-            for j in chains[k]:
-                A[j, i] = A[j, i] - A[j, k] * L[k, i]
+        chain = [(i, at(i, behind[k])) for i in chains[k]]
+        for i, a in chain:
+            L[k, i], U[i, k] = A[k, a] * reciprocal, A[a, k]
+            for _, b in chain:
+                A[b, a] = A[b, a] - A[b, k] * L[k, i]
     return U, L, np.stack([A[k, k] for k in range(n)])
 
 
@@ -132,12 +180,22 @@ def solve_unsymmetric(
     coupled: bool = False,
 ) -> Float[ndarray, "nv *columns"]:
     """x with A x = b, a vector or columns, for the factors of ``factor_unsymmetric``."""
-    parent, x = next_above(robot, coupled), [b[k] for k in range(robot.nv)]
+    twists, behind, chains = _limbs(robot, coupled)
+    x: dict[Any, Any] = {k: b[k] for k in range(robot.nv)}
+    pushed = {f: [0.0 * b[0]] * 6 for f in twists}  # on the base, by what is behind a limb's first joint
     for k in reversed(range(robot.nv)):
+        for i in range(6) if k in twists else ():
+            x[k], x[i] = x[k] - twists[k][i] * pushed[k][i], x[i] - pushed[k][i]
         x[k] = x[k] * (1.0 / d[k])
-        for i in ancestors(parent, k):
-            x[i] = x[i] - U[i, k] * x[k]
+        for i in chains[k]:
+            if i < 6 and (first := behind[k]) is not None:
+                pushed[first][i] = pushed[first][i] + U[i, k] * x[k]
+            else:
+                x[i] = x[i] - U[i, k] * x[k]
     for k in range(robot.nv):
-        for i in ancestors(parent, k):
-            x[k] = x[k] - L[k, i] * x[i]
-    return np.stack(x)
+        f = behind[k]
+        for i in chains[k]:
+            x[k] = x[k] - L[k, i] * (x[i] if f is None or i >= 6 else x[f, i])
+        for i in range(6) if k in twists else ():
+            x[k, i] = x[i] + twists[k][i] * x[k]  # how the limb moves
+    return np.stack([x[k] for k in range(robot.nv)])

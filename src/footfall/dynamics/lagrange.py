@@ -304,3 +304,30 @@ def _check(robot: Robot, order: str, **arrays: Any) -> None:
             raise InputError(f"{name} of robot '{robot.name}' must have shape ({size},), got {np.shape(array)}")
         if numeric.tracer.get() is None and not np.isfinite(np.asarray(array, dtype=float)).all():
             raise InputError(f"{name} of robot '{robot.name}' holds a value that is not finite")
+
+
+__all__ = [
+    "FORMS",
+    "ORDERS",
+    "Gravity",
+    "bias_terms",
+    "coriolis_matrix",
+    "euler_coriolis_matrix",
+    "euler_coriolis_terms",
+    "euler_feet_jacobian",
+    "euler_gravity_terms",
+    "euler_mass_matrix",
+    "feet_jacobian",
+    "forget",
+    "forward_dynamics",
+    "gravity_terms",
+    "inverse_dynamics",
+    "kinetic_energy",
+    "mass_matrix",
+    "velocity_terms",
+    "written",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.kinematics.forward import joint_transforms, joint_twist
+from footfall.kinematics.forward import base_joint_twists, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, skew
 
@@ -26,21 +26,31 @@ def composite_bodies(robot: Robot, X: list[Transform]) -> list[Inertia]:
     return composite
 
 
+def armatures(robot: Robot) -> Float[ndarray, "nj"]:
+    """The inertia that rotors add at every joint [kg m²]."""
+    return np.array([body.armature for body in robot.tree.bodies[1:]])
+
+
 def composite_mass_matrix(
-    robot: Robot, X: list[Transform], composite: list[Inertia] | None = None
+    robot: Robot,
+    X: list[Transform],
+    composite: list[Inertia] | None = None,
+    armature: Float[ndarray, "nj"] | None = None,
 ) -> Float[ndarray, "nv nv"]:
-    """M of bodies at X; their composites need not be made again."""
-    tree = robot.tree
-    M = np.zeros((robot.nv, robot.nv))
+    """M of bodies at X; their composites need not be made again. ``armature``: instead of the bodies' own."""
+    tree, armature = robot.tree, armatures(robot) if armature is None else armature
+    M, on_base = np.zeros((robot.nv, robot.nv)), base_joint_twists(robot)
     composite = composite_bodies(robot, X) if composite is None else composite
     for i in reversed(range(1, len(X))):
         F = composite[i].times(joint_twist(robot, i, 1.0))
-        M[tree.dof(i), tree.dof(i)] = _along(robot, i, F) + tree.bodies[i].armature
+        M[tree.dof(i), tree.dof(i)] = _along(robot, i, F) + armature[i - 1]
         for j in reversed(tree.support[i][:-1]):
             F = X[_child_towards(robot, j, i)].wrench_to_parent(F)
             M[tree.dof(i), tree.dof(j)] = M[tree.dof(j), tree.dof(i)] = _along(robot, j, F)
         if robot.floating:
             F = X[tree.support[i][0]].wrench_to_parent(F)
+            if tree.dof(i) in on_base:  # fewer operations: its limb was moved into the base's axes anyway
+                F = composite[i].to_parent(X[i]).times(on_base[tree.dof(i)])
             M[tree.dof(i), :6] = M[:6, tree.dof(i)] = F
     if robot.floating:
         M[:6, :6] = _base_block(composite[0])

@@ -18,8 +18,9 @@ the average.
 
 from __future__ import annotations
 
+import copy
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -164,6 +165,13 @@ class WalkPlan:
         return Placed(
             np.stack([x, y, heights[0]]), np.stack([yaw, heights[1], heights[1]]), np.stack(feet), np.stack(load)
         )
+
+    def from_feet(self, feet: Float[ndarray, "4 3"]) -> WalkPlan:
+        """The same plan with feet that stand elsewhere before their first steps [m]."""
+        moved, holds = copy.copy(self), self.footholds.copy()
+        holds[:, 0] = feet
+        object.__setattr__(moved, "footholds", holds)
+        return moved
 
     def stands(self, t: Any) -> Float[ndarray, "4"]:
         """Which feet stand at time t: 1 or 0."""
@@ -311,6 +319,7 @@ class PosturePlan:
     move: float = 0.9
     hold: float = 0.5
     profile: Trapezoid = EVEN
+    feet: Float[ndarray, "4 3"] | None = None  # where they stand [m]; as in the footprint unless given
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "postures", tuple(self.postures))
@@ -337,11 +346,16 @@ class PosturePlan:
                 for value, old, new in zip(values, before.values(), after.values())
             ]
         x, y, z, yaw, pitch, roll = values
-        feet = [np.stack([float(c) + 0.0 * t for c in foot]) for foot in self.footprint.standing()]
+        places = self.footprint.standing() if self.feet is None else self.feet
+        feet = [np.stack([float(c) + 0.0 * t for c in foot]) for foot in places]
         loads = [1.0 + 0.0 * t] * len(LEGS)
         return Placed(
             np.stack([x, y, z + self.footprint.height]), np.stack([yaw, pitch, roll]), np.stack(feet), np.stack(loads)
         )
+
+    def from_feet(self, feet: Float[ndarray, "4 3"]) -> PosturePlan:
+        """The same plan over feet that stand elsewhere [m]."""
+        return replace(self, feet=np.array(feet, dtype=float))
 
 
 def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share: float = 1.0) -> PosturePlan:

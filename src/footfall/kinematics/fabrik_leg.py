@@ -142,7 +142,7 @@ def bent(leg: LegChain, knee: int) -> LegChain:
 def sweep(leg: LegChain, target: Any, joints: list[Any], foot_pitch: Any) -> list[Any]:
     plane = _plane(leg)
     if plane is None:
-        return _turn_by_turn(leg, target, joints)
+        return turn_by_turn(leg, target, joints)
     if leg.tail > 1:
         foot = [foot_position(leg, joints)] * (leg.tail - 1)
         joints = _aimed(leg, joints, foot, [target] * (leg.tail - 1))
@@ -266,7 +266,7 @@ def _aimed(leg: LegChain, joints: list[Any], points: list[Any], wanted: list[Any
     return joints
 
 
-def _turn_by_turn(leg: LegChain, target: Any, joints: list[Any]) -> list[Any]:
+def turn_by_turn(leg: LegChain, target: Any, joints: list[Any]) -> list[Any]:
     """A leg that ends in a slider: every joint in turn, foot first, brings the foot as near as it can."""
     for k in reversed(range(len(leg))):
         X = pose_of(leg, joints, k).inverse()

@@ -91,6 +91,17 @@ def joint_twist(robot: Robot, i: int, rate: float) -> Float[ndarray, "6"]:
     return np.concatenate([along, np.zeros(3)] if body.kind == "revolute" else [np.zeros(3), along])
 
 
+def base_joint_twists(robot: Robot) -> dict[int, Float[ndarray, "6"]]:
+    """The twist of every joint on a floating base, in the base's axes about its origin, by the joint's column of v."""
+    twists = {}
+    for i, body in enumerate(robot.tree.bodies):
+        if robot.floating and robot.tree.parent[i] == 0:
+            axis = body.X_PJ.R @ body.axis
+            parts = [axis, cross(body.X_PJ.p, axis)] if body.kind == "revolute" else [np.zeros(3), axis]
+            twists[robot.tree.dof(i)] = np.concatenate(parts)
+    return twists
+
+
 def body_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nb 6"]:
     """Twist (ω, v) of every body at its own origin in its own axes: Algorithm 1, eq. (13)."""
     check_shape(robot, v=(v, robot.nv))

@@ -19,10 +19,11 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.fabrik_leg import Reached, distance
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
 
-RULES = ("levenberg", "manipulability", "constant", "transpose")
+RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
 DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
 NEAR = 0.1  # manipulability, as a part of reach to the power of three, below which damping sets in
 _PROJECTS = 1e-6  # damping of the null space's projector, as a part of the reach: more would leak into the foot
+_PSEUDO = 1e-6  # damping of the pseudo-inverse, as a part of the reach: above rounding, so that nothing is no number
 HOPELESS = 1e3  # damping of the Levenberg rule at which no step helps
 TURN = 0.5  # most that a joint turns in a step [rad]
 
@@ -57,8 +58,9 @@ def resolved_rate_leg(
     """Joint angles that take a leg's foot to ``target`` [m] in its carrier's frame, by steps of its Jacobian.
 
     rule: ``levenberg`` keeps a step only if it helps, and damps the less the more they do; ``manipulability`` and
-    ``constant`` are damped least squares; ``transpose`` goes down the gradient, as far as is best for the error's
-    linear model. ``toward``: a posture for what is redundant (not with ``levenberg`` and ``transpose``).
+    ``constant`` are damped least squares, ``pseudo_inverse`` is not damped; ``transpose`` goes down the gradient, as
+    far as is best for the error's linear model. ``toward``: a posture for what is redundant (not with ``levenberg``
+    and ``transpose``).
     """
     if rule not in RULES:
         raise unknown("rule of the resolved rate", rule, RULES)
@@ -101,6 +103,8 @@ def _step(leg: LegChain, target: Any, joints: Any, rule: str, toward: Any, effor
                 square = effort * scale
             elif rule == "constant":
                 square = DAMPING**2 * scale
+            elif rule == "pseudo_inverse":
+                square = _PSEUDO**2 * scale
             else:
                 square = _damping(leg, J_free, DAMPING)
             step = _damped_inverse(J_free, miss, square)
@@ -126,11 +130,11 @@ def _damped_inverse(J: Any, velocity: Any, square: Any) -> Any:
     """Jᵀ (J Jᵀ + λ² I)⁻¹ times a velocity, by whichever of J Jᵀ and Jᵀ J is smaller."""
     rows, columns = np.shape(J)
     if columns < rows:
-        return _solve(J.T @ J + square * np.eye(columns), J.T @ velocity)
-    return J.T @ _solve(J @ J.T + square * np.eye(rows), velocity)
+        return solve_small(J.T @ J + square * np.eye(columns), J.T @ velocity)
+    return J.T @ solve_small(J @ J.T + square * np.eye(rows), velocity)
 
 
-def _solve(A: Any, b: Any) -> Float[ndarray, "n"]:
+def solve_small(A: Any, b: Any) -> Float[ndarray, "n"]:
     """A⁻¹ b of a small symmetric positive definite matrix, by Cholesky's rule, loops unrolled in a trace."""
     n = len(b)
     L: list[list[Any]] = [[0.0] * n for _ in range(n)]

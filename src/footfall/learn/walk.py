@@ -82,6 +82,10 @@ class WalkEnv(gymnasium.Env):
         self.observation_space, self.action_space = _spaces(self.lanes.task)
         self._shown: Pictures | Page | None = None
 
+    def __repr__(self) -> str:
+        seen, acts = self.observation_space.shape, self.action_space.shape
+        return f"WalkEnv('{self.lanes.task.robot.name}': observations {seen}, actions {acts}, {RATE} Hz)"
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ndarray, dict[str, Any]]:

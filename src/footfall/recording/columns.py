@@ -28,6 +28,8 @@ STANDARD = {
     "command_velocity": Standard(("joint",), "rad/s", "commanded joint rates"),
     "command_torque": Standard(("joint",), "N m", "commanded feed-forward torque"),
     "torque": Standard(("joint",), "N m", "applied joint torque"),
+    "rotor_position": Standard(("joint",), "rad", "angle of each motor's rotor behind its belt, as seen at the joint"),
+    "rotor_velocity": Standard(("joint",), "rad/s", "rate of each motor's rotor behind its belt, as seen at the joint"),
     "force": Standard(("foot", "axis"), "N", "force of the ground on each foot, world axes"),
     "contact": Standard(("foot",), "1", "whether each foot touches the ground"),
     "kinetic": Standard((), "J", "kinetic energy"),
@@ -38,6 +40,10 @@ STANDARD = {
     "friction_work": Standard((), "J", "work of joint friction and damping on the robot since the start"),
     "self_distance": Standard((), "m", "least distance between two links of the robot, negative where they overlap"),
 }
+OBJECTS = {  # of free bodies, as many as a run has: position and quaternion; (ω, v) in their own axes
+    "object_pose": "m, 1",
+    "object_velocity": "rad/s, m/s",
+}
 NEEDED = ("time", "q", "v")
 _KINDS = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 
@@ -46,6 +52,8 @@ def unit_of(name: str) -> str:
     """The unit of a column; empty where nobody has said."""
     if name in STANDARD:
         return STANDARD[name].unit
+    if name in OBJECTS:
+        return OBJECTS[name]
     return "J" if name.endswith("_work") else ""
 
 

@@ -18,12 +18,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY, weight_of
 from footfall.recording import recording_file
 from footfall.recording.columns import checked
 from footfall.recording.ground_form import ground_of
+from footfall.recording.object_form import objects_of
 from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.recording.stored_columns import LazyColumns
 from footfall.robot.model.description import Robot
@@ -120,6 +122,18 @@ class Recording:
             return None if form is None else ground_of(form)
         except InputError as error:
             raise RecordingError(f"the recording is damaged: {error}") from None
+
+    @property
+    def objects(self) -> tuple[FreeBody, ...]:
+        """The free bodies of the run, in the order of ``object_pose`` and ``object_velocity``."""
+        try:
+            return objects_of(self.meta.get("objects", []))
+        except InputError as error:
+            raise RecordingError(f"the recording is damaged: {error}") from None
+
+    def object_poses(self, row: int) -> Float[ndarray, "n 7"]:
+        """Positions and quaternions of the free bodies in one row."""
+        return self["object_pose"][row] if "object_pose" in self else np.zeros((0, 7))
 
     # -- the trunk -----------------------------------------------------------------------------------------------------
     @property
@@ -312,13 +326,15 @@ class Recording:
 
     # -- in words ------------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
-        return f"Recording('{self.robot.name}': {len(self)} rows, {self.duration:g} s, {len(self.columns)} columns)"
+        rows = f"{len(self)} rows, {self.duration:g} s, {len(self.columns)} columns"
+        ended = f"; {self.meta['stopped']}" if self.meta.get("stopped") else ""
+        return f"Recording('{self.robot.name}': {rows}{ended})"
 
     def _repr_html_(self) -> str:
         rows = [("robot", self.robot.name), ("duration", f"{self.duration:g} s, {len(self)} rows")]
         if self.robot.floating and len(self) > 1:
             rows.append(("distance", f"{self.distance:.3f} m, {self.mean_speed(self.time[0]):.3f} m/s forward"))
-        plain = ("controller", "contact", "dt", "seed", "stop", "fell", "diverged", "interrupted")
+        plain = ("controller", "contact", "dt", "seed", "stopped", "fell", "diverged", "interrupted")
         for key in (key for key in plain if key in self.meta):
             value = self.meta[key]
             said = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)

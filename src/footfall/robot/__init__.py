@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from footfall.robot.model.parts import FlatFoot
     from footfall.robot.model.payload import with_payload
     from footfall.robot.model.soles import by_corners
+    from footfall.robot.model.spine import spine_joints, with_spine
 
 __all__, __getattr__, __dir__ = room(
     "footfall.robot",
@@ -27,5 +28,6 @@ __all__, __getattr__, __dir__ = room(
         "model.parts": "FlatFoot",
         "model.payload": "with_payload",
         "model.soles": "by_corners",
+        "model.spine": "spine_joints with_spine",
     },
 )

@@ -6,13 +6,15 @@ from footfall.rooms import room
 
 if TYPE_CHECKING:
     from footfall.simulate.actuators import JointModel
+    from footfall.simulate.belts import Belt
     from footfall.simulate.block import Block
     from footfall.simulate.commanding import Schedule
     from footfall.simulate.hybrid import HybridRun, hybrid_run
     from footfall.simulate.integrators import INTEGRATORS
+    from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
-    from footfall.simulate.rollout import RolloutCost, rollout
+    from footfall.simulate.rollout_cost import RolloutCost, rollout
     from footfall.simulate.runfile import RunOptions, plan, read_run_file
     from footfall.simulate.self_collision import SelfCollision
     from footfall.simulate.simulation import Simulation
@@ -25,13 +27,15 @@ __all__, __getattr__, __dir__ = room(
     "footfall.simulate",
     {
         "actuators": "JointModel",
+        "belts": "Belt",
         "block": "Block",
         "commanding": "Schedule",
         "hybrid": "HybridRun hybrid_run",
         "integrators": "INTEGRATORS",
+        "linear_loop": "LinearisedLoop linearize_loop",
         "linear_step": "LinearStep Linearised linearize",
         "pushes": "Push",
-        "rollout": "RolloutCost rollout",
+        "rollout_cost": "RolloutCost rollout",
         "runfile": "RunOptions plan read_run_file",
         "self_collision": "SelfCollision",
         "simulation": "Simulation",

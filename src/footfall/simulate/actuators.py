@@ -12,12 +12,14 @@ Gears lose and have play, if asked for (``gear_loss``, ``backlash``). Teeth rub 
 on: dry friction of ``gear_loss`` times the motor's torque. Backlash is a dead band on the position between motor and
 joint: the motor stands where it is told to, the joint is free within half the band on either side of it, and the
 motor's spring takes hold where the teeth meet. This leaves out the motor's own motion within the band (and the knocks
-of its rotor), and so needs no further state; damping and feed-forward torque act in the band as they do outside.
+of its rotor), and so needs no further state; damping and feed-forward torque act in the band as they do outside. A
+``belt`` has them: see ``belts``. Then ``motor`` is what the belt passes on to the joint, and a motor's limits are those
+of its rotor's speed at the start of the step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -31,6 +33,7 @@ from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator
+from footfall.simulate.belts import Belt, Driven, Rotor, through_belt
 
 Modes = dict[str, Any]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
@@ -50,6 +53,7 @@ class JointForces:
     spring_slope: Float[ndarray, "nj"]
     asked: Float[ndarray, "nj"]  # of the motors, if they had no limits
     asked_slope: Float[ndarray, "nj"]
+    driven: Driven | None = None  # of joints behind belts
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class JointModel:
     backlash: float = 0.0  # [rad], play between motor and joint, from end to end
     gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
     static_ratio: Any = 1.0  # dry friction that holds over dry friction in motion, one for all joints or one each
+    belt: Belt | None = field(default=None, metadata={"added_later": True})  # between motors and joints
 
     def __post_init__(self) -> None:
         if isinstance(self.gear_loss, Real) and not float(self.gear_loss) < 1.0:
@@ -74,6 +79,10 @@ class JointModel:
         ratio = np.asarray(self.static_ratio)
         if ratio.dtype.kind not in "fiu" or ratio.ndim > 1 or not (np.isfinite(ratio) & (ratio >= 1.0)).all():
             raise InputError(f"static ratio of a joint model must be at least 1, got {self.static_ratio!r}")
+        if self.belt is not None and not isinstance(self.belt, Belt):
+            raise InputError(f"belt of a joint model must be a Belt or None, got {self.belt!r}")
+        if self.belt is not None and not _is_zero(self.backlash):
+            raise InputError("a joint model with a belt has no backlash beside it: give the belt its play")
         limits = {"stop_stiffness": 0.0, "stop_damping": 0.0, "stick_rate": 1e-6, "backlash": 0.0, "gear_loss": 0.0}
         for key, least in limits.items():
             value = getattr(self, key)
@@ -103,10 +112,14 @@ def joint_modes(robot: Robot, model: JointModel) -> Modes:
     """What an implicit step chooses for the joints, before its first turn; empty where there is nothing to choose.
 
     ``saturated``: motors at their lowest (-1) or highest torque (1); ``piece``: of that limit, see ``_limit_pieces``;
-    ``slides``: the way in which dry friction is overcome, or 0 where it holds.
+    ``slides``: the way in which dry friction is overcome, or 0 where it holds; ``side`` of a belt's play that is taken
+    up, or 0.
     """
     none = np.zeros(robot.nj)
-    modes = {"saturated": none, "piece": none} if model.motor_limits and robot.actuators and robot.nj else {}
+    if model.belt is not None:
+        modes = {"side": none} if robot.nj and model.belt.has_play else {}
+    else:
+        modes = {"saturated": none, "piece": none} if model.motor_limits and robot.actuators and robot.nj else {}
     return modes | ({"slides": none} if robot.nj and model.has_dry_friction(robot) else {})
 
 
@@ -118,32 +131,26 @@ def joint_forces(
     command: JointCommand,
     dt: float,
     modes: Modes | None = None,
+    rotor: Rotor | None = None,
 ) -> JointForces:
     """Torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
 
     PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, slope kd + dt kp: implicit Euler to first order. ``modes``: see
-    ``joint_modes``; without them limits and dry friction are those of the speed at the start.
+    ``joint_modes``; without them limits and dry friction are those of the speed at the start. ``rotor``: behind belts.
     """
     if not robot.nj:
-        return JointForces(*(np.zeros(0) for _ in range(8)))
-    play: Any = 0.0
-    stiffness = command.kp
-    if not _is_zero(model.backlash):
-        error = command.position - q_J - dt * rates
-        play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
-        stiffness = np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
-    asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
-    wanted = stiffness * (command.position - q_J - play) + command.kd * command.velocity + command.torque
-    asked = wanted - asked_slope * rates
-    if robot.passive_joints:
-        driven = np.array([0.0 if j in robot.passive_joints else 1.0 for j in range(robot.nj)])
-        asked, asked_slope = driven * asked, driven * asked_slope
-    motor, slope = asked, asked_slope
-    if model.motor_limits and robot.actuators:
-        known = modes or _saturation_modes(robot, asked, rates)
-        motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["piece"])
+        none = np.zeros(0)
+        return JointForces(none, none, none, none, none, none, none, none)
+    driven, belt = None, model.belt
+    if belt is None or rotor is None:
+        motor, slope, asked, asked_slope = _motors(robot, model, q_J, rates, command, dt, modes)
+    else:
+        seen = (rotor.position, rotor.rate) if belt.encoder == "motor" else (q_J, rates)
+        motor, slope, *_ = _motors(robot, model, *seen, command, dt, None)
+        driven = through_belt(robot, belt, rotor, q_J, rates, motor, slope, dt, (modes or {}).get("side"))
+        motor, slope = asked, asked_slope = driven.torque, driven.slope
     spring = spring_slope = np.zeros(robot.nj)
-    if model.springs and any(joint_values(robot, "stiffness")):
+    if model.springs and not all(_is_zero(k) for k in joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
         spring, spring_slope = -k * (q_J + dt * rates - joint_values(robot, "rest")), dt * k
     passive, steep = spring, spring_slope
@@ -159,7 +166,31 @@ def joint_forces(
             passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
     if model.end_stops:
         passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
-    return JointForces(motor, passive, slope, steep, spring, spring_slope, asked, asked_slope)
+    return JointForces(motor, passive, slope, steep, spring, spring_slope, asked, asked_slope, driven)
+
+
+def _motors(
+    robot: Robot, model: JointModel, position: ndarray, rates: ndarray, command: JointCommand, dt: float,
+    modes: Modes | None,
+) -> tuple[ndarray, ndarray, ndarray, ndarray]:  # fmt: skip
+    """(torque, slope) of motors at the rates that their encoders have, and both as they were asked for."""
+    play: Any = 0.0
+    stiffness = command.kp
+    if not _is_zero(model.backlash):
+        error = command.position - position - dt * rates
+        play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
+        stiffness = np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
+    asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
+    wanted = stiffness * (command.position - position - play) + command.kd * command.velocity + command.torque
+    asked = wanted - asked_slope * rates
+    if robot.passive_joints:
+        driven = np.array([0.0 if j in robot.passive_joints else 1.0 for j in range(robot.nj)])
+        asked, asked_slope = driven * asked, driven * asked_slope
+    motor, slope = asked, asked_slope
+    if model.motor_limits and robot.actuators:
+        known = modes or _saturation_modes(robot, asked, rates)
+        motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["piece"])
+    return motor, slope, asked, asked_slope
 
 
 def guessed_modes(
@@ -170,9 +201,15 @@ def guessed_modes(
     asked: Float[ndarray, "nj"],
     inertia: Float[ndarray, "nj"],
     dt: float,
+    side: Float[ndarray, "nj"] | None = None,
 ) -> Modes:
-    """The modes of a step's first turn: by the speed at its start, unless dry friction stops the joint in the step."""
+    """The modes of a step's first turn: by the speed at its start, unless dry friction stops the joint in the step.
+
+    ``side``: of belts with play, where they are at the start.
+    """
     guess = _saturation_modes(robot, asked, rates) if "saturated" in modes else {}
+    if "side" in modes:
+        guess["side"] = side
     if "slides" in modes:
         stopped = _stopped(robot, model, asked, inertia, dt)
         guess["slides"] = np.where(np.abs(rates) > stopped, np.sign(rates), 0.0)
@@ -200,6 +237,10 @@ def judged_modes(
         changes = ~(_is_none(wanted - saturated) & _is_none(found - piece))
         after |= {"saturated": wanted, "piece": found}
         differ = differ + np.sum(np.where(changes, 1.0, 0.0))
+    if "side" in modes:  # teeth push, or let go
+        pulls = modes["side"] * (torques.motor - dt * torques.motor_slope * a) < 0.0
+        after["side"] = np.where(pulls, 0.0, modes["side"])
+        differ = differ + np.sum(np.where(pulls, 1.0, 0.0))
     if "slides" in modes:
         slides = modes["slides"]
         overcome = _is_none(slides) & (np.abs(ends) > model.stick_rate)

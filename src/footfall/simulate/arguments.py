@@ -13,7 +13,7 @@ from footfall.checks import three_numbers
 from footfall.contact.force_law import ForceLaw
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import check_rate
-from footfall.errors import InputError
+from footfall.errors import InputError, callers_level
 from footfall.kinematics.forward import body_poses
 from footfall.robot.model.description import Robot
 from footfall.seams import has_members
@@ -91,7 +91,7 @@ def _check_slopes(contact: ForceLaw, dt: float) -> None:
             if off and slopes[k] * falls < 0.0:
                 raise InputError(f"{said}: its sign is turned")
             if off and axis == "z" and falls > 0.0:
-                warnings.warn(said, stacklevel=5)
+                warnings.warn(said, stacklevel=callers_level())
                 return
 
 

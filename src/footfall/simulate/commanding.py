@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from footfall.control.interface import Command, Controller, check_command
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, callers_level, unknown
 from footfall.robot.model.description import Robot
 
 KEYS = tuple(f.name for f in fields(Command))
@@ -135,8 +135,8 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
     return followed, said
 
 
-def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, stacklevel: int = 3) -> None:
+def warn_unfollowed(controller: Controller, robot: Robot, command: Commands) -> None:
     """One warning for each part of the commands that a controller ignores or clips; of a function, of its first."""
     known = [c for _, c in command.entries] if isinstance(command, Schedule) else [command_at(command, 0.0)]
     for sentence in dict.fromkeys(s for each in known for s in unfollowed(controller, robot, each)[1]):
-        warnings.warn(sentence, stacklevel=stacklevel + 1)
+        warnings.warn(sentence, stacklevel=callers_level())

@@ -19,7 +19,7 @@ from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
 from footfall.contact.terrain import Steps
 from footfall.control.interface import JointCommand, Sensed
-from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
+from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch, callers_level
 from footfall.seams import Adapter, unadapted
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.rows import Rows, rows_of
@@ -51,7 +51,7 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
         return engine
     try:
         of_controller = check_controller(model, state, inputs)
-        engine = CompiledEngine(model, state, inputs, _kept_free(model))
+        engine = CompiledEngine(model, state, inputs, kept_free(model))
         engine.around = (*of_world, *of_controller)
     except TraceError as error:
         if compiled:
@@ -59,12 +59,13 @@ def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compile
         engine = PythonEngine(model, state, inputs)  # what ails the ground or the contact law ails it too: raised
         engine.around = of_world
         warnings.warn(
-            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}", stacklevel=3
+            f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}",
+            stacklevel=callers_level(),
         )
     return engine
 
 
-def _kept_free(model: SimulationModel) -> tuple[str, ...]:
+def kept_free(model: SimulationModel) -> tuple[str, ...]:
     """Numbers of the ground that stay inputs where compiling takes long; of a user's own ground all are constants."""
     numbers: dict[type, tuple[str, ...]] = {Plane: ("friction",), Steps: ("levels", "start", "friction")}
     if not model.acting.long_to_compile:
@@ -87,7 +88,7 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     from footfall.trace.verification.surroundings import Surroundings
 
     def step() -> ndarray:
-        before, command = State(state.q, state.v, state.contact), JointCommand().spread(world.robot.nj)
+        before, command = State(state.q, state.v, state.contact, state.objects), JointCommand().spread(world.robot.nj)
         with np.errstate(all="ignore"):
             after, acted, _ = integrate_step(model.integrator, world, before, command, inputs.push, model.dt)
         return np.concatenate([after.v, np.ravel(acted.forces)])

@@ -22,6 +22,7 @@ from footfall.errors import InputError, unknown
 from footfall.parameters import replaced
 from footfall.robot.model.description import Robot
 from footfall.seams import unadapted
+from footfall.simulate.actuators import JointModel
 from footfall.simulate.step import Acted, State, accelerate, step
 from footfall.simulate.world import World
 from footfall.spatial.quaternion import rate, to_rotation
@@ -40,7 +41,7 @@ def integrate_step(
     world = as_taken(integrator, world).in_limb_frames()
     if integrator in ("linearly_implicit", "semi_implicit_euler"):
         return step(world, state, command, push, dt)
-    check_integrator(integrator, world.contact)
+    check_integrator(integrator, world.contact, world.joints)
     robot = world.robot
     y_0 = np.concatenate([_to_vector(robot, state), np.zeros(4)])
     total, slope, acted = np.zeros(len(y_0)), np.zeros(len(y_0)), None
@@ -53,8 +54,9 @@ def integrate_step(
     return _from_vector(robot, y[:-4]), acted, y[-4:]
 
 
-def check_integrator(integrator: str, contact: ContactModel) -> None:
-    """Refuse what cannot be stepped so: hard contact has impulses, no accelerations that Heun or RK4 could sample."""
+def check_integrator(integrator: str, contact: ContactModel, joints: JointModel | None = None) -> None:
+    """Refuse what cannot be stepped so: hard contact has impulses, no accelerations that Heun or RK4 could sample, and
+    belts are too stiff for an explicit step."""
     kind = type(unadapted(contact)).__name__
     if integrator not in INTEGRATORS:
         raise unknown("integrator", integrator, INTEGRATORS)
@@ -64,6 +66,8 @@ def check_integrator(integrator: str, contact: ContactModel) -> None:
             f"{kind} contact is explicit and the integrator linearly_implicit is not: leave out"
             f" implicit=False, or choose from {explicit}"
         )
+    if joints is not None and joints.belt is not None and integrator != "linearly_implicit":
+        raise InputError(f"joints behind belts are stepped by the integrator linearly_implicit alone, not {integrator}")
     if integrator in _STAGES and contact.hard:
         raise InputError(
             f"{kind} contact gives impulses: its integrator must be linearly_implicit or"

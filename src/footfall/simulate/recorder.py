@@ -17,12 +17,14 @@ from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.hardware.motors import overheating
 from footfall.recording.ground_form import contact_settings, ground_form
+from footfall.recording.object_form import object_forms
 from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
 from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
 from footfall.seams import unadapted
+from footfall.simulate.belts import ROTOR
 from footfall.simulate.rows import Rows
 from footfall.simulate.self_collision import Watcher
 from footfall.simulate.stop import Stop
@@ -58,7 +60,7 @@ class Recorder:
         self._new_events: list[Event] = []
         self._work_before = state.work
         self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
-        if state.contact:
+        if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
         self._logs = [(log, len(log)) for log in model.acting.logs]
@@ -155,11 +157,14 @@ class Recorder:
         }  # fmt: skip
         if state.contact:
             columns |= self.model.world.contact.columns(state.contact, feet)
+            columns |= {key: state.contact[key] for key in ROTOR if key in state.contact}
         if self.watch is not None:
             columns["self_distance"] = self.watch.nearest(state.q)[0]
         spheres = len(self.model.world.spheres)
         if spheres > feet:
             columns["body_force"] = state.forces[:, feet:spheres].sum(axis=1)
+        if self.model.world.objects:
+            columns |= {"object_pose": state.objects[:, :, :7], "object_velocity": state.objects[:, :, 7:]}
         return columns
 
     def finish(self) -> Recording:
@@ -228,6 +233,7 @@ def energies(
 def _meta(model: SimulationModel) -> dict[str, Any]:
     world, law = model.world, unadapted(model.world.contact)
     return {
+        **({"objects": object_forms(world.objects)} if world.objects else {}),
         "robot": world.robot.name, "rate": 1.0 / model.period,
         "contact": type(law).__name__, "contact_settings": contact_settings(law),
         "ground": type(world.ground).__name__, "ground_form": ground_form(world.ground), "dt": model.dt,

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from footfall.checks import checked_option
 from footfall.contact.heightfield import FILES as GROUND_FILES
 from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
@@ -29,15 +30,19 @@ from footfall.control import named as control_named
 from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.joint.changing_pd import ChangingPD
-from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.control.joint.joint_pd import INVERSES, Hold, JointPD
+from footfall.control.joint.plan_follower import PlanFollower, check_reach
 from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
+from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.locomotion.reflexes import Reflexes
+from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
-from footfall.errors import InputError, finite, unknown
+from footfall.errors import InputError, unknown
 from footfall.gait import tuned
+from footfall.gait.named_plans import PLANS, named_plan
 from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
@@ -80,6 +85,8 @@ class RunOptions:
     touchdown: bool = False  # feet that land early begin their stance at once
     reflexes: str | None = None  # all, none, or names with commas: of pd (which has none) and of those on command
     then: str | None = None  # another gait to change to, and when: "trot:4"
+    inverse: str | None = None  # kinematics of pd: closed, fabrik or resolved_rate
+    plan: str | None = None  # of the controller plan: "walk", or "trot; 4: postures"
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
     contact: str = "compliant"
@@ -95,7 +102,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, _checked(field.name, str(field.type), getattr(self, field.name)))
+            object.__setattr__(self, field.name, checked_option(field.name, str(field.type), getattr(self, field.name)))
         for key in ("duration", "dt"):
             if not getattr(self, key) > 0:
                 raise InputError(f"{key} must be positive, got {getattr(self, key)}")
@@ -155,15 +162,14 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
 
 
 def load_options(options: RunOptions) -> dict[str, Any]:
-    """How the robot of a run is to be loaded: wheels turn for the controller that rolls."""
-    rolls = options.controller == control_named.WHEELS and options.robot not in library.names()
+    """How the robot of a run is to be loaded: wheels turn for controllers that roll."""
+    rolls = options.controller in control_named.ROLLING and options.robot not in library.names()
     return {"lock_wheels": False} if rolls else {}
 
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
-    robot = with_stand(robot)
-    ground = ground_named(options.ground, options.seed, options.friction)
+    robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
@@ -182,7 +188,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
         pushes=parse_pushes(options.push),
     )  # fmt: skip
     ramp = gait.ramp if gait else 0.0
-    if options.controller in control_named.ON_COMMAND:
+    if options.controller in (*control_named.ON_COMMAND, control_named.NMPC):
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
     return Planned(options, simulation, gait, followed.forward, ramp)
 
@@ -206,6 +212,8 @@ Made = tuple[Controller, Gait | None]
 
 def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     policy = is_policy(options.controller)
+    if options.controller != control_named.PLAN:
+        _refuse(options, "follows no plan", _given(options, "plan"))
     if not policy and options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
@@ -224,13 +232,26 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
     return lqr_stand(robot, rate=fitting_rate(options.dt), dt=options.dt, friction=options.friction), None
 
 
+def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+    _refuse(options, "has its plan for a gait", _given(options, "gait", "constants", "reflexes", "inverse"))
+    _refuse(options, "follows its plan", [key for key in ("sideways", "turn") if getattr(options, key)])
+    _refuse_rhythm(options)
+    planned = named_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
+    check_reach(robot, planned, options.duration)
+    return PlanFollower(planned, *_gains(robot, options), fitting_rate(options.dt)), None
+
+
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
     _refuse_rhythm(options)
-    moving = control_named.on_command(
-        options.controller, options.gait or "trot", options.speed or 0.0, rate=fitting_rate(options.dt),
-        reflexes=_reflexes(options, True),
-    )  # fmt: skip
+    gait, rate = options.gait or "trot", fitting_rate(options.dt)
+    moving: Locomotion | Nmpc
+    if options.controller == control_named.NMPC:
+        _refuse(options, "has no reflexes", _given(options, "reflexes"))
+        moving = control_named.nmpc(gait, rate, robot)
+    else:
+        own = {"rate": rate, "reflexes": _reflexes(options, True)}
+        moving = control_named.on_command(options.controller, gait, options.speed or 0.0, **own)
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
@@ -270,10 +291,12 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
     rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
     rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
     if options.reflexes is not None:
-        _refuse(options, "with reflexes feels its touchdowns and chooses its gait", _given(options, "then"))
+        _refuse(options, "with reflexes feels its touchdowns and chooses its gait", _given(options, "then", "inverse"))
         return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
     if options.then is None:
+        rhythm["inverse"] = options.inverse or INVERSES[0]
         return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
+    _refuse(options, "changes its gait in closed form", _given(options, "inverse"))
     change, (kp_then, kd_then) = _change(robot, options, gait)
     paced = _PACE if gait.stride and change.second.stride else 0.0
     inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
@@ -312,9 +335,10 @@ def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition,
 _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
     "hold": _hold,
     "lqr": _lqr,
+    control_named.PLAN: _planned,
     control_named.LEARNED: _learned,
     control_named.WHEELS: _wheels,
-    **dict.fromkeys(control_named.ON_COMMAND, _on_command),
+    **dict.fromkeys((*control_named.ON_COMMAND, control_named.NMPC), _on_command),
     **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
 }
 
@@ -329,7 +353,7 @@ def _refuse(options: RunOptions, why: str, keys: list[str]) -> None:
 
 
 def _refuse_rhythm(options: RunOptions) -> None:
-    keys = _given(options, "oscillator", "then") + (["touchdown"] if options.touchdown else [])
+    keys = _given(options, "oscillator", "then", "inverse") + (["touchdown"] if options.touchdown else [])
     _refuse(options, "keeps its own time", keys)
 
 
@@ -372,23 +396,6 @@ def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
 def fitting_rate(dt: float) -> float:
     """The rate next to 1 kHz whose period is a whole number of steps [Hz]."""
     return 1.0 / (max(1, round(1.0 / (_RATE * dt))) * dt)
-
-
-def _checked(name: str, kind: str, value: Any) -> Any:
-    """A value of the option's type: whole numbers pass for decimal ones, nothing else passes for anything else."""
-    if value is None and "None" in kind:
-        return None
-    wanted = kind.partition(" |")[0]
-    if wanted == "float" and isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value):
-        return float(value)
-    if wanted == "int" and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if wanted == "str" and isinstance(value, str) and value:
-        return value
-    if wanted == "bool" and isinstance(value, bool):
-        return value
-    words = {"float": "a finite number", "int": "a whole number", "str": "a text", "bool": "true or false"}[wanted]
-    raise InputError(f"{name} must be {words}, got {value!r}")
 
 
 __all__ = [

@@ -7,6 +7,7 @@ Follow any call down to an equation of a paper. Called with symbols, this page i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,14 +21,17 @@ from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.closed_loops import step_constraint
 from footfall.dynamics.composite_bias import composite_bias
-from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
+from footfall.dynamics.mass_matrix import armatures, composite_bodies, composite_mass_matrix
 from footfall.dynamics.parallel_joints import Posture, posture
+from footfall.errors import InputError
 from footfall.kinematics.closed_loops import brought_back, rows_of
 from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
+from footfall.simulate.belts import POSITION, sides
 from footfall.simulate.free_rotation import gyroscopic_change
+from footfall.simulate.objects import felt, placed, together
 from footfall.simulate.world import World
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
@@ -37,11 +41,13 @@ TURNS = 16  # at most, in which a step's modes are settled; late ones only tight
 
 @dataclass(frozen=True)
 class State:
-    """Configuration, velocity, and what the contact model remembers (empty: it starts afresh in every step)."""
+    """Configuration, velocity, and what the contact model remembers (empty: it starts afresh in every step), with the
+    rotors of joints behind belts."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     memory: dict[str, ndarray] = field(default_factory=dict)
+    objects: Any = ()  # of free bodies: rows of position, quaternion, and (ω, v) in their own axes
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class Acted:
     forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
     generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
+    objects: Any = ()  # accelerations of free bodies, rows of six
 
 
 def step(
@@ -63,28 +70,40 @@ def step(
     ``push`` is a wrench (n, f) on the base at its origin, in world axes, then one at each of ``world.pushed``. Work is
     force times the mean velocity of the step, so that the audit closes to the order of the integrator.
     """
-    spin = gyroscopic_change(world.robot, state.v[:3], dt) if world.robot.floating else None
-    a, acted = accelerate(world, state, command, push, dt)
-    a = numeric.narrow(a)
-    after = advance(world.robot, state, a, dt, spin)
+    a, acted, after = _settled(world, state, command, push, dt, advance)
     if world.robot.loops:
         after = replace(after, q=brought_back(world.robot, after.q))
-    return replace(after, memory=acted.memory), acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
+    return (
+        replace(after, memory=acted.memory, objects=_moved(world, state.objects, acted.objects, dt)),
+        acted,
+        dt * (acted.generalised @ (state.v + 0.5 * dt * a)),
+    )
 
 
 def accelerate(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float
 ) -> tuple[Float[ndarray, "nv"], Acted]:
-    """Classical accelerations of the base and accelerations of the joints, and what caused them.
+    """Classical accelerations of the base and accelerations of the joints, and what caused them."""
+    return _settled(world, state, command, push, dt, lambda robot, state, a, dt: state)[:2]
+
+
+def _settled(
+    world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float,
+    onward: Callable[[Robot, State, ndarray, float], State],
+) -> tuple[Float[ndarray, "nv"], Acted, State]:  # fmt: skip
+    """(accelerations, what caused them, the state to which they lead ``onward``).
 
     Implicit laws are linear within a mode: a foot sticks, slides or is let go, a motor is free or at its limit, a joint
     moves or is held by dry friction. The step is solved until what it finds agrees with the modes it was solved in.
     """
     before = state.memory or world.contact.start(world.contacts)
+    if world.joints.belt is not None and POSITION not in state.memory:
+        raise InputError("a step of joints behind belts needs their rotors: this one is given positions alone")
     modes = _modes(world)
     if not any(modes.values()):
         a, acted, *_ = _solve(world, state, command, push, dt, before, modes, 0.0)
-        return a, acted if state.memory else replace(acted, memory={})
+        a = numeric.narrow(a)
+        return a, acted if state.memory else replace(acted, memory={}), onward(world.robot, state, a, dt)
 
     # State and inputs go through the loop unchanged, so that it holds all of the work and keeps nothing else alive: it
     # nearly always turns once, and what it would have kept from outside costs a GPU more than doing it again.
@@ -92,23 +111,27 @@ def accelerate(
     def again(_: float, carry: _Turn) -> _Turn:
         solved = _solve(world, carry.state, carry.command, carry.push, dt, carry.before, carry.modes, carry.turn)
         turn = np.where(solved[3] < 0.5, carry.turn, carry.turn + 1.0)
-        return _Turn(*solved, turn, carry.before, carry.state, carry.command, carry.push)
+        after = onward(world.robot, carry.state, solved[0], dt)
+        return _Turn(*solved, turn, carry.before, carry.state, carry.command, carry.push, after)
 
     nothing = Acted(
         np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.contacts), 3)),
-        np.zeros((4, world.robot.nv)), before,
+        np.zeros((4, world.robot.nv)), before, np.zeros((len(world.objects), 6)) if world.objects else (),
     )  # fmt: skip
-    start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push)
+    still = State(state.q, state.v)
+    start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push, still)
     last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
 
     # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
-    def once_more(_: tuple[Any, Acted]) -> tuple[Any, Acted]:
+    def once_more(found: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
         modes, turn = numeric.held((last.modes, last.turn))
         numeric.doubted(last.unsettled > 0.5)
-        return _solve(world, state, command, push, dt, before, modes, turn, settled=True)[:2]
+        a, acted, *_ = _solve(world, state, command, push, dt, before, modes, turn, settled=True)
+        a = numeric.narrow(a)
+        return a, acted, onward(world.robot, state, a, dt)
 
-    a, acted = numeric.solved((last.a, last.acted), once_more, always=False)
-    return a, acted if state.memory else replace(acted, memory={})
+    a, acted, after = numeric.solved((last.a, last.acted, last.after), once_more, always=False)
+    return a, acted if state.memory else replace(acted, memory={}), after
 
 
 @dataclass(frozen=True)
@@ -124,6 +147,7 @@ class _Turn:
     state: State
     command: JointCommand
     push: Float[ndarray, "6"]
+    after: State
 
 
 def _modes(world: World) -> dict[str, Any]:
@@ -148,30 +172,37 @@ def _solve(
     robot, X = at_q.robot, at_q.X
     ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
-    spheres = [_placed(at_q, sphere) for sphere in world.spheres]
+    spheres = [placed(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_points(robot, X, poses, spheres, world.ground)
     if world.pairs:
         points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
     composite = composite_bodies(robot, X)
-    M = composite_mass_matrix(robot, X, composite)
-    at, inertia = modes["joints"], joint_rates(robot, np.diag(M))
+    armature = armatures(robot)
+    M = composite_mass_matrix(robot, X, composite, 0.0 * armature)
+    belt, rotor = world.joints.belt, None
+    if belt is not None:
+        armature, rotor = belt.set_apart(armature, joint_rates(robot, np.diag(M)), state.memory)
+    at, inertia = modes["joints"], joint_rates(robot, np.diag(M)) + armature
     if at:
-        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at).asked
-        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt)
+        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor).asked
+        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
+        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt, side)
         at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
-    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at)
-    if world.contact.implicit:
-        M = M + np.diag(_behind_base(robot, dt * (torques.motor_slope + torques.passive_slope)))
-    pushed = _pushed(robot, X[0], push[:6])
-    for k, target in enumerate(world.pushed, start=1):
-        place = replace(target, center=at_q.point(target.body, target.center))
-        pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
+    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor)
+    if world.contact.implicit:  # what falls with the rate at the end of a step acts as inertia does
+        armature = armature + dt * (torques.motor_slope + torques.passive_slope)
+    M = M + np.diag(_behind_base(robot, armature))
+    pushed = _all_pushes(world, at_q, push)
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
     known = {**modes["contact"], "turn": turn, "settled": settled} if modes["contact"] else before
     loops = _loops(at_q, poses, q_J, v, dt)
-    a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known, **loops)
+    all_ = together(world, at_q, poses, spheres, state.objects, M, force, points, v, loops)
+    a, forces_B, memory = world.contact.respond(
+        all_.robot, all_.M, all_.force, all_.points, all_.v, dt, known, **all_.loops
+    )
+    a, a_objects = a[all_.width :], a[: all_.width].reshape(-1, 6) if all_.width else ()
 
     a_J, unsettled = joint_rates(robot, a), 0.0
     motor, passive, spring = torques.motor, torques.passive, torques.spring
@@ -184,14 +215,18 @@ def _solve(
     if modes["contact"]:
         unsettled = unsettled + memory["unsettled"]
     after = {"joints": at, "contact": {key: memory[key] for key in modes["contact"]}}
-    contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
-    forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
+    kept = before if modes["contact"] else memory
+    if rotor is not None and torques.driven is not None:
+        kept = {**kept, **rotor.moved(torques.driven, dt, dt * a_J)}
+    pushes = (point.J[:, all_.width :].T @ f for point, f in zip(all_.points, forces_B))
+    contact = sum(pushes, start=np.zeros(robot.nv))
+    forces = np.stack(felt(world, [R @ f for R, f in zip(all_.axes, forces_B)])) if forces_B else np.zeros((0, 3))
     losses = passive - spring  # the work of springs is potential energy
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
-    return a, Acted(motor, passive, forces, generalised, before if modes["contact"] else memory), after, unsettled
+    return a, Acted(motor, passive, forces, generalised, kept, a_objects), after, unsettled
 
 
-def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin: Any) -> State:
+def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
     """Semi-implicit Euler: velocities first, then positions with the new velocities.
 
     The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
@@ -199,10 +234,10 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
     the step, see ``free_rotation``.
     """
     q, v = state.q, state.v
-    if spin is None:
+    if not robot.floating:
         rates = v + dt * a
         return State(q + dt * rates, rates)
-    spun, carried, past = spin
+    spun, carried, past = gyroscopic_change(robot, v[:3], dt)
     v_W = to_rotation(q[3:7]) @ (v[3:6] + dt * a[3:6] + carried)
     omega, rates = v[:3] + dt * a[:3] + spun, v[6:] + dt * a[6:]
     quat = rotated_in_a_step(q[3:7], dt * (omega - past))
@@ -212,12 +247,15 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, spin
     )
 
 
-def _placed(at_q: Posture, sphere: Sphere) -> Sphere:
-    """A sphere or wheel in the axes in which its body stands."""
-    center = at_q.point(sphere.body, sphere.center)
-    if sphere.axis is None:
-        return replace(sphere, center=center)
-    return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
+def _moved(world: World, objects: Any, a: Any, dt: float) -> Any:
+    """Free bodies after a step, each as a base."""
+    if not world.objects:
+        return objects
+    after = []
+    for body, row, a_k in zip(world.objects, objects, a):
+        state = advance(body.robot, State(row[:7], row[7:]), numeric.narrow(a_k), dt)
+        after.append(np.concatenate([state.q, state.v]))
+    return np.stack(after)
 
 
 def _loops(
@@ -239,6 +277,16 @@ def _loops(
 def _behind_base(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nv"]:
     """Sᵀ: joint quantities behind six zeros of a floating base."""
     return np.concatenate([np.zeros(6), joints]) if robot.floating else joints
+
+
+def _all_pushes(world: World, at_q: Posture, push: Float[ndarray, "6"]) -> Float[ndarray, "nv"]:
+    """All wrenches from outside as generalised forces."""
+    robot, X = at_q.robot, at_q.X
+    pushed = _pushed(robot, X[0], push[:6])
+    for k, target in enumerate(world.pushed, start=1):
+        place = replace(target, center=at_q.point(target.body, target.center))
+        pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
+    return pushed
 
 
 def _pushed(robot: Robot, X_WB: Transform, push: Float[ndarray, "6"]) -> Float[ndarray, "nv"]:

@@ -19,6 +19,7 @@ from numpy import ndarray
 
 from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
+from footfall.control.optimal.sweep import Model
 from footfall.control.optimal.trajectory import Expansion
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
@@ -95,15 +96,16 @@ class StepProblem:
 
     def roll(
         self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
-    ) -> tuple[ndarray, ndarray]:
-        """(states, inputs) from ``start`` on under u + length changes + gains (state - x), by one call."""
+    ) -> tuple[ndarray, ndarray, float]:
+        """(states, inputs, cost) from ``start`` on under u + length changes + gains (state - x), by one call."""
         numbers = [np.array(float(length)), np.array(self.damping)]
         given = [start, x[: len(u)], u, changes, gains, *numbers, self.low, self.high]
         moves = self.moves
         if len(u) not in self._rolls:
             self._rolls[len(u)] = compiling.compile(rolled, moves.model, *given, verify=False, free=moves.free)
         after, asked = self._rolls[len(u)](*given, *moves.values)
-        return np.concatenate([start[None], after]), asked
+        states = np.concatenate([start[None], after])
+        return states, asked, float(self.cost(states[None], asked[None])[0])
 
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
         return self._error(x_from, x_to)
@@ -133,6 +135,11 @@ class StepProblem:
             np.einsum("kij,ki->kj", weighted, away), J.swapaxes(1, 2) @ weighted, ref.effort * (u - ref.torque),
             np.broadcast_to(np.diag(ref.effort), (len(u), len(ref.effort), len(ref.effort))),
         )  # fmt: skip
+
+    def quadratic(self, x: ndarray, u: ndarray) -> Model:
+        """Steps to first order and costs to second along a trajectory."""
+        terms = self.expand(x, u)
+        return Model.of(*self.linearise(x[:-1], u, x[1:]), terms.x, terms.xx, terms.u, terms.uu)
 
     def _command(self, u: ndarray) -> JointCommand:
         return JointCommand(0.0, 0.0, 0.0, self.damping, u)

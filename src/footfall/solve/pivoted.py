@@ -34,3 +34,10 @@ def solve(A: Float[ndarray, "n n"], b: Float[ndarray, "n"]) -> Float[ndarray, "n
 def inverse(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
     """A⁻¹, column by column."""
     return solve(A, np.eye(len(A)))
+
+
+__all__ = ["inverse", "solve"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -303,3 +303,10 @@ def _contradiction(program: Program, point: Point) -> Any:
     value = value - np.sum(np.where(has_low, program.low, 0.0) * point.lift)
     left = _largest(np.abs(program.A.T @ (point.press - point.lift) + program.E.T @ point.y))
     return np.where((value < 0.0) & (left <= -1e-6 * value), 1.0, 0.0)
+
+
+__all__ = ["INFINITE", "Point", "Program", "Solution", "residuals", "solve", "start_again", "start_at"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -309,3 +309,10 @@ def _contradiction(stages: Stages, x: ndarray, point: Point) -> Any:
         stage, (np.zeros(stages.A.shape[1]), zero, zero), (stages, point, free), reverse=True
     )
     return np.where((value < 0.0) & (left <= -1e-6 * value), 1.0, 0.0)
+
+
+__all__ = ["INFINITE", "Point", "Solution", "Stages", "rollout", "solve"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

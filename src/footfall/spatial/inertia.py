@@ -39,7 +39,9 @@ class Inertia:
     @property
     def I(self) -> Float[ndarray, "3 3"]:  # noqa: E743 the letter of the papers
         """The inertia tensor about the origin [kg m²]."""
-        return np.trace(self.J) * np.eye(3) - self.J
+        J = self.J
+        x, y, z = J[0, 0], J[1, 1], J[2, 2]
+        return np.array([[y + z, -J[0, 1], -J[0, 2]], [-J[1, 0], z + x, -J[1, 2]], [-J[2, 0], -J[2, 1], x + y]])
 
     def __add__(self, other: Inertia) -> Inertia:
         """Two bodies rigidly joined, both given in the same frame."""

@@ -10,11 +10,12 @@ from footfall.spatial.vector import cross
 def to_rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:
     """R_AB of a unit quaternion."""
     w, x, y, z = quat[0], quat[1], quat[2], quat[3]
+    x2, y2, z2 = 2 * x, 2 * y, 2 * z
     return np.array(
         [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            [1 - (y * y2 + z * z2), x * y2 - w * z2, x * z2 + w * y2],
+            [x * y2 + w * z2, 1 - (x * x2 + z * z2), y * z2 - w * x2],
+            [x * z2 - w * y2, y * z2 + w * x2, 1 - (x * x2 + y * y2)],
         ]
     )
 
@@ -91,3 +92,20 @@ def rotation_vector(quat: Float[ndarray, "4"]) -> Float[ndarray, "3"]:
     quat = np.where(quat[0] < 0, -quat, quat)
     sine = np.sqrt(quat[1:] @ quat[1:] + 1e-30)  # never zero, and far below rounding where it is not small
     return 2 * np.arctan2(sine, quat[0]) / sine * quat[1:]
+
+
+__all__ = [
+    "conjugate",
+    "from_rotation",
+    "from_zyx",
+    "multiply",
+    "rate",
+    "rotated",
+    "rotated_in_a_step",
+    "rotation_vector",
+    "to_rotation",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

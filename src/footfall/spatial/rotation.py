@@ -82,3 +82,22 @@ def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
 def is_rotation(R: Float[ndarray, "3 3"], tolerance: float = 1e-8) -> bool:
     """Whether R is orthonormal and right-handed, within a tolerance."""
     return bool(np.abs(R.T @ R - np.eye(3)).max() < tolerance and np.linalg.det(R) > 0)
+
+
+__all__ = [
+    "EULER_ORDERS",
+    "about_axis",
+    "about_x",
+    "about_y",
+    "about_z",
+    "euler_rates_to_body",
+    "euler_rates_to_world",
+    "from_euler",
+    "is_rotation",
+    "snapped",
+    "to_euler",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -93,3 +93,22 @@ def normals(axis: Float[ndarray, "3"]) -> Float[ndarray, "3 2"]:
     first = cross(axis, least)
     first = first / np.sqrt(first @ first)
     return np.stack([first, cross(axis, first)], axis=1)
+
+
+__all__ = [
+    "adjoint",
+    "coadjoint",
+    "constraint_screws",
+    "drive_screw",
+    "exponential",
+    "logarithm",
+    "motion_screw",
+    "normals",
+    "reciprocal",
+    "screw_motion",
+    "spherical_screws",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

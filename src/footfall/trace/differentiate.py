@@ -31,6 +31,7 @@ from footfall.trace.runtime.callables import Function, batch_axes
 from footfall.trace.runtime.memory import Blocks, Code
 from footfall.trace.targets import interpret
 from footfall.trace.targets.emit import Layout
+from footfall.trace.uncollected import uncollected
 from footfall.trace.written_jacobian import LARGEST, WrittenJacobian, code_of, stored_code, written_program
 
 _SMALL = 2000  # operations: a Jacobian of no more is written out in any case
@@ -61,7 +62,8 @@ def jacobian(
         raise unknown("target", target, ("native", "interpret"), "a Jacobian is made for")
     number = compiled._checked_dtype(dtype)
     written = target == "native" and lanes is None and not machine.unavailable()
-    traced = tracer.trace(function, *examples, slopes=True, doubts=written)
+    with uncollected():
+        traced = tracer.trace(function, *examples, slopes=True, doubts=written)
     words = signature.of(function, examples, traced, names)
     where = signature.positions(wrt, words.names, "wrt")
     first = list(itertools.accumulate(words.sizes, initial=0))
@@ -77,7 +79,8 @@ def jacobian(
         return _on_lanes(plain, words, chosen, target, number, lanes, opened(cache), host, fold)
 
     if written:
-        made = _written(traced, words, chosen, at_zero, number, opened(cache), host or machine.host(), key)
+        with uncollected():
+            made = _written(traced, words, chosen, at_zero, number, opened(cache), host or machine.host(), key)
         if made is not None:
             return WrittenJacobian(words, *made, len(chosen), fold, turning)
     return turning()

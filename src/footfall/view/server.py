@@ -42,6 +42,14 @@ _POLICY = (  # eval is what the bindings of viser's WebAssembly are made with
     " frame-src 'none'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
+# viser's sheet of controls covers the robot on a phone: there it lies under the scene, which gets the rest of the page
+_NARROW = """@media (max-width: 36em) {
+  div:has(> .mantine-Paper-root[style*="fixed"]) { flex-direction: column !important; }
+  .mantine-Paper-root[style*="fixed"] {
+    position: static !important; width: 100% !important; max-height: 45% !important; flex-shrink: 0; }
+  .mantine-Paper-root[style*="fixed"] .mantine-ScrollArea-content > div { width: 100% !important; }
+}"""
+
 
 class Link(Protocol):
     """Who hears what comes over a link of our own; a ValueError closes it."""
@@ -179,7 +187,8 @@ class Server:
         page = page.replace(b"<title>Viser</title>", b"<title>footfall</title>", 1)
         page = page.replace(_MAKES_SCRIPT, _MAKES_SCRIPT + f'e.nonce="{mark}";'.encode(), 1)
         page = page.replace(b"<script", f'<script nonce="{mark}"'.encode())
-        return page.replace(b"<head>", f'<head><script nonce="{mark}">{self.script}</script>'.encode(), 1)
+        own = f'<head><style>{_NARROW}</style><script nonce="{mark}">{self.script}</script>'
+        return page.replace(b"<head>", own.encode(), 1)
 
     async def _pulse(self, connection: Any) -> None:
         with contextlib.suppress(Exception):

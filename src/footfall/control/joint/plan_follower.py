@@ -32,6 +32,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.rotation import from_euler
 
 _AHEAD = 1e-3  # [s] over which joint rates are taken
+_SEEN = 0.1  # [s] between looks at a plan's reach
 _SOFT = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
 
 
@@ -64,6 +65,10 @@ class PlanFollower(ControllerBase):
                 raise InputError(f"the plan puts foot {leg} of '{robot.name}' out of reach at its start")
         return {}
 
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Joints to start from [rad]: the plan's."""
+        return planned_joints(robot, self.plan.at(0.0), self.foot_pitch)
+
     def command_limits(self, robot: Robot) -> dict[str, float]:
         """It follows its plan."""
         return {}
@@ -81,6 +86,14 @@ class PlanFollower(ControllerBase):
                 torque = motor_torques(robot, planned_state(robot, placed, joints), torque)
         kp, kd = gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
         return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
+
+
+def check_reach(robot: Robot, plan: Plan, until: float, foot_pitch: float = 0.0) -> None:
+    """Refuse a plan that takes a foot out of reach before a time [s]."""
+    for t in np.arange(0.0, min(until, plan.duration), _SEEN):
+        for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), foot_pitch)):
+            if not reachable:
+                raise InputError(f"the plan takes foot {leg} of '{robot.name}' out of reach after {t:.2f} s")
 
 
 def planned_joints(robot: Robot, placed: Placed, foot_pitch: float = 0.0) -> Float[ndarray, "nj"]:

@@ -1,4 +1,8 @@
-"""A spine beside a gait: held stiffly, left to a spring and a damper, or moved in step with the legs."""
+"""A spine beside a gait: held, left to a spring, locked and let go, or moved in step with the legs.
+
+What the spine is made of is the robot's (``robot.with_spine``); this is what its motors and brakes do. The controller
+inside moves the legs, and its word at the spine's joints is replaced by this one's.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +10,143 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerWrapper, JointCommand, Sensed
-from footfall.control.joint.joint_pd import JointPD, check_gain
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
+from footfall.control.joint.joint_pd import check_gain
+from footfall.control.joint.rhythm import on_the_ground
 from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import start_ramp
 from footfall.robot.model.description import Robot
+from footfall.robot.model.placement import body_poses
+from footfall.robot.model.spine import SPRING, spine_joints
 
-MODES = ("rigid", "passive", "actuated")
-RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]
+RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]: of a motor that holds
+LOCKED = 1e9  # [N m s/rad]: of a brake, under which a joint creeps by less than a microradian a second
+_TURNS, _BENT = 0.1, 0.02  # [rad/s], [rad]: a spine that moved so fast and is bent so far may be at its turn
+_FULL_SWING = 0.5  # [m/s] of command, from which on a spine swings fully
 
 
 @dataclass(frozen=True)
 class Spine(ControllerWrapper):
-    """Joint PD for the legs, and for ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇, φ of the first leg.
+    """At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ what the
+    controller inside asks for there.
 
-    With no swing the joints are a spring and a damper: ``passive`` if they are meant to be no motor, ``rigid`` if they
-    are stiff. Only ``moves`` swings; the others rest at zero with the same gains.
+    ``moves`` swing, each by its part of the swing; positive extends the back or rolls it to the right. The other joints
+    rest at zero with the same gains. With a ``brake`` [N m s/rad] each joint is locked where it turns back, bent
+    furthest, and let go when a foot lands (after Deng et al. 2012 and Wei et al. 2015).
     """
 
-    inner: JointPD
-    joints: tuple[str, ...] = ("spine_pitch", "spine_roll")
-    moves: str = "spine_pitch"
+    inner: Controller
+    joints: tuple[str, ...] = ()  # those of the robot's spine unless given
+    moves: str | tuple[str, ...] = ()  # those that pitch unless given
     kp: float = RIGID[0]  # [N m/rad]
     kd: float = RIGID[1]  # [N m s/rad]
     swing: float = 0.0  # [rad]
     phase: float = 0.0  # [cycles] ahead of the first leg
+    share: float = 0.0
+    brake: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("kp", "kd", "swing"):
+        for key in ("kp", "kd", "swing", "share", *(() if self.brake is None else ("brake",))):
             check_gain(getattr(self, key), f"{key} of Spine", ())
         if not np.isfinite(self.phase):
             raise InputError(f"phase of Spine must be finite, got {self.phase}")
 
+    @property
+    def uses_foot_forces(self) -> bool:  # type: ignore[override]
+        return self.brake is not None or super().uses_foot_forces
+
     def start(self, robot: Robot) -> Any:
-        for joint in (*self.joints, self.moves):
+        named, moving = self.motors(robot), self.moving(robot)
+        for joint in (*named, *moving):
             if joint not in robot.joint_names:
                 raise unknown("spine joint", joint, robot.joint_names, f"robot '{robot.name}' has")
-        return self.inner.start(robot)
+        if not named:
+            raise InputError(f"robot '{robot.name}' has no spine: no joint carries several of its feet")
+        inner = self.inner.start(robot)
+        if self.swing and _beat(self.wrapped, inner, 0.0) is None:
+            raise InputError(f"{self.wrapped.name} keeps no phase of its legs for a spine to swing with")
+        if self.brake is None:
+            return inner
+        n = len(named)
+        return {"inner": inner, "way": np.zeros(n), "locked": np.zeros(n), "down": np.ones(robot.nf)}
+
+    def motors(self, robot: Robot) -> tuple[str, ...]:
+        """Joints with a motor or a brake: springs in series have none."""
+        return self.joints or tuple(name for name in spine_joints(robot) if not name.endswith(SPRING))
+
+    def moving(self, robot: Robot) -> tuple[str, ...]:
+        if self.moves:
+            return (self.moves,) if isinstance(self.moves, str) else self.moves
+        return tuple(name for name in self.motors(robot) if abs(robot.joint(name).axis[1]) > 0.9)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
-        answer, after = self.inner(t, robot, sensed, command, memory)
+        before = memory if self.brake is None else memory["inner"]
+        answer, after = self.inner(t, robot, sensed, command, before)
         answer = answer.spread(robot.nj)
-        own = np.array([1.0 if name in self.joints else 0.0 for name in robot.joint_names])
-        moves = np.array([1.0 if name == self.moves else 0.0 for name in robot.joint_names])
-        angle = self.swing * start_ramp(self.inner.gait, t) * np.sin(2.0 * np.pi * (memory["phase"][0] + self.phase))
+        named, spine = self.motors(robot), spine_joints(robot)
+        own = _places(robot, dict.fromkeys(named, 1.0))
+        legs = 1.0 - _places(robot, dict.fromkeys((*named, *spine), 1.0))
+        phase, part = _beat(self.wrapped, before, t) or (0.0, 0.0)
+        angle = self.swing * part * np.sin(2.0 * np.pi * (phase + self.phase))
+        wanted = _places(robot, _senses(robot, self.moving(robot)))
+        kd: Any = self.kd * own
+        if self.brake is not None:
+            locked, kept = self._lock(robot, sensed, memory)
+            kd = kd + self.brake * np.stack(
+                [locked[named.index(name)] if name in named else 0.0 * locked[0] for name in robot.joint_names]
+            )
+            after = {"inner": after, **kept}
         return (
             JointCommand(
-                answer.position * (1.0 - own) + moves * angle, answer.velocity, answer.kp * (1.0 - own) + own * self.kp,
-                answer.kd * (1.0 - own) + own * self.kd, answer.torque,
+                answer.position * legs + wanted * angle, answer.velocity * legs, answer.kp * legs + own * self.kp,
+                answer.kd * legs + kd, answer.torque * (legs + own * self.share),
             ),
             after,
         )  # fmt: skip
+
+    def _lock(self, robot: Robot, sensed: Sensed, memory: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """(1 for every joint that is locked, memory): from where a joint turns back until a foot lands."""
+        at = [robot.joint_names.index(name) for name in self.motors(robot)]
+        bend, rate = (np.stack([x[j - robot.nj] for j in at]) for x in (sensed.q, sensed.v))
+        down = on_the_ground(robot, sensed)
+        landed = np.max(down - memory["down"]) > 0.5
+        turned = (memory["way"] * rate < 0.0) & (np.abs(bend) > _BENT)
+        locked = np.where(landed, 0.0, np.where(turned, 1.0, memory["locked"]))
+        way = np.where(landed, 0.0, np.where(np.abs(rate) > _TURNS, np.sign(rate), memory["way"]))
+        return locked, {"way": way, "locked": locked, "down": down}
+
+
+def _places(robot: Robot, values: dict[str, float]) -> Float[ndarray, "nj"]:
+    return np.array([values.get(name, 0.0) for name in robot.joint_names])
+
+
+def _senses(robot: Robot, joints: tuple[str, ...]) -> dict[str, float]:
+    """Of every joint that swings its part of the whole, with the sign that extends the back."""
+    found = {}
+    poses = body_poses(robot)
+    for name in joints:
+        k = robot.joint_names.index(name) + 1
+        body, joint = robot.tree.bodies[k], robot.joint(name)
+        turns = poses[k].R @ joint.axis
+        feet = [poses[b].point(p)[0] for b, p in zip(robot.tree.feet, robot.tree.foot_positions)
+                if k in robot.tree.support[b]]  # fmt: skip
+        fore = 1.0 if np.mean(feet) > poses[body.parent].p[0] else -1.0
+        found[name] = (-fore * float(np.sign(turns[1])) if abs(turns[1]) > 0.5 else 1.0) / len(joints)
+    return found
+
+
+def _beat(inner: Controller, memory: Any, t: Any) -> tuple[Any, Any] | None:
+    """(phase of the first leg, part of the swing) of a controller that steps, or None."""
+    if isinstance(memory, dict) and "phase" in memory:
+        gait = getattr(inner, "gait", None)
+        return memory["phase"][0], 1.0 if gait is None else start_ramp(gait, t)
+    if hasattr(memory, "walking") and hasattr(memory, "delays"):  # of Locomotion
+        part = np.clip(np.abs(memory.velocity[0]) / _FULL_SWING, 0.0, 1.0)
+        return memory.phase - memory.delays[0], memory.walking * part
+    return None

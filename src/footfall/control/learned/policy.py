@@ -30,6 +30,7 @@ from footfall.control.learned.scan import FURTHEST, UNSEEN, Places, heights_seen
 from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
+from footfall.notebook import Summarised
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
@@ -132,8 +133,8 @@ class Drive:
         return np.tile(self.frame_bounds(robot), self.history)
 
 
-@dataclass(frozen=True, eq=False)
-class Policy(ControllerBase):
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy(Summarised, ControllerBase):
     """A network that drives one kind of robot: action = network((observation - mean) / spread), cut to [-1, 1]."""
 
     robot: str  # name of the robot it was learned on
@@ -148,6 +149,10 @@ class Policy(ControllerBase):
 
     NOT_IN_DIGEST = ("joints", "task")
     follows_command = True
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        sizes = " -> ".join(str(n) for n in (len(self.mean), *(len(b) for _, b in self.weights)))
+        return f"'{self.robot}'", [("task", self.task), ("network", sizes), ("rate", f"{self.rate:g} Hz")]
 
     @property
     def rate(self) -> float:

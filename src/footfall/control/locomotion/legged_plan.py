@@ -16,6 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
+from footfall.control.locomotion import rolling
 from footfall.control.locomotion.footsteps import foothold, ground_slope, swing
 from footfall.control.locomotion.reach import Reach, left_free, reach_task
 from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
@@ -89,6 +90,11 @@ class Walker:
     def digest(self) -> str | None:
         return digest_of(self)
 
+    @property
+    def wheels(self) -> tuple[rolling.Wheel, ...]:
+        """None of a robot that walks on feet."""
+        return rolling.wheels_of(self.robot)
+
     @cached_property
     def longest_step(self) -> float:
         """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
@@ -106,7 +112,8 @@ class Walker:
     def fastest(self, duty: Any, period: Any) -> Any:
         """The forward speed that a command may ask for [m/s]: a stance goes over at most three quarters of what a leg
         reaches to either side, and a gait that stands shortly is the faster for it."""
-        return np.maximum(LIMITS.forward, 1.5 * self.longest_step / (duty * period))
+        least = rolling.FASTEST if self.wheels else LIMITS.forward
+        return np.maximum(least, 1.5 * self.longest_step / (duty * period))
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     moving_at = R @ v[3:6]
     feet_W = foot_positions(robot, q)[:4]
     J_turn, J = feet_jacobian(robot, q)[:4, :3], feet_jacobian(robot, q)[:4, 3:]
-    rate_J = feet_bias_acceleration(robot, q, v)[:4, 3:]
+    bias_J = feet_bias_acceleration(robot, q, v)[:4]
+    wheels, stops, rate_J = walker.wheels, np.zeros((4, 3)), bias_J[:, 3:]
     radii = np.array([foot.radius for foot in robot.feet[:4]])
 
     # -- the command, clipped, smoothed, and integrated into a wanted pose on a short leash
@@ -201,7 +209,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     )
 
     # a slope that heavy legs climb keeps back more than the leash may pull: ask for more, up to a part of the command
-    most = MAKES_UP * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+    most = (0.0 if wheels else MAKES_UP) * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
     lack = np.clip(memory.lack + dt / (WITHIN / weak) * (velocity[:2] - memory.mean[:2]), -most, most)
     across = about_z(wanted[2]) @ np.array([velocity[0] + lack[0], velocity[1] + lack[1], 0.0])
 
@@ -216,8 +224,9 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
 
     # -- the schedule
     period = period * np.where(alarm > 0.0, sidestep.HURRY, 1.0)
-    going = (np.max(np.abs(asked)) > 0.02) | (np.max(np.abs(velocity)) > 0.02) | (alarm > 0.0)
-    slow = np.max(np.abs(moving_at[:2])) < 0.1
+    steps = 1 if wheels else 0  # wheels step aside and around, and roll ahead
+    going = (np.max(np.abs(asked[steps:])) > 0.02) | (np.max(np.abs(velocity[steps:])) > 0.02) | (alarm > 0.0)
+    slow = np.max(np.abs(v[4:5] if wheels else moving_at[:2])) < 0.1
     walking = np.where(going, 1.0, np.where(slow, 0.0, memory.walking))
     phase = np.where(memory.walking > 0.5, memory.phase, 0.0)
     phase = np.where(walking > 0.5, _part(phase + dt / period), 0.0)
@@ -242,6 +251,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         turning = cross(spin, arm)
         under = q[:3] + arm + left[k] * (steady + turning)
         going_at, wanted_at = steady + turning, across + turning
+        if wheels:
+            going_at, wanted_at = rolling.across(heading, going_at), rolling.across(heading, wanted_at)
         places.append(foothold(under, going_at, wanted_at, stance, walker.height, reach, alarm > 0.0, g))
 
     # -- what the feet feel corrects the schedule
@@ -325,12 +336,18 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     arms = feet_W - radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
     by_force, free_base = walker.body.base_acceleration(R, v[:6], arms)
     base = free_base + gains.base_feedback * np.concatenate([turn, R.T @ move])
+    if wheels:
+        touching = rolling.rolling(wheels, J, J_turn, rate_J, bias_J[:, :3], v, normal, down)
+        J, rate_J, stops = touching.J, touching.rate_J, touching.stops
     free, hand = free_motions(robot, J[:, :, 6:]), None
     if walker.reach is not None:
         hand = reach_task(robot, walker.reach, memory.hand, q, v)
         free, bias = left_free(robot, walker.reach, hand.J, free), bias + hand.pushes
-    posture = free @ (gains.posture[0] * (walker.stand - q[7:]) - gains.posture[1] * v[6:])
-    tasks = Tasks(base, by_force, pull, posture, free, down, normal, hand)
+    posture = gains.posture[0] * (walker.stand - q[7:]) - gains.posture[1] * v[6:]
+    if wheels:
+        posture = rolling.wheel_posture(wheels, posture, v, heading[:, 0] @ across)
+    posture = free @ posture
+    tasks = Tasks(base, by_force, pull, posture, free, down, normal, stops, hand)
     program = whole_body_program(robot, gains, friction, mass_matrix(robot, q), bias, J, rate_J, tasks, gravity)
     gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height, g=g)
     tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))

@@ -35,6 +35,7 @@ from footfall.control.locomotion.reach import Reach, hand_of
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.locomotion.reflexes.log import begun
 from footfall.control.locomotion.reflexes.safe_stop import crouch, fold
+from footfall.control.locomotion.rolling import wheels_of
 from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
 from footfall.control.locomotion.whole_body import Gains, leg_torques, torque_bounds
 from footfall.control.posture import standing_joints
@@ -123,6 +124,8 @@ class Locomotion(ControllerBase):
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
         if robot.loops:
             raise InputError(f"locomotion knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
+        if wheels_of(robot) and (self.stage != "whole_body" or self.solver != "inside"):
+            raise InputError("wheels roll in the whole-body program with its solver inside: stage 'whole_body'")
         if self.reach is not None:
             hand_of(robot, self.reach.link, self.reach.point)  # says now what cannot reach
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)

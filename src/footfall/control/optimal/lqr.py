@@ -19,6 +19,7 @@ from footfall.control.stand_gains import stand_gains
 from footfall.dynamics.coordinates import difference
 from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY, Gravity
+from footfall.notebook import Summarised
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import conjugate, multiply, to_rotation
 
@@ -120,8 +121,8 @@ def felt_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "2n
     return basis[:, 3:]
 
 
-@dataclass(frozen=True)
-class LqrStand(ControllerBase):
+@dataclass(frozen=True, repr=False)
+class LqrStand(Summarised, ControllerBase):
     """Stands at q with the torques that hold it there, less K times the deviation: all joints act on all errors.
 
     Below it every joint has feedback of its own (part of A), which keeps legs in shape whose feet have left the ground.
@@ -135,6 +136,11 @@ class LqrStand(ControllerBase):
     kp: Float[ndarray, "nj"] | float  # of the joints' own feedback, which the step contains [N m/rad]
     kd: Float[ndarray, "nj"] | float  # [N m s/rad]
     rate: float = 1000.0  # [Hz]
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        least, most = np.abs(self.gain).min(), np.abs(self.gain).max()
+        gain = f"{self.gain.shape[0]} x {self.gain.shape[1]}, entries of {least:.3g} to {most:.3g}"
+        return f"u = u0 - K dx at {self.rate:g} Hz", [("K", gain)]
 
     @staticmethod
     def designed(

@@ -1,14 +1,17 @@
-"""Does a spine help? Trotting and bounding with a rigid, a passive and an actuated spine (questions of Adak 2021).
+"""Does a spine help? Trot, bound and gallop with a spine that is rigid, passive, lockable, actuated or series-elastic.
 
-The legs follow the same open-loop gait throughout; only the spine differs. A case runs under eight conditions at once:
-two frictions, with and without a payload, started straight and with a sideways shove. Means are over those that stay
-up. The work of a passive spine is a spring's and costs nothing, that of an actuated one is paid.
+Questions of the survey in Adak et al. 2021. The legs follow a speed that is commanded, by forces planned ahead (stage
+``mpc`` of Locomotion, which takes no notice of what the spine is made of); only the spine differs. A case runs at
+several speeds and frictions at once, with every gait of it in one batch of machine code. Springs and brakes cost
+nothing; what motors give, at the legs or at the spine, is paid.
 
-    case("bound", "actuated", stiffness=800.0, phase=0.25)
+    case("bound", "series_elastic", stiffness=400.0, phase=0.25)
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -19,34 +22,29 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.batch.batch_tick import full_tick, reduced, repeated
+from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import Command
-from footfall.control.joint.joint_pd import JointPD
-from footfall.control.joint.spine import MODES, RIGID, Spine
+from footfall.control.joint.spine import LOCKED, Spine
+from footfall.control.locomotion.locomotion_tick import beat_of
+from footfall.control.named import on_command, schedule
 from footfall.errors import InputError, unknown
-from footfall.gait.pattern import Gait, bound
-from footfall.gait.tuned import for_robot
 from footfall.gravity import weight_of
 from footfall.kinematics import center_of_mass
 from footfall.kinematics.forward import joint_rates
 from footfall.robot.library import load
+from footfall.robot.model.spine import KINDS, SPRING, spine_joints, with_spine
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState, SimulationModel
 
-SETTLE, MEASURE = 3.0, 4.0  # [s]
-CONDITIONS = tuple(product((0.6, 0.9), (1.0, 1.15), (0.0, 0.2)))  # friction, share of the trunk's mass, shove [m/s]
+SETTLE, MEASURE = 2.5, 2.5  # [s]
+SPEEDS = {"trot": (0.5, 1.0), "bound": (1.0, 2.0), "rotary_gallop": (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)}  # commanded [m/s]
+FRICTION = 0.8
 DAMPING = 0.01  # [s], of the stiffness
-SWING = 0.12  # [rad], of an actuated spine
-MOVES = {"trot": "spine_roll", "bound": "spine_pitch"}
-
-
-def gaits() -> dict[str, tuple[Gait, float, float]]:
-    """(gait, kp, kd) of the legs: the tuned trot, and a bound found by ``gait_optimisation`` at 0.8 m/s, spine held."""
-    trot = for_robot(load("spined"), "trot")
-    leaps = bound(
-        period=0.74, stride=0.29, height=0.051, duty=0.556, hip_height=0.40, depth=0.006, ramp=trot.gait.ramp,
-        knees=trot.gait.knees,
-    )  # fmt: skip
-    return {"trot": (trot.gait, trot.kp, trot.kd), "bound": (leaps, 311.0, 8.7)}
+STIFF = 1e7  # [N m/rad]: a series spring that is none
+SWING = 0.12  # [rad]
+GAINS = (800.0, 16.0)  # [N m/rad], [N m s/rad]: of the spine's motors
+FILTER = 5e-3  # [s]: what is shorter than this is a foot's, not the robot's
+PLAN_RATE = 200.0  # [Hz]: one program for all gaits
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,12 @@ class Watched:
 
     state: RunState
     legs: Any  # positive work of the legs' motors [J]
-    spine: Any  # positive work at the spine's joints [J]
-    peak: Any  # largest vertical force on a foot [N]
+    spine: Any  # positive work of the spine's motors [J]
+    force: Any  # vertical, on each foot, filtered [N]
+    peak: Any  # the largest of these [N]
     top: Any  # of the centre of mass [m]
     bottom: Any
+    bend: Any  # sum over ticks of the spine's angles squared [rad²]
     tilt: Any  # sum over ticks of 1 - cos(tilt)
     flight: Any  # ticks without a foot on the ground
 
@@ -67,104 +67,175 @@ def watched_tick(model: SimulationModel, watched: Watched, inputs: Inputs) -> Wa
     """A tick of the simulation, and the meters after it."""
     robot, after = model.world.robot, full_tick(model, watched.state, inputs)
     work = model.period * np.maximum(after.motor * joint_rates(robot, after.v), 0.0)
-    assert isinstance(model.controller, Spine)
-    of_spine = np.array([1.0 if name in model.controller.joints else 0.0 for name in robot.joint_names])
+    names = spine_joints(robot)
+    of_spine = np.array([1.0 if name in names else 0.0 for name in robot.joint_names])
+    at = {name: after.q[7 + robot.joint_names.index(name)] for name in names}
+    angles = [at[name] + at.get(name + SPRING, 0.0) for name in names if not name.endswith(SPRING)]
     height, vertical = center_of_mass(robot, after.q)[2], after.forces[:, 2]
+    force = watched.force + model.period / FILTER * (vertical - watched.force)
     x, y = after.q[4], after.q[5]
     return Watched(
         reduced(after, foot_forces=True), watched.legs + work @ (1.0 - of_spine), watched.spine + work @ of_spine,
-        np.maximum(watched.peak, np.max(vertical)), np.maximum(watched.top, height),
-        np.minimum(watched.bottom, height), watched.tilt + 2.0 * (x * x + y * y),
-        watched.flight + np.where(np.max(vertical) > 0.0, 0.0, 1.0),
+        force, np.maximum(watched.peak, np.max(force)), np.maximum(watched.top, height),
+        np.minimum(watched.bottom, height), watched.bend + sum(a * a for a in angles),
+        watched.tilt + 2.0 * (x * x + y * y), watched.flight + np.where(np.max(vertical) > 0.0, 0.0, 1.0),
     )  # fmt: skip
 
 
-class Course:
-    """One gait, compiled once; the spine's numbers, friction and payload are inputs."""
+@dataclass(frozen=True)
+class Case:
+    """A spine: its kind, stiffness [N m/rad] of its springs, phase [cycles] and swing [rad] of its motors."""
 
-    FREE = ("controller.kp", "controller.kd", "controller.swing", "controller.phase", "ground.friction", "trunk.mass")
+    kind: str
+    stiffness: float = 800.0
+    phase: float = 0.0
+    swing: float = SWING
 
-    def __init__(self, name: str) -> None:
-        self.robot = load("spined")
-        self.gait, kp, kd = gaits()[name]
-        simulation = Simulation(self.robot, Spine(JointPD(self.gait, kp, kd), moves=MOVES[name]))
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of spine", self.kind, KINDS)
+        for name, least in (("stiffness", 1.0), ("swing", 0.0), ("phase", -1e3)):
+            value = getattr(self, name)
+            if not np.isfinite(value) or value < least:
+                raise InputError(f"{name} of the spine must be at least {least:g}, got {value}")
+
+    @property
+    def machine(self) -> str:
+        """Which of the two robots it is run on."""
+        return "series_elastic" if self.kind in ("series_elastic", "actuated") else "lockable"
+
+    def numbers(self, joints: Sequence[str]) -> dict[str, float]:
+        """By free parameter of that robot's program."""
+        k = STIFF if self.kind == "actuated" else self.stiffness
+        springs = {f"{j}.stiffness": k for j in joints} | {f"{j}.damping": DAMPING * k for j in joints}
+        if self.machine == "series_elastic":
+            return springs | {"controller.swing": self.swing, "controller.phase": self.phase}
+        held, braked = (LOCKED * (self.kind == name) for name in ("rigid", "lockable"))
+        return springs | {"controller.kd": held, "controller.brake": braked}
+
+
+class Machine:
+    """A robot with a spine of a kind, compiled once: the spine's numbers, the gait, the speed and the friction are
+    inputs."""
+
+    def __init__(self, kind: str, name: str = "spined") -> None:
+        self.robot = with_spine(load(name), kind)
+        motors = spine_joints(load(name))
+        self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
+        legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # springs are not its to know
+        kp, kd = GAINS if kind == "series_elastic" else (0.0, 0.0)
+        brake = None if kind == "series_elastic" else 0.0
+        share = 1.0 if brake is None else 0.0
+        controller = Spine(legs, kp=kp, kd=kd, share=share, brake=brake)
+        simulation = Simulation(self.robot, controller)
         self.period = simulation.model.period
-        self.first = Watched(reduced(simulation.state, foot_forces=True), *(0.0,) * 7)
-        self.inputs = Inputs(Command(), np.zeros(6))
-        self.mass = float(simulation.model.parameter("trunk.mass"))
+        self.free = ("ground.friction", *Case(kind).numbers(self.springs))
+        zero = (0.0, 0.0, np.zeros(4), *(0.0,) * 6)
+        self.first, self.inputs = Watched(reduced(simulation.state, True), *zero), Inputs(Command(), np.zeros(6))
         self.function = compiling.compile(
-            watched_tick, simulation.model, self.first, self.inputs, target="batch", free=self.FREE, verify=False
+            watched_tick, simulation.model, self.first, self.inputs, target="batch", free=self.free, verify=False
         )
 
-    def run(self, kp: float, kd: float, swing: float, phase: float) -> dict[str, float]:
-        """One spine under all conditions."""
-        friction, share, shove = (np.array(x) for x in zip(*CONDITIONS))
-        n = len(CONDITIONS)
-        mass = self.mass * share
-        numbers = (kp, kd, swing, phase)
-        free = {path: np.full(n, value) for path, value in zip(self.FREE, numbers)}
-        free |= {"ground.friction": friction, "trunk.mass": mass}
+    def run(self, runs: Sequence[tuple[Case, str, float, float]]) -> list[dict[str, float]]:
+        """Every (case, gait, speed [m/s], friction), all at once."""
+        n = len(runs)
+        numbers = [{"ground.friction": mu, **case.numbers(self.springs)} for case, _, _, mu in runs]
+        free = {path: np.array([row[path] for row in numbers]) for path in self.free}
         state, inputs = repeated((self.first, self.inputs), n)
-        state.state.v[:, 4] = shove
+        speed = np.array([v for _, _, v, _ in runs])
+        gaits = [schedule(gait, v) for _, gait, v, _ in runs]
+        state = _on_gaits(state, np.stack([beat_of(gait) for gait in gaits]))
+        inputs = dataclasses.replace(inputs, command=dataclasses.replace(inputs.command, forward=speed))
         settled = self.function.advance(round(SETTLE / self.period), state, inputs, free)
-        zero = np.zeros(n)
-        height = settled.state.q[:, 2]
-        begun = Watched(settled.state, zero, zero, zero, height - 1.0, height + 1.0, zero, zero)
+        zero, height = np.zeros(n), settled.state.q[:, 2]
+        begun = Watched(
+            settled.state, zero, zero, settled.force, zero, height - 1.0, height + 1.0, zero, zero, zero
+        )  # fmt: skip
         ended = self.function.advance(round(MEASURE / self.period), begun, inputs, free)
-        return self._figures(settled.state.q, ended, weight_of(self.robot.mass + mass - self.mass), swing > 0.0)
+        return self._figures(settled.state.q, ended, np.array([gait.period for gait in gaits]))
 
-    def _figures(self, before: ndarray, ended: Watched, weight: ndarray, paid: bool) -> dict[str, float]:
-        q, ticks = ended.state.q, MEASURE / self.period
-        with np.errstate(invalid="ignore"):
+    def _figures(self, before: ndarray, ended: Watched, period: ndarray) -> list[dict[str, float]]:
+        q, ticks, weight = ended.state.q, MEASURE / self.period, weight_of(self.robot.mass)
+        with np.errstate(invalid="ignore", over="ignore"):
             lean = 1.0 - 2.0 * (q[:, 4] ** 2 + q[:, 5] ** 2)
             up = np.isfinite(q).all(axis=1) & (lean > np.cos(np.radians(40.0))) & (q[:, 2] > 0.5 * before[0, 2])
-        survived = float(up.mean())
-        if not up.any():
-            return {"survived": 0.0, **dict.fromkeys(FIGURES, float("nan"))}
-        way = np.linalg.norm((q - before)[up, :2], axis=1)
-        work = ended.legs[up] + (ended.spine[up] if paid else 0.0)
-        speed = way / MEASURE
-        return {
-            "survived": survived,
-            "speed": float(speed.mean()),
-            "cost_of_transport": float((work / (weight[up] * np.maximum(way, 0.05))).mean()),
-            "stride_length": float(speed.mean() * self.gait.period),
-            "hop_height": float((ended.top - ended.bottom)[up].mean()),
-            "peak_force": float((ended.peak / weight)[up].mean()),
-            "tilt": float(np.degrees(np.sqrt(2.0 * np.maximum(ended.tilt[up], 0.0) / ticks)).mean()),
-            "flight": float((ended.flight[up] / ticks).mean()),
-        }
+            up &= ended.bottom > 0.5 * self.first.state.q[2]
+            way = np.linalg.norm((q - before)[:, :2], axis=1)
+            columns = {
+                "speed": way / MEASURE,
+                "cost_of_transport": (ended.legs + ended.spine) / (weight * np.maximum(way, 0.05)),
+                "leg_work": ended.legs / (weight * np.maximum(way, 0.05)),
+                "stride_length": way / MEASURE * period,
+                "hop_height": ended.top - ended.bottom,
+                "peak_force": ended.peak / weight,
+                "bend": np.sqrt(ended.bend / ticks),
+                "tilt": np.degrees(np.sqrt(2.0 * np.maximum(ended.tilt, 0.0) / ticks)),
+                "flight": ended.flight / ticks,
+            }
+        return [
+            {"survived": float(u), **{key: float(values[k]) if u else float("nan") for key, values in columns.items()}}
+            for k, u in enumerate(up)
+        ]
 
 
-FIGURES = ("speed", "cost_of_transport", "stride_length", "hop_height", "peak_force", "tilt", "flight")
+FIGURES = (
+    "speed", "cost_of_transport", "leg_work", "stride_length", "hop_height", "peak_force", "bend", "tilt", "flight",
+)  # fmt: skip
+
+
+def _on_gaits(state: Watched, beats: ndarray) -> Watched:
+    """A batch whose controllers pace a gait each: delays, duty, period."""
+    memory = state.state.memory
+    legs = memory["inner"] if isinstance(memory, dict) else memory
+    legs = dataclasses.replace(legs, delays=beats[:, :4], beat=beats[:, 4:], goal=beats)
+    memory = {**memory, "inner": legs} if isinstance(memory, dict) else legs
+    return dataclasses.replace(state, state=dataclasses.replace(state.state, memory=memory))
 
 
 @lru_cache(maxsize=4)
-def course(gait: str) -> Course:
-    if gait not in MOVES:
-        raise unknown("gait of the spine study", gait, MOVES)
-    return Course(gait)
+def machine(kind: str, name: str = "spined") -> Machine:
+    return Machine(kind, name)
+
+
+def measured(
+    cases: Sequence[Case], speeds: dict[str, tuple[float, ...]] | None = None, frictions: Sequence[float] = (FRICTION,)
+) -> dict[tuple[Case, str, float, float], dict[str, float]]:
+    """What every case does in every gait, at every speed and friction; each machine runs its cases in one batch."""
+    found: dict[tuple[Case, str, float, float], dict[str, float]] = {}
+    lanes = [(gait, v, mu) for gait, values in (speeds or SPEEDS).items() for v, mu in product(values, frictions)]
+    for kind in ("lockable", "series_elastic"):
+        runs = [(case, *lane) for case in cases if case.machine == kind for lane in lanes]
+        if runs:
+            found |= dict(zip(runs, machine(kind).run(runs)))
+    return found
+
+
+def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Means over the runs that stay up; ``survived`` is their share."""
+    up = [row for row in rows if row["survived"]]
+    share = len(up) / len(rows)
+    return {"survived": share} | {k: float(np.mean([r[k] for r in up])) if up else float("nan") for k in FIGURES}
 
 
 def case(
     gait: str = "bound", mode: str = "rigid", stiffness: float = 800.0, phase: float = 0.0, swing: float = SWING
 ) -> dict[str, Any]:
-    """One case: survived [share of conditions], speed [m/s], cost_of_transport, stride_length [m], hop_height [m]
-    (range of the centre of mass), peak_force [weights, on one foot], tilt [degrees, rms], flight [share of the time].
+    """One spine in one gait: survived [share of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of it],
+    stride_length [m], hop_height [m] (range of the centre of mass), peak_force [weights, on one foot], bend [rad, rms],
+    tilt [degrees, rms], flight [share of the time].
 
-    stiffness [N m/rad] of a passive or actuated spine; phase [cycles] and swing [rad] of an actuated one.
+    stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors.
     """
-    if mode not in MODES:
-        raise unknown("mode of the spine", mode, MODES)
-    for name, value, least in (("stiffness", stiffness, 1.0), ("swing", swing, 0.0)):
-        if not np.isfinite(value) or value < least:
-            raise InputError(f"{name} of the spine must be at least {least:g}, got {value}")
-    if mode == "rigid":
-        return dict(_measured(gait, *RIGID, 0.0, 0.0))
-    moves = mode == "actuated"
-    return dict(_measured(gait, stiffness, DAMPING * stiffness, swing if moves else 0.0, phase if moves else 0.0))
+    if gait not in SPEEDS:
+        raise unknown("gait of the spine study", gait, SPEEDS)
+    spine = Case(mode, stiffness, phase, swing)
+    if mode in ("rigid", "passive", "lockable"):  # no motors
+        spine = dataclasses.replace(spine, phase=0.0, swing=0.0)
+    if mode in ("rigid", "actuated"):  # no springs
+        spine = dataclasses.replace(spine, stiffness=Case.stiffness)
+    return dict(_one(spine, gait))
 
 
-@lru_cache(maxsize=4096)  # a rigid spine has no stiffness and no phase to vary
-def _measured(gait: str, kp: float, kd: float, swing: float, phase: float) -> dict[str, float]:
-    return course(gait).run(kp, kd, swing, phase)
+@lru_cache(maxsize=4096)
+def _one(spine: Case, gait: str) -> dict[str, float]:
+    return mean(list(measured([spine], {gait: SPEEDS[gait]}).values()))

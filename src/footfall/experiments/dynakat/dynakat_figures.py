@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from footfall.draw.style import new_figure, style
 from footfall.experiments.dynakat.leg_race import METHODS
+from footfall.kinematics.fabrik_chain import link_lengths, reached_backward, reached_forward
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from footfall.recording.recording import Recording
 
 _COLORS = {
-    "fabrik": "#0072b2", "levenberg": "#d55e00", "manipulability": "#e69f00", "constant": "#cc79a7",
-    "transpose": "#606060",
+    "fabrik": "#0072b2", "ccd": "#009e73", "levenberg": "#d55e00", "manipulability": "#e69f00", "constant": "#cc79a7",
+    "pseudo_inverse": "#56b4e9", "transpose": "#606060",
 }  # fmt: skip
 _DASHES: dict[str, Any] = {
-    "fabrik": "-", "levenberg": (0, (5, 1.5)), "manipulability": (0, (3, 1, 1, 1)), "constant": (0, (1, 1)),
+    "fabrik": "-", "ccd": (0, (2, 1)), "pseudo_inverse": (0, (8, 2)),
+    "levenberg": (0, (5, 1.5)), "manipulability": (0, (3, 1, 1, 1)), "constant": (0, (1, 1)),
     "transpose": (0, (6, 2, 1, 2)),
 }  # fmt: skip
 
@@ -43,6 +45,33 @@ def errors(counts: Sequence[int], curves: Mapping[str, ndarray]) -> Figure:
         axis.minorticks_off()
         axis.set_ylabel("median, and quartiles shaded")
         axis.legend(loc="lower left", framealpha=0.9)
+        return figure
+
+
+def reaching() -> Figure:
+    """Fig. 2: a chain of four points, its target, and what each pull does to it."""
+    points = np.array([[0.0, 0.0, 0.0], [0.25, 0.9, 0.0], [1.1, 1.25, 0.0], [2.0, 1.1, 0.0]])
+    target, root = np.array([2.45, -0.6, 0.0]), points[0]
+    lengths = link_lengths(points)
+    pulled = [reached_forward(points, lengths, target, links) for links in range(4)]
+    back = [reached_backward(pulled[-1], lengths, root, links) for links in (0, 3)]
+    panels = [
+        ("(a) the chain and its target", points, points), ("(b) the end goes to the target", pulled[0], points),
+        ("(c) the next point after it", pulled[1], points), ("(d) and so on to the root", pulled[3], points),
+        ("(e) the root goes back", back[0], pulled[3]), ("(f) and the others after it", back[1], pulled[3]),
+    ]  # fmt: skip
+    with style():
+        figure = new_figure(9.0, 5.2)
+        for axis, (title, now, before) in zip(figure.subplots(2, 3).flat, panels):
+            axis.plot(before[:, 0], before[:, 1], "o-", color="#c8c8c8", ms=5, lw=1.2)
+            axis.plot(now[:, 0], now[:, 1], "o-", color="#0072b2", ms=6, lw=2.0)
+            axis.plot(*target[:2], "x", color="#d55e00", ms=9, mew=2.2)
+            axis.plot(*root[:2], "s", color="#606060", ms=7, mfc="none")
+            axis.set_title(title, loc="left")
+            axis.set(xlim=(-0.6, 2.7), ylim=(-0.9, 1.6), aspect="equal")
+            axis.tick_params(labelbottom=False, labelleft=False, length=0)
+            axis.grid(False)
+        figure.axes[4].set_xlabel("square: root; cross: target; grey: before [links keep their lengths]")
         return figure
 
 

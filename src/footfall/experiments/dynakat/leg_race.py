@@ -1,4 +1,4 @@
-"""Inverse kinematics side by side on random targets: FABRIK, damped least squares, Jacobian transpose, closed form.
+"""Inverse kinematics side by side on random targets: FABRIK, CCD, the Jacobian methods, closed form.
 
 Every method starts from the standing posture, keeps the joint limits, and sees the same targets: feet of postures drawn
 evenly within the limits, so that each can be reached. One source each, compiled; a target is timed alone on one core.
@@ -6,9 +6,12 @@ evenly within the limits, so that each can be reached. One source each, compiled
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +19,7 @@ from numpy import ndarray
 
 from footfall.compiling import compile, program
 from footfall.experiments.registered import setup
+from footfall.kinematics.ccd import ccd_leg
 from footfall.kinematics.fabrik_leg import fabrik_leg
 from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
@@ -25,9 +29,11 @@ from footfall.robot.model.description import Robot
 
 METHODS = {
     "fabrik": "FABRIK",
+    "ccd": "cyclic coordinate descent",
     "levenberg": "damped least squares, Levenberg's rule",
     "manipulability": "damped least squares, by manipulability",
     "constant": "damped least squares, constant",
+    "pseudo_inverse": "pseudo-inverse",
     "transpose": "Jacobian transpose",
 }
 MOST = setup("dynakat")["most_iterations"]
@@ -49,7 +55,7 @@ class Entry:
     @property
     def failures(self) -> float:
         """Part of the targets that were not reached."""
-        return float(np.mean(self.residual > self.tolerance))
+        return float(np.mean(~(self.residual <= self.tolerance)))
 
     @property
     def median(self) -> float:
@@ -68,6 +74,8 @@ def reach(
     leg = leg_chain(robot, foot)
     if method == "fabrik":
         return tuple(fabrik_leg(leg, target, start, None, iterations, tolerance))
+    if method == "ccd":
+        return tuple(ccd_leg(leg, target, start, iterations, tolerance))
     return tuple(resolved_rate_leg(leg, target, start, method, None, iterations, tolerance))
 
 
@@ -173,3 +181,19 @@ def operations(robot: Robot, method: str, foot: str = "LF") -> int:
         for n in (0, 1)
     ]
     return int(sizes[1].size - sizes[0].size)
+
+
+def best_time(call: Callable[[], Any], least: float = 0.02) -> float:
+    """Seconds a call takes: the best of a few rounds of at least ``least`` seconds each."""
+    count, best = 1, math.inf
+    for _ in range(5):
+        while True:
+            began = time.perf_counter()
+            for _ in range(count):
+                call()
+            took = time.perf_counter() - began
+            if took >= least:
+                break
+            count *= 4
+        best = min(best, took / count)
+    return best

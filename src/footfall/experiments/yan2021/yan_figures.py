@@ -129,6 +129,45 @@ def yaw(run: Run, knee: str) -> Figure:
         return figure
 
 
+def drives(runs: dict[str, Run], knee: str, window: tuple[float, float]) -> Figure:
+    """A knee's velocity at its motor's encoder, with rigid drives and with real ones; below, its burrs."""
+    from footfall.experiments.yan2021.yan_drives import WHOLE, measured_rate, smoothed
+
+    with style():
+        figure = new_figure(9.0, 4.6)
+        whole, rough = figure.subplots(2, 1, sharex=True)
+        for color, (name, label) in zip(COLORS, ((WHOLE, "belt, play and friction"), ("rigid drives", "rigid drives"))):
+            run = runs[name]
+            rate, time = measured_rate(run, knee), run.rec.time
+            whole.plot(time, rate, color=color, lw=1.2, label=label)
+            rough.plot(time, 1e3 * (rate - smoothed(rate, time)), color=color, lw=0.9)
+        whole.set_ylabel("velocity [rad/s]")
+        rough.set_ylabel("less its mean [mrad/s]")
+        rough.set_xlabel("time [s]")
+        rough.set_xlim(window[0] - 0.1, window[1] + 0.1)
+        rough.set_ylim(-5.0, 5.0)
+        whole.set_title(f"{knee.replace('_', ' ')} at its motor's encoder, yaw from -15 to 15 degrees", loc="left")
+        rough.set_title("burrs: what a mean over 21 ms leaves", loc="left")
+        whole.legend(loc="upper right", ncols=2)
+        return figure
+
+
+def responses(errors: dict[str, tuple[ndarray, dict[str, ndarray]]], joint: str) -> Figure:
+    """Position error of a joint over time, controller by controller; a panel a run."""
+    with style():
+        figure = new_figure(9.0, 5.6)
+        axes = figure.subplots(len(errors), 1)
+        for axis, (run, (time, curves)) in zip(axes, errors.items()):
+            for color, (name, error) in zip(COLORS, curves.items()):
+                axis.plot(time, np.degrees(error), color=color, lw=1.1, label=name)
+            axis.set_title(f"{run}: {joint.replace('_', ' ')}", loc="left")
+            axis.set_ylabel("error [deg]")
+            axis.set_xlim(time[0], time[-1])
+        axes[-1].set_xlabel("time [s]")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        return figure
+
+
 def sensed(run: Run, rows: ndarray, torques: ndarray, leg: str) -> Figure:
     """Torques of one leg that acted, and those found from ideal sensors."""
     rec = run.rec

@@ -15,7 +15,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.joint.plan_follower import PlanFollower, load_shares, planned_joints, planned_state
+from footfall.control.joint.plan_follower import (
+    PlanFollower,
+    load_shares,
+    planned_joints,
+    planned_state,
+    weight_torques,
+)  # fmt: skip
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.experiments.registered import setup
 from footfall.gait.pattern import LEGS
@@ -164,6 +170,18 @@ def _differences(states: list[ndarray], dt: float) -> tuple[ndarray, ndarray]:
     v = np.concatenate([mean[:3], R.T @ mean[3:6], mean[6:]])
     a = np.concatenate([change[:3], R.T @ change[3:6] - cross(v[:3], v[3:6]), change[6:]])
     return v, a
+
+
+def control_loop(
+    robot: Robot, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"],
+    forces: Float[ndarray, "nf 3"], plan: Plan,
+) -> tuple[ndarray, ndarray, ndarray]:  # fmt: skip
+    """What the paper does in a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
+    placed = plan.at(t)
+    joints = planned_joints(robot, placed)
+    J = feet_jacobian(robot, q, "contact", np.eye(3))
+    pushed = sum((J[k, 3:].T @ forces[k] for k in range(robot.nf)), start=np.zeros(robot.nv))
+    return joints, weight_torques(robot, placed, joints), (inverse_dynamics(robot, q, v, a) - pushed)[6:]
 
 
 # -- readings ----------------------------------------------------------------------------------------------------------

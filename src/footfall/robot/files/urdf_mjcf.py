@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from footfall.errors import ModelError
+from footfall.errors import ModelError, callers_level
 from footfall.robot.files.draft import Draft, tensor_about_com
 from footfall.robot.files.export import to_mjcf, to_urdf, write
 from footfall.robot.files.feet import FeetGiven, FootFinder, in_leg_order
@@ -55,7 +55,7 @@ def load_model(
     if package.missing:
         remarks.insert(0, _missing(list(package.missing)))
     if remarks:
-        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=2)
+        warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=callers_level())
     return robot
 
 

@@ -54,3 +54,7 @@ def load(name: str, **variant: Any) -> Robot:
 
 
 __all__ = ["biped", "dynakat", "fivebar", "load", "machines", "mini_cheetah", "names", "one_leg", "spined", "xiling"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -187,7 +187,7 @@ class Robot:
     @property
     def nv(self) -> int:
         """Degrees of freedom: 6 of a floating base, and the joints."""
-        return self.nj + (6 if self.floating else 0)
+        return self.nj + self.tree.base_dof
 
     @property
     def nq(self) -> int:

@@ -185,3 +185,10 @@ def _snap(X: Transform) -> Transform:
 def _check(value: str, known: Sequence[str], what: str) -> None:
     if value not in known:
         raise InputError(f"unknown {what} '{value}': choose {', '.join(known)}")
+
+
+__all__ = ["CONVENTIONS", "FRAMES", "Chain", "Limb", "Row", "chain", "forward", "robot", "row_transform"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -132,7 +132,8 @@ class Tracer:
         count = counts.pop()
         tables = [[node_of(graph, x) for x in elements(leaf)] for leaf in leaves]
         columns = [t[k :: len(t) // count] for t in tables for k in range(len(t) // count)]
-        ready = [graph.column(values) for values in columns]
+        given = [read for t in tables for read in self._rows_given(t, count)]
+        ready = [graph.column(values) or read for values, read in zip(columns, given)]
         packed = [k for k, read in enumerate(ready) if read is None]
         memory = graph.rows(count, [columns[k][row] for row in range(count) for k in packed]) if packed else -1
         loop = _Loop(self, "scan", count, carry, reverse)
@@ -151,6 +152,21 @@ class Tracer:
 
         loop.close(turn)
         return loop.carried(), loop.kept()
+
+    def _rows_given(self, table: Sequence[Node], count: int) -> list[Callable[[int], Node] | None]:
+        """How a region reads each column of rows that are inputs one after the other: where they lie already.
+
+        Not in a trace that is to be differentiated, where the slopes of such rows may be wanted one by one.
+        """
+        graph, width = self.graph, len(table) // count
+        first = graph.nodes[table[0]][1] if table and graph.op(table[0]) == "input" else None
+        if self.slopes or first is None or any(graph.nodes[x] != ("input", first + k) for k, x in enumerate(table)):
+            return [None] * width
+
+        def reading(k: int) -> Callable[[int], Node]:
+            return lambda region: graph.lookup_input(first, (count, width), graph.counter(region), graph.const(k))
+
+        return [reading(k) for k in range(width)]
 
     def enter(self) -> int:
         self._bodies += 1

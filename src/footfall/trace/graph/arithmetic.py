@@ -8,6 +8,7 @@ from footfall.trace.graph.fold import safe_scale
 from footfall.trace.graph.refusal import refusal
 
 Node = int
+_SIMPLIFIED = frozenset({"const", "neg"})  # sums and products of anything else stay as they are written
 
 
 @dataclass
@@ -59,6 +60,9 @@ class Arithmetic:
 
     # -- arithmetic -----------------------------------------------------------------------------------------------
     def add(self, a: Node, b: Node) -> Node:
+        m, n = self.nodes[a], self.nodes[b]
+        if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
+            return self.node("add", a, b) if a <= b else self.node("add", b, a)
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x + y)
@@ -70,7 +74,7 @@ class Arithmetic:
             return self.sub(a, self.nodes[b][1])
         if self.op(a) == "neg":
             return self.sub(b, self.nodes[a][1])
-        return self.node("add", *ordered(a, b))
+        return self.node("add", *ordered(a, b))  # with an opaque constant
 
     def sub(self, a: Node, b: Node) -> Node:
         x, y = self.value(a), self.value(b)
@@ -104,6 +108,9 @@ class Arithmetic:
         return self.node("neg", a)
 
     def mul(self, a: Node, b: Node) -> Node:
+        m, n = self.nodes[a], self.nodes[b]
+        if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
+            return self.node("mul", a, b) if a <= b else self.node("mul", b, a)
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x * y)

@@ -19,20 +19,26 @@ class Scopes:
         self.nodes: dict[int, list[Node]] = defaultdict(list)
         self.depends: dict[Node, frozenset[int]] = {}
         nothing: frozenset[int] = frozenset()
+        innermost = {nothing: self.OUTSIDE}
+        depends = self.depends
         for i in graph.live(roots):
             n = graph.nodes[i]
-            regions = nothing.union(*(self.depends[x] for x in graph.operands(i)))
+            regions = nothing
+            for x in graph.operands(i):
+                if not depends[x] <= regions:
+                    regions = regions | depends[x] if regions else depends[x]
             if n[0] in ("param", "counter"):
                 regions = frozenset((n[1],))
             elif n[0] == "saved":
                 regions |= {n[3]}
             elif n[0] == "repeat":
                 body = graph.regions[n[1]]
-                regions = regions.union(*(self.depends[x] for x in (*body.results, *body.saves))) - {n[1]}
-            self.depends[i] = regions
-            # regions nest, and an inner one is opened after its outer one
-            self.of[i] = max(regions, default=self.OUTSIDE)
-            self.nodes[self.of[i]].append(i)
+                regions = regions.union(*(depends[x] for x in (*body.results, *body.saves))) - {n[1]}
+            depends[i] = regions
+            if regions not in innermost:  # regions nest, and an inner one is opened after its outer one
+                innermost[regions] = max(regions)
+            self.of[i] = innermost[regions]
+            self.nodes[innermost[regions]].append(i)
         for root in roots:
             if self.of[root] != self.OUTSIDE:
                 raise TraceError("a value from inside a repeat was kept and used after it: return it from the body")

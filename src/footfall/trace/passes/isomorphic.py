@@ -22,12 +22,14 @@ from collections.abc import Container, Iterator, Sequence
 from footfall.trace.passes.program import Loop, Operation, Statement, all_loops, walk
 
 Pack = tuple[int, ...]
+_Placed = tuple[int, int]  # (lane, value)
 LEGS = 4
 
 _UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: which NaN comes out depends on the order
 _PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
 _GUESSES = 5  # at most so many are tried
 _ENOUGH = 0.65  # a guess that puts this share of the operations into packs is taken at once
+_CONSTANT, _PACK, _VALUE = range(3)  # what an operand is
 _LEAF_OPS = frozenset({"input", "item", "saved", "stored"})
 
 
@@ -92,9 +94,9 @@ class _Scope:
     ) -> None:
         self.constants, self.lanes, self.across = constants, lanes, across
         self.made: dict[int, Operation] = {}
-        self.levels: dict[int, list[int]] = defaultdict(list)
+        self.place: dict[int, int] = {}  # of what is made here, in the order of the trace
         self.level: dict[int, int] = {}
-        self.readers: dict[int, list[str]] = defaultdict(list)  # of leaves: what they are read for
+        self.readers: dict[int, list[Operation]] = defaultdict(list)
         self.leaf_kinds: dict[int, str] = {} if loop is None else dict.fromkeys(loop.params, "carried")
         level = self.level
         for s in body:
@@ -104,14 +106,13 @@ class _Scope:
                 level[s.result] = level.get(s.operands[0], 0) if s.operands else 0
                 self.leaf_kinds[s.result] = s.op
             elif s.op != "const":
-                height = 1 + max(level.get(x, 0) for x in s.operands)
-                level[s.result] = height
+                level[s.result] = 1 + max([level.get(x, 0) for x in s.operands])
                 if s.op == "rows":  # memory belongs to no leg
                     continue
-                self.levels[height].append(s.result)
+                self.place[s.result] = len(self.made)
                 self.made[s.result] = s
                 for x in s.operands:
-                    self.readers[x].append(s.op)
+                    self.readers[x].append(s)
         # the stop of a loop is a number of its own
         barred = {*constants, *(() if loop is None or loop.stop is None else (loop.params[loop.stop],))}
         barred |= set() if loop is None else {loop.counter}
@@ -137,15 +138,16 @@ class _Scope:
         """Leaves that are read for the same operations, in parts of equal size: leg after leg."""
         classes: dict[tuple, list[int]] = defaultdict(list)
         for x in self.leaves:
-            classes[tuple(sorted(self.readers[x]))].append(x)
+            uses = sorted([s.op for s in self.readers[x]])
+            classes[tuple(uses)].append(x)
             for op in ("sin", "cos"):  # joint angles, whatever else is done with them
-                if op in self.readers[x]:
+                if op in uses:
                     classes[(op, "alone")].append(x)
         guesses: list[tuple[int, tuple[Pack, ...]]] = []
-        for uses, members in classes.items():
+        for kind, members in classes.items():
             odd = len(members) % LEGS  # joints that are in no leg come first or last
             for part in (members[odd:], members[: len(members) - odd]):
-                guesses += [(len(uses) * len(part), packs) for packs in self._split(part)]
+                guesses += [(len(kind) * len(part), packs) for packs in self._split(part)]
         guesses.sort(key=lambda g: g[0], reverse=True)
         return [list(packs) for packs in dict.fromkeys(packs for _, packs in guesses)][:_GUESSES]
 
@@ -174,9 +176,6 @@ class _Scope:
                 return start
             seeds = [*seeds, *met]
 
-    def _empty(self) -> list[list[int]]:
-        return [[] for _ in range(self.lanes)]
-
     def _side_by_side(self, group: Pack) -> bool:
         """Whether values are leaves that come into being together."""
         kinds = {(self.leaf_kinds.get(v, "outside"), self.level.get(v, 0)) for v in group}
@@ -186,28 +185,49 @@ class _Scope:
         """Put operations into packs, level by level; returns leaves that were met side by side."""
         met: list[Pack] = []
         seen: set[Pack] = set()
-        for level in sorted(self.levels):
-            strict: dict[tuple, list[list[int]]] = defaultdict(self._empty)
-            for value in self.levels[level]:
-                place = self._signature(value, packs)
-                if place is not None:
-                    strict[place[0]][place[1]].append(value)
-            loose: dict[tuple, list[list[int]]] = defaultdict(self._empty)
+        readers, level, place = self.readers, self.level, self.place
+        waiting: dict[int, set[int]] = defaultdict(set)  # what reads packs, by level: nothing else can become one
+
+        def wait(group: Pack) -> None:
+            for value in group:
+                for s in readers.get(value, ()):
+                    waiting[level[s.result]].add(s.result)
+
+        for group in packs.all:
+            wait(group)
+        while waiting:
+            strict: dict[tuple, list[_Placed]] = {}
+            for value in sorted(waiting.pop(min(waiting)), key=place.__getitem__):
+                found = self._signature(self.made[value], packs.of)
+                if found is not None:
+                    strict.setdefault(found[0], []).append((found[1], value))
+            loose: dict[tuple, list[_Placed]] = {}
             for signature, members in strict.items():
-                if _even(members):
-                    for group in zip(*members):
+                if groups := self._groups(members):
+                    for group in groups:
                         packs.add(group)
+                        wait(group)
                 else:  # perhaps a value of the base that differs from leg to leg
                     op, detail, *described = signature
-                    key = (op, detail, *(d[:1] if d[0] == "value" else d for d in described))
-                    for lane in range(self.lanes):
-                        loose[key][lane] += members[lane]
+                    key = (op, detail, *[d[:1] if d[0] == _VALUE else d for d in described])
+                    loose.setdefault(key, []).extend(members)
             for members in loose.values():
-                if _even(members):
-                    for group in zip(*members):
-                        packs.add(group)
-                        met += self._behind(group, packs, seen)
+                for group in self._groups(members):
+                    packs.add(group)
+                    wait(group)
+                    met += self._behind(group, packs, seen)
         return met
+
+    def _groups(self, members: list[_Placed]) -> list[Pack]:
+        """Packs of values that have their lanes; none where a lane has more of them than another."""
+        lanes = self.lanes
+        if len(members) % lanes:
+            return []
+        if len(members) == lanes:  # nearly always
+            members = sorted(members)
+            return [tuple([v for _, v in members])] if [lane for lane, _ in members] == list(range(lanes)) else []
+        columns = [[v for at, v in members if at == lane] for lane in range(lanes)]
+        return list(zip(*columns)) if len(set(map(len, columns))) == 1 else []
 
     def _alike(self, group: Sequence[int]) -> bool:
         """Whether values are made here, by the same operation."""
@@ -224,23 +244,21 @@ class _Scope:
             elif self._alike(side):
                 yield from self._behind(side, packs, seen)
 
-    def _signature(self, value: int, packs: Packs) -> tuple[tuple, int] | None:
+    def _signature(self, s: Operation, of: dict[int, tuple[int, int]]) -> tuple[tuple, int] | None:
         """(what is done to which packs and values, in which lane), or None for what belongs to no leg."""
-        s, of = self.made[value], packs.of
-        met = {of[x] for x in s.operands if x in of}
-        if not met:
-            return None
-        lane = max(met)[1]  # of the youngest pack: who makes a product of two legs has the longer way behind it
-        if len({place[1] for place in met}) > 1 and (not self.across or len({pack for pack, _ in met}) < len(met)):
-            return None  # a sum over legs
-        described: list[tuple] = []
-        for x in s.operands:
-            if x in of:
-                described.append(("pack", of[x][0], (of[x][1] - lane) % self.lanes))
-            elif x in self.constants:
-                described.append(("constant",))
-            else:
-                described.append(("value", x))
+        places = [of.get(x) for x in s.operands]
+        met = [p for p in places if p is not None]
+        lane = met[0][1]
+        if len(met) > 1:
+            lane = max(met)[1]  # of the youngest pack: who makes a product of two legs has the longer way behind it
+            mixed = len({at for _, at in met}) > 1
+            if mixed and (not self.across or len({pack for pack, _ in met}) < len(set(met))):
+                return None  # a sum over legs
+        described: list[tuple] = [
+            (_PACK, p[0], (p[1] - lane) % self.lanes) if p is not None
+            else (_CONSTANT,) if x in self.constants else (_VALUE, x)
+            for x, p in zip(s.operands, places)
+        ]  # fmt: skip
         if s.op in _UNORDERED:
             described.sort()
         elif s.op in _PRODUCTS:
@@ -251,14 +269,15 @@ class _Scope:
 def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[int]) -> list[int]:
     """Operands in an order that is the same for all members of a pack."""
 
-    def rank(x: int) -> tuple:
+    count = 2 if s.op in _PRODUCTS or s.op in _UNORDERED else 0
+    if not count:
+        return list(s.operands)
+
+    def rank(x: int) -> tuple[int, int]:
         return (2, of[x][0]) if x in of else (0, 0) if x in constants else (1, x)
 
-    if s.op in _UNORDERED:
-        return sorted(s.operands, key=rank)
-    if s.op in _PRODUCTS:
-        return [*sorted(s.operands[:2], key=rank), *s.operands[2:]]
-    return list(s.operands)
+    a, b = s.operands[:2]
+    return [b, a, *s.operands[2:]] if rank(b) < rank(a) else list(s.operands)
 
 
 def reads(loop: Loop) -> Iterator[int]:
@@ -271,7 +290,3 @@ def reads(loop: Loop) -> Iterator[int]:
         yield from (x for x in o.operands if x not in inside)
     for s in [loop, *all_loops(loop.body)]:
         yield from (x for x in (*s.initial, *s.results, *s.saves) if x not in inside)
-
-
-def _even(members: list[list[int]]) -> bool:
-    return len({len(m) for m in members}) == 1

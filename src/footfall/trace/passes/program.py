@@ -42,6 +42,9 @@ class Program:
     wide: frozenset[int] = frozenset()
     lanes: int = 1
 
+    def __repr__(self) -> str:
+        return f"Program({self.live_operations} operations: {self.input_size} numbers in, {len(self.outputs)} out)"
+
     def operations(self) -> Counter:
         """How often each operation is written (a loop's body once); reading inputs and constants is free."""
         return Counter(o.op for o in walk(self.body) if o.op not in FREE_OPS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MEMORY_OPS = frozenset({"item", "saved", "stored"})  # their operand is a loop or rows, not a number
@@ -49,18 +49,21 @@ class Loop:
 Statement = Operation | Loop
 
 
-def walk(body: Sequence[Statement]) -> Iterator[Operation]:
+def walk(body: Sequence[Statement]) -> list[Operation]:
     """Every operation, loop bodies included."""
+    found: list[Operation] = []
     for s in body:
-        if isinstance(s, Loop):
-            yield from walk(s.body)
+        if type(s) is Operation:
+            found.append(s)
         else:
-            yield s
+            found += walk(s.body)  # type: ignore[union-attr]
+    return found
 
 
-def all_loops(body: Sequence[Statement]) -> Iterator[Loop]:
+def all_loops(body: Sequence[Statement]) -> list[Loop]:
     """Every loop, those in loop bodies included."""
-    for s in body:
-        if isinstance(s, Loop):
-            yield s
-            yield from all_loops(s.body)
+    found: list[Loop] = []
+    for s in [s for s in body if type(s) is Loop]:
+        found.append(s)
+        found += all_loops(s.body)
+    return found

@@ -47,7 +47,7 @@ class Emitter:
         self.extremes = False
         self.lines: list[str] = []
         self.functions = {} if functions is None else functions  # elementary functions in use, by name
-        self.count, self.depth, self.block = 0, 1, "entry"
+        self.count, self.depth, self.scope = 0, 1, "entry"
         self._f = "" if self.bits == 64 else "f"
 
     def line(self, text: str) -> None:
@@ -254,7 +254,7 @@ class Body(Walk):
     def loop(self, loop: Loop) -> None:
         e, names = self.e, self.names
         self.loops += 1
-        label, outer = self.loops, e.block
+        label, outer = self.loops, e.scope
         carriers = [f"c{label}_{k}" for k in range(len(loop.params))]
         for carrier, p, start in zip(carriers, loop.params, loop.initial):
             e.line(f"real {carrier} = {names[start]};")
@@ -264,7 +264,7 @@ class Body(Walk):
         if not loop.reverse:
             order = f"{turn} = 0; {turn} < {loop.count}; ++{turn}"
         e.line(f"for (int {order}) {{")
-        e.depth, e.block = e.depth + 1, f"loop{label}"
+        e.depth, e.scope = e.depth + 1, f"loop{label}"
         if loop.stop is not None:
             e.line(f"if ({self.stopped(names[loop.params[loop.stop]])}) break;")
         same = [
@@ -284,7 +284,7 @@ class Body(Walk):
         fresh = [e.new(names[x]) if names[x] in carriers else names[x] for x in loop.results]
         for carrier, value in zip(carriers, fresh):
             e.line(f"{carrier} = {value};")
-        e.depth, e.block = e.depth - 1, outer
+        e.depth, e.scope = e.depth - 1, outer
         e.line("}")
         names.update(outside)  # not as an inner loop may have renamed them
         for k, p in enumerate(loop.params):

@@ -114,7 +114,7 @@ class Walk:
             return self.stored(self.tapes[s.operands[0]], *s.detail)
         a = [self.names[x] for x in s.operands]
         if op in ("sin", "cos"):
-            key = (s.operands[0], e.block)
+            key = (s.operands[0], e.scope)
             if key not in self.sines:
                 self.sines[key] = e.function(vector_math.sincos, 2, *a)
             return self.sines[key][op == "cos"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 from numpy.typing import DTypeLike
 
@@ -24,6 +25,7 @@ from footfall.trace.targets.llvm_emitter import Emitter, LimbEmitter
 
 # never "step": it clashes with an old libc symbol
 EVALUATE, ADVANCE, ROLL = "footfall_evaluate", "footfall_advance", "footfall_roll"
+LONGEST_BLOCK = 500  # lines; LLVM's schedulers take a time that grows with a block's loads and stores squared
 AREAS = "ptr noalias %state, ptr noalias %rest, ptr noalias %shared"
 
 
@@ -75,7 +77,8 @@ class _Kernel(Walk):
     def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
         super().__init__(program, layout, emitter)
         self.turns: dict[int, str] = {}
-        self.labels = 0
+        self.row_of: dict[int, tuple[str, int]] = {}  # of counters: the turn as a whole number, turns of the loop
+        self.labels = self.block_began = 0
         self.limbs = LimbEmitter(f"f{emitter.bits // 8}", program.lanes, emitter)
         self.truths: set[int] = set()
         self.places_of: dict[int, list[int]] = defaultdict(list)  # of the outputs, by their values
@@ -88,6 +91,8 @@ class _Kernel(Walk):
 
     def text(self) -> str:
         e = self.e
+        e.lines.append("%never = icmp eq ptr %out, null")
+        self.clear()
         for s in self.program.body:
             self.run([s])
             if isinstance(s, Operation):
@@ -96,21 +101,43 @@ class _Kernel(Walk):
         return (
             f"define internal void @kernel({AREAS}, ptr noalias %out, ptr noalias %tape) noinline"
             f" alignstack(64) {_attributes(self.limbs if self.program.wide else e)} {{\nentry:\n"
-            + "\n".join(e.lines) + "\nret void\n}"
+            + "\n".join(e.lines) + "\nret void\nnowhere:\nret void\n}"
         )  # fmt: skip
 
     def hand_out(self, s: Operation) -> None:
         """Outputs are written as soon as they are known: hundreds of a Jacobian would be kept for nothing."""
         for k in self.places_of.pop(s.result, ()):
             self.e.store(self.names[s.result], "%out", k)
+            self.cut()
         for number in self.handed_out.pop(s.result, ()):
             if number.result not in self.names:
                 self.run([number])
                 self.hand_out(number)
 
+    def clear(self) -> None:
+        """Zeros among the outputs: a Jacobian is mostly of them, in long runs."""
+        zeros = {s.result for s in self.program.body if isinstance(s, Operation) and repr(s.detail) == "(0.0,)"}
+        places = sorted(k for zero in zeros for k in self.places_of.get(zero, ()))
+        if 2 * len(places) > len(self.program.outputs):
+            self.e.clear("%out", places[0], places[-1] + 1 - places[0])
+            for zero in zeros:
+                self.places_of.pop(zero, None)
+
+    def cut(self) -> None:
+        """End a long block. The branch is never taken, for there is always an output; LLVM does not know."""
+        e = self.e
+        if len(e.lines) - self.block_began > LONGEST_BLOCK:
+            self.labels += 1
+            e.lines.append(f"br i1 %never, label %nowhere, label %cut{self.labels}")
+            e.begin_block(f"cut{self.labels}", e.scope)
+            self.block_began = len(e.lines)
+
     def value(self, s: Operation) -> str:
+        self.cut()
         if s.op == "lane" and s.result in self.names:
             return self.names[s.result]
+        if s.op == "lookup_input" and (row := self._of_row(s)) is not None:
+            return row
         if not self.program.wide:
             return super().value(s)
         moved = s.op in ("lane", "join", "spread", "turn")
@@ -124,11 +151,24 @@ class _Kernel(Walk):
         if s.result not in self.program.wide:
             return super().value(s)
         narrow, self.e = self.e, self.limbs
-        self.limbs.block = narrow.block
+        self.limbs.scope = narrow.scope
         try:
             return self._wide_value(s, truth)
         finally:
             self.e = narrow
+
+    def _of_row(self, s: Operation) -> str | None:
+        """An input of the row that belongs to the current turn of a loop, without the guards of a lookup; None where a
+        lookup reads anything else."""
+        first, shape = s.detail
+        turn, count = self.row_of.get(s.operands[0], ("", 0))
+        if len(shape) != 2 or not 0 < count <= shape[0] or s.result in self.program.wide:
+            return None
+        slot = self.constants.get(s.operands[1], -1.0)
+        if slot != int(slot) or not 0 <= slot < shape[1]:
+            return None
+        area, offset = self.places[first]
+        return self.load(area, self._tape_index((offset, shape[1]), int(slot), turn))
 
     def _wide_value(self, s: Operation, truth: bool) -> str:
         if s.op == "input":
@@ -141,7 +181,7 @@ class _Kernel(Walk):
             return self.limbs.turn(self.names[s.operands[0]], s.detail, truth)
         return super().value(s)
 
-    def load(self, area: str, offset: int) -> str:
+    def load(self, area: str, offset: Any) -> str:
         return (self.e.load_shared if area == "shared" else self.e.load)(f"%{area}", offset)
 
     def saved(self, tape: tuple[int, int], slot: int, region: int) -> str:
@@ -164,7 +204,7 @@ class _Kernel(Walk):
         e, names = self.e, self.names
         self.labels += 1
         label = self.labels
-        top, end, before = f"loop{label}", f"done{label}", e.block
+        top, end, before = f"loop{label}", f"done{label}", e.label
         initial = [names[x] for x in loop.initial]
         may_skip = loop.stop is not None and initial[loop.stop] != e.const(0)
         if may_skip:
@@ -173,18 +213,20 @@ class _Kernel(Walk):
             e.lines.append(f"br i1 {begins}, label %{top}, label %{end}")
         else:
             e.lines.append(f"br label %{top}")
-        e.begin_block(top)
+        e.begin_block(top, top)
+        self.block_began = len(e.lines)
         phis = len(e.lines)
         turn, following = f"%turn{label}", f"%next{label}"
         for k, p in enumerate(loop.params):
             names[p] = f"%carry{label}_{k}"
         at = self.turns[loop.region] = e.new(f"sub i64 {loop.count - 1}, {turn}") if loop.reverse else turn
         if loop.counter is not None:
+            self.row_of[loop.counter] = at, loop.count
             names[loop.counter] = e.splat(e.new(f"sitofp i64 {at} to {e.scalar}"))
         self.run(loop.body)
         for slot, x in enumerate(loop.saves):
             e.store(names[x], "%tape", self._tape_index(self.tapes[loop.node], slot, at))
-        results, last = [names[x] for x in loop.results], e.block
+        results, last = [names[x] for x in loop.results], e.label
         e.lines.append(f"{following} = add i64 {turn}, 1")
         again = e.new(f"icmp slt i64 {following}, {loop.count}")
         if loop.stop is not None:
@@ -194,7 +236,8 @@ class _Kernel(Walk):
             f"{names[p]} = phi {self._type(p)} [ {start}, %{before} ], [ {result}, %{last} ]"
             for p, start, result in zip(loop.params, initial, results)
         ]
-        e.begin_block(end)
+        e.begin_block(end, end)
+        self.block_began = len(e.lines)
         for k, (p, start, result) in enumerate(zip(loop.params, initial, results)):
             if may_skip:
                 result = e.new(f"phi {self._type(p)} [ {start}, %{before} ], [ {result}, %{last} ]")

@@ -27,7 +27,8 @@ class Emitter:
         self.align = min(64, self.bytes)
         self.lines: list[str] = []
         self.intrinsics: set[str] = set()
-        self.count, self.block, self.letter = 0, "entry", "t"
+        self.count, self.letter = 0, "t"
+        self.label = self.scope = "entry"  # of the basic block, and of the loop: what is made there is known there
 
     def wide(self, scalar: str) -> str:
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
@@ -211,6 +212,15 @@ class Emitter:
     def store(self, value: str, base: str, k: Any) -> None:
         self.lines.append(f"store {self.type} {value}, ptr {self.pointer(base, k)}, align {self.align}")
 
+    def clear(self, base: str, k: int, count: int) -> None:
+        """Zero into so many numbers."""
+        self.intrinsics.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        address = self.pointer(base, k)
+        size = count * self.bytes
+        self.lines.append(
+            f"call void @llvm.memset.p0.i64(ptr align {self.align} {address}, i8 0, i64 {size}, i1 false)"
+        )
+
     def gather_table(self, table: int, flat: str) -> str:
         return self._gather(f"@table{table}", flat)
 
@@ -233,9 +243,9 @@ class Emitter:
             f"call {self.type} {name}({pointers} {address}, i32 {self.bits // 8}, {mask}, {self.type} poison)"
         )
 
-    def begin_block(self, label: str) -> None:
+    def begin_block(self, label: str, scope: str) -> None:
         self.lines.append(f"{label}:")
-        self.block = label
+        self.label, self.scope = label, scope
 
 
 class LimbEmitter(Emitter):

@@ -1,13 +1,14 @@
 """What a call does besides computing: clocks, printing, files and sockets, seen by the calls that Python makes of C."""
 
 import datetime
-import gc
 import io
 import socket
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
+
+from footfall.trace.uncollected import uncollected
 
 _BUILTINS = {print: "print", input: "input", open: "open"}
 _NOW = {"now", "today", "utcnow"}
@@ -26,15 +27,12 @@ def effect_of(call: Callable[[], Any]) -> str | None:
         if event == "c_call" and not found:
             found.extend(_words(function))
 
-    collects = gc.isenabled()
-    gc.disable()  # libraries have callbacks for it, which ask clocks
-    sys.setprofile(watch)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-        if collects:
-            gc.enable()
+    with uncollected():  # libraries have callbacks for collections, which ask clocks
+        sys.setprofile(watch)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
     return found[0] if found else None
 
 

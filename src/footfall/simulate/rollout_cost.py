@@ -53,6 +53,9 @@ class RolloutCost:
         self.cost, self.state = cost, simulation.state
         self.inputs = Inputs(simulation.command_now, np.zeros(6 + 6 * len(self.model.world.pushed)))
 
+    def __repr__(self) -> str:
+        return f"RolloutCost({self.ticks} ticks of {self.model.acting.name}, free {', '.join(self.free)})"
+
     def __call__(self, values: Mapping[str, Any] | None = None) -> float:
         """The mean cost."""
         return float(self._value(self.state, self.inputs, self._filled(values))) / self.ticks

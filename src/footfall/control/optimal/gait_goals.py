@@ -1,0 +1,167 @@
+"""Goals of a horizon from a velocity command and a gait: when feet stand, where they step, how the trunk goes.
+
+The schedule is the gait's; a foothold lies where its hip will be, by the velocity that the trunk has now and settles
+from (``footsteps``). The rest is up to the optimisation, which may move a foot away from there if that costs less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.optimal.knot import Goal, KnotModel
+from footfall.control.posture import standing_state
+from footfall.dynamics.gravity_terms import gravity_terms
+from footfall.gait.pattern import Gait
+from footfall.gravity import strength
+from footfall.kinematics.forward import foot_positions
+from footfall.kinematics.jacobian import feet_jacobian
+
+_DOWN = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a unit of error costs at one knot [per rad², m², (rad/s)², (m/s)², (N m)²]."""
+
+    turn: tuple[float, float, float] = (100.0, 100.0, 50.0)
+    place: tuple[float, float, float] = (30.0, 30.0, 600.0)
+    joints: float = 0.5
+    spin: tuple[float, float, float] = (0.5, 0.5, 1.0)
+    speed: tuple[float, float, float] = (20.0, 20.0, 5.0)
+    rates: float = 4e-3
+    effort: float = 4e-3
+    feet: float = 1500.0
+    last: float = 4.0  # of the last state, times the others
+
+    def weights(self, nj: int) -> Float[ndarray, "2nv"]:
+        """Of a deviation's components; for a robot of nj joints."""
+        return np.concatenate(
+            [self.turn, self.place, np.full(nj, self.joints), self.spin, self.speed, np.full(nj, self.rates)]
+        )
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What the goals of a walk follow from at one moment; world axes."""
+
+    x: Float[ndarray, "nx"]
+    wanted: Float[ndarray, "3"]  # x, y, yaw
+    velocity: Float[ndarray, "3"]  # forward, sideways, turn
+    mean: Float[ndarray, "2"]  # of the trunk's velocity over a step, world axes [m/s]
+    cycle: Float[ndarray, "4"]  # of each leg: whole since its touchdowns; a foot is down while the rest is below duty
+    going: bool
+    feet: Float[ndarray, "4 3"]  # lowest points
+    lift_off: Float[ndarray, "4 3"]
+    plane: Float[ndarray, "3"]  # of the ground: height = plane[2] + plane[0] x + plane[1] y
+    first: float  # what is left of the first interval [s]
+
+
+@dataclass(frozen=True, eq=False)
+class GaitGoals:
+    """Makes goals for a robot."""
+
+    model: KnotModel
+    knots: int
+    knot: float  # [s]
+    clearance: float  # [m]
+    height: float  # of the base over the ground [m]
+    stand: Float[ndarray, "nj"]
+    hips: Float[ndarray, "4 3"]  # feet under them, from the base
+    still: Float[ndarray, "nj"]  # torques that hold the joints' own weight [N m]
+    loads: Float[ndarray, "4 nj"]  # torques of a foot that carries the whole weight [N m]
+    prices: Prices = field(default_factory=Prices)
+
+    @staticmethod
+    def of(
+        model: KnotModel, knots: int, knot: float, clearance: float | None, hip_height: float | None, prices: Prices
+    ) -> GaitGoals:
+        robot = model.robot
+        q, _ = standing_state(robot, hip_height)
+        loads = np.stack([-J[3:, 6:].T @ (model.weight * _DOWN) for J in feet_jacobian(robot, q)])
+        still = np.asarray(gravity_terms(robot, q, model.gravity)[6:])
+        clearance = 0.2 * float(q[2]) if clearance is None else clearance
+        hips = foot_positions(robot, q) - q[:3]
+        return GaitGoals(model, knots, knot, clearance, float(q[2]), q[7:], hips, still, loads, prices)
+
+    def times(self, first: float) -> tuple[ndarray, ndarray]:
+        """(when each knot begins, how long it lasts)."""
+        lasts = np.full(self.knots + 1, self.knot)
+        lasts[0] = first
+        return np.concatenate([[0.0], np.cumsum(lasts[:-1])]), lasts
+
+    def __call__(self, gait: Gait, steps: Steps) -> Goal:
+        """The goals of all knots."""
+        begins, lasts = self.times(steps.first)
+        robot, N, prices = self.model.robot, self.knots, self.prices
+        duty, period = gait.duty, gait.period
+        middle = steps.cycle + (begins + 0.5 * lasts)[:, None] / period
+        down = np.where(middle - np.floor(middle) < duty, 1.0, 0.0) if steps.going else np.ones((N + 1, 4))
+        yaw = steps.wanted[2] + steps.velocity[2] * begins
+        c, s = np.cos(yaw), np.sin(yaw)
+        forward, left, _ = steps.velocity
+        across = np.stack([c * forward - s * left, s * forward + c * left], axis=1)
+        travelled = np.cumsum(lasts[:-1, None] * across[:-1], axis=0)
+        places = steps.wanted[:2] + np.concatenate([np.zeros((1, 2)), travelled])
+        feet, floor, least = self._feet(gait, steps, begins, across[0], down)
+        q = np.zeros((N + 1, robot.nq))
+        q[:, :2], q[:, 3], q[:, 6], q[:, 7:] = places, np.cos(0.5 * yaw), np.sin(0.5 * yaw), self.stand
+        q[:, 2] = self.height + steps.plane[2] + places @ steps.plane[:2]
+        v = np.zeros((N + 1, robot.nv))
+        v[:, 2], v[:, 3], v[:, 4] = steps.velocity[2], forward, left
+        share = down / np.maximum(down.sum(axis=1, keepdims=True), 1.0)
+        torque = self.still + share @ self.loads
+        weights = np.tile(prices.weights(robot.nj), (N + 1, 1))
+        weights[-1] *= prices.last
+        effort, pull = np.full((N + 1, robot.nj), prices.effort), np.full((N + 1, 4), prices.feet)
+        down[-1], effort[-1], torque[-1] = 0.0, 0.0, 0.0
+        least[-1] = floor[-1] - 1.0
+        pull[-1] = 0.0
+        return Goal(q, v, weights, torque, effort, feet, pull, down, floor, least, lasts)
+
+    def _feet(
+        self, gait: Gait, steps: Steps, begins: ndarray, wanted: ndarray, down: ndarray
+    ) -> tuple[ndarray, ndarray, ndarray]:
+        """(where feet should be, the ground under them, what they must clear) at every knot."""
+        duty, period = gait.duty, gait.period
+        cycle = steps.cycle + begins[:, None] / period
+        if not steps.going:
+            feet = np.tile(steps.feet, (len(begins), 1, 1))
+            return feet, feet[:, :, 2], feet[:, :, 2] - 1.0
+        turn, now = np.floor(cycle), np.floor(steps.cycle)
+        s = np.clip((cycle - turn - duty) / (1.0 - duty), 0.0, 1.0)
+        lands = (turn + 1.0 - steps.cycle) * period
+        end = self._footholds(steps, wanted, duty * period, lands)
+        before = self._footholds(steps, wanted, duty * period, lands - period)
+        swings = steps.cycle - now >= duty
+        begun = np.where(swings[:, None], steps.lift_off, steps.feet)
+        same = (turn == now)[:, :, None]
+        start = np.where(same, begun, before)
+        along = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s)
+        feet = start + along[:, :, None] * (end - start)
+        rise = np.sin(np.pi * s) ** 2
+        floor = np.where(down > 0.5, start[:, :, 2], feet[:, :, 2])
+        feet[:, :, 2] += self.clearance * rise
+        least = floor + 0.4 * self.clearance * rise - 0.005
+        return feet, floor, least
+
+    def _footholds(self, steps: Steps, wanted: ndarray, stance: float, lands: Float[ndarray, "k 4"]) -> ndarray:
+        """Where feet that land after so many seconds step to."""
+        g = strength(self.model.gravity)
+        settles = np.sqrt(self.height / g)
+        off = steps.mean - wanted
+        passed = settles * (1.0 - np.exp(-np.maximum(lands, 0.0) / settles))
+        yaw = steps.wanted[2] + steps.velocity[2] * lands
+        c, s = np.cos(yaw), np.sin(yaw)
+        hips = self.hips[:, 0] * c - self.hips[:, 1] * s, self.hips[:, 0] * s + self.hips[:, 1] * c
+        ahead = lands + 0.5 * stance
+        lean = (passed + 0.5 * stance + 0.4 * settles)[:, :, None] * off
+        most = 0.6 * self.height
+        length = np.sqrt((lean**2).sum(axis=2, keepdims=True) + 1e-12)
+        lean = lean * np.minimum(1.0, most / length)
+        middle = 0.5 * (steps.x[:2] + steps.wanted[:2])
+        xy = middle + np.stack(hips, axis=2) + ahead[:, :, None] * wanted + lean
+        return np.concatenate([xy, (xy @ steps.plane[:2] + steps.plane[2])[:, :, None]], axis=2)

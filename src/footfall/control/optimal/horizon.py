@@ -1,0 +1,136 @@
+"""Full-order optimal control over a horizon of knots: one problem, offline to its end or one iteration at a tick.
+
+    minimise Σ_k l_k(x_k, u_k) + l_N(x_N),   x_{k+1} = f(x_k, u_k),   inequalities of ``knot`` as prices
+
+``trajectory.optimise`` and ``trajectory.improved`` do the rest. What is compiled: a roll under gains, its costs
+included, and all knots as quadratic models at once, knots on SIMD lanes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval, lowest_points
+from footfall.control.optimal.sweep import Model
+from footfall.dynamics.coordinates import difference
+from footfall.errors import InputError
+from footfall.kinematics.forward import joint_transforms
+
+Compile = Callable[..., Any]
+
+
+class HorizonProblem:
+    """A ``trajectory.Problem`` of so many knots; ``goals`` has knots as the first axis of every array, one more for the
+    last state, whose ``down`` is zero: no torque of this horizon moves it."""
+
+    def __init__(self, model: KnotModel, goals: Goal, compile: Compile) -> None:
+        self.model, self.robot = model, model.robot
+        self.high = np.full(
+            model.robot.nj, np.inf
+        )  # torques have a price near their limits, and are clipped as they act
+        self.low = -self.high
+        self.aim(goals)
+        robot, first = self.robot, _row(goals, 0)
+        x, u = np.concatenate([first.q, first.v]), np.zeros(robot.nj)
+        N, n = self.knots, 2 * robot.nv
+        rows = np.tile(x, (N, 1)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj, n))
+        self._roll = compile(rolled, model, x, *rows, np.array(0.0), goals, verify=False)
+        self._expand = compile(expanded, model, x, u, first, x, target="batch", verify=False)
+        self._error = compile(error, model, x, x, target="batch", verify=False)
+
+    @property
+    def knots(self) -> int:
+        return len(self.goals.interval) - 1
+
+    def aim(self, goals: Goal) -> None:
+        """Other goals for the same horizon; nothing is compiled again."""
+        for entry in fields(Goal):
+            array = np.asarray(getattr(goals, entry.name))
+            if not np.isfinite(array).all():
+                raise InputError(f"{entry.name} of the goals of a horizon is not finite")
+        self.goals = goals
+
+    def aiming_at(self, goals: Goal) -> HorizonProblem:
+        """The same with other goals, beside this one."""
+        other = copy.copy(self)
+        other.aim(goals)
+        return other
+
+    def roll(
+        self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
+    ) -> tuple[ndarray, ndarray, float]:
+        """(states, inputs, cost) from ``start`` on under u + length changes + gains (state - x), by one call."""
+        after, done, total = self._roll(start, x[: len(u)], u, changes, gains, np.array(float(length)), self.goals)
+        return np.concatenate([start[None], after]), done, float(total)
+
+    def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
+        return self._error(x_from, x_to)
+
+    def quadratic(self, x: ndarray, u: ndarray) -> Model:
+        """The whole horizon about a trajectory."""
+        last = np.zeros((1, u.shape[1]))
+        after = np.concatenate([x[1:], x[-1:]])
+        terms = self._expand(x, np.concatenate([u, last]), self.goals, after)
+        return _assembled(terms, self.goals, self.robot.nv)
+
+
+def _assembled(terms: KnotTerms, goals: Goal, nv: int) -> Model:
+    """Of the knots' terms: joints move by their velocities after an interval, velocities cost by themselves."""
+    N, m, n = len(terms.effort) - 1, terms.effort.shape[1], 2 * nv
+    motion, size = terms.motion[:N], m + n + 1
+    Z, L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))
+    Z[:, :-1, :6], Z[:, :-1, nv:n], Z[:, -1, n] = motion[:, :, :6], motion[:, :, 6:], 1.0
+    np.multiply(goals.interval[:N, None, None], motion[:, :, 12:], out=Z[:, :-1, 6:nv])
+    joints, speeds, inputs = np.arange(6, nv), np.arange(m + nv, m + n), np.arange(m)
+    Z[:, m + joints, joints] += 1.0
+    np.matmul(terms.friction.swapaxes(1, 2), terms.friction, out=L[:, :-1, :-1])
+    L[:, m : m + nv, m : m + nv] += terms.place
+    L[:, speeds, speeds] += goals.weights[:, nv:]
+    L[:, inputs, inputs] += terms.effort
+    L[:, :-1, -1] = L[:, -1, :-1] = terms.slope
+    return Model(Z, L[:N], L[N, m:, m:])
+
+
+def error(model: KnotModel, x_from: Float[ndarray, "nx"], x_to: Float[ndarray, "nx"]) -> Float[ndarray, "n"]:
+    """The deviation of one state from another, in minimal coordinates."""
+    nq = model.robot.nq
+    return np.concatenate([difference(model.robot, x_from[:nq], x_to[:nq]), x_to[nq:] - x_from[nq:]])
+
+
+def rolled(
+    model: KnotModel, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
+    goals: Goal,
+) -> tuple[ndarray, ndarray, Any]:  # fmt: skip
+    """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
+    most = np.array(model.limits)
+
+    def knot(carry: tuple[ndarray, Any], row: tuple[Any, ...]) -> tuple[tuple[ndarray, Any], tuple[ndarray, ndarray]]:
+        (now, total), (about, planned, change, K, goal) = carry, row
+        asked = planned + length * change + K @ error(model, about, now)
+        torque = np.minimum(np.maximum(asked, -most), most)
+        q, v, forces, places = interval(model, now, torque, goal)
+        after = np.concatenate([q, v])
+        return (after, total + cost(model, now, torque, goal, forces, places)), (after, torque)
+
+    running, last = _part(goals, slice(0, -1)), _row(goals, -1)
+    (end, total), (states, inputs) = numeric.scan(knot, (start, 0.0), (x, u, changes, gains, running))
+    still = np.zeros(model.robot.nj)
+    places = lowest_points(model.robot, joint_transforms(model.robot, end[: model.robot.nq]))
+    forces = [np.zeros(3)] * model.robot.nf  # no foot of the last state is said to stand
+    return states, inputs, total + cost(model, end, still, last, forces, places)
+
+
+def _row(goals: Goal, k: int) -> Goal:
+    return replace(goals, **{f.name: getattr(goals, f.name)[k] for f in fields(Goal)})
+
+
+def _part(goals: Goal, rows: slice) -> Goal:
+    return replace(goals, **{f.name: getattr(goals, f.name)[rows] for f in fields(Goal)})

@@ -1,0 +1,228 @@
+"""One knot of full-order optimal control: the whole robot over one interval, with feet that stand by a schedule.
+
+A foot that is to stand is held where it is by a damper that is taken at the end of the interval,
+
+    (M + m Σ JᵀJ) a = Sᵀτ - h + m/Δ Σ Jᵀ (wanted - J v),   f = m/Δ (wanted - J v⁺)
+
+with m many times the robot's mass: it creeps by less than a millimetre a second, the branches of M stay apart (one
+factorisation without fill-in), and nothing switches, so that derivatives are those of the motion itself. ``wanted`` is
+zero but for the normal, which closes a gap. Inequalities (torque, friction, joint range, clearance of feet) are prices
+by a logarithm that goes on as a parabola (Hauser & Saccon 2006): finite for a motion that breaks one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.contact.ground import Plane
+from footfall.contact.points import contact_points, spheres_of
+from footfall.dynamics.composite_bias import composite_bias
+from footfall.dynamics.coordinates import difference, integrate
+from footfall.dynamics.factor import solution
+from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
+from footfall.gravity import GRAVITY, Gravity, weight_of
+from footfall.identity import digest_of
+from footfall.kinematics.forward import joint_positions, joint_transforms, poses_in_base
+from footfall.robot.model.description import Robot
+from footfall.spatial import Transform
+from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
+from footfall.trace import nested
+
+HELD = 60.0  # m of a standing foot's damper, as a part of the robot's mass
+CLOSES = 0.5  # of a gap is closed in an interval
+NO_SLIP = 1.0  # [N], below which friction's cone is rounded off
+_NEAR = {"torque": 0.05, "friction": 0.02, "range": 0.03, "clearance": 0.1}  # where the parabola begins, of each scale
+_CLEARANCE = 0.05  # [m], the scale of clearances; of ranges it is 1 rad, of friction the weight, of torque its limit
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What one knot is to do, and what it costs not to; with knots as a first axis, of a whole horizon."""
+
+    q: Float[ndarray, "nq"]
+    v: Float[ndarray, "nv"]
+    weights: Float[ndarray, "2nv"]  # of the deviation's components
+    torque: Float[ndarray, "nj"]  # [N m]
+    effort: Float[ndarray, "nj"]  # price of a torque's square
+    feet: Float[ndarray, "nf 3"]  # where the lowest points of feet that are up should be, world axes [m]
+    pull: Float[ndarray, "nf"]  # price of a foot's distance from there
+    down: Float[ndarray, "nf"]  # 1 for a foot that stands
+    floor: Float[ndarray, "nf"]  # height of the ground under it [m]
+    least: Float[ndarray, "nf"]  # height that its lowest point must keep while it is up [m]
+    interval: Any  # [s]
+
+
+@dataclass(frozen=True, eq=False)
+class KnotModel:
+    """The constants of a knot."""
+
+    robot: Robot
+    limits: Float[ndarray, "nj"]  # of the torques [N m]
+    low: Float[ndarray, "nj"]  # of the joints [rad]
+    high: Float[ndarray, "nj"]
+    friction: float = 0.5
+    price: float = 1.0  # of inequalities: times its logarithm
+    gravity: Gravity = field(default=GRAVITY)
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
+
+    @property
+    def weight(self) -> float:
+        return weight_of(self.robot.mass, self.gravity)
+
+
+def interval(
+    model: KnotModel, x: Float[ndarray, "nx"], u: Float[ndarray, "nj"], goal: Goal
+) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"], list[ndarray], list[ndarray]]:
+    """(q, v after the interval; forces on the feet in world axes [N]; their lowest points [m])."""
+    robot, nq, dt = model.robot, model.robot.nq, goal.interval
+    q, v = x[:nq], x[nq:]
+    X = joint_transforms(robot, q)
+    poses, R = poses_in_base(robot, X), X[0].R
+    points = contact_points(robot, X, poses, spheres_of(robot), Plane())
+    composite = composite_bodies(robot, X)
+    M = composite_mass_matrix(robot, X, composite)
+    force = np.concatenate([np.zeros(6), u]) - composite_bias(robot, X, composite, v, model.gravity)
+    held, per = HELD * robot.mass, 1.0 / dt
+    wanted = []
+    for k, point in enumerate(points):
+        closing = -CLOSES * per * (point.distance - goal.floor[k])
+        wanted.append(goal.down[k] * held * (closing * point.R_BC[:, 2]))
+        J = goal.down[k] * held * point.J
+        M = M + _product(point.J, J, point.dofs)
+        force = force + per * (point.J.T @ (wanted[k] - J @ v))
+    a = numeric.narrow(solution(robot, M, force))
+    after = v + dt * a
+    forces = [R @ (per * (w - goal.down[k] * held * (p.J @ after))) for k, (p, w) in enumerate(zip(points, wanted))]
+    places = lowest_points(robot, X)
+    moved = R @ after[3:6]
+    quat = rotated_in_a_step(q[3:7], dt * after[:3])
+    q_after = np.concatenate([q[:3] + dt * moved, quat, q[7:] + dt * after[6:]])
+    v_after = np.concatenate([after[:3], to_rotation(quat).T @ moved, after[6:]])
+    return q_after, v_after, forces, places
+
+
+def lowest_points(robot: Robot, X: list[Transform]) -> list[Float[ndarray, "3"]]:
+    """Of the feet, world axes [m]; X are the bodies in their parents."""
+    poses, down = poses_in_base(robot, X), np.array([0.0, 0.0, 1.0])
+    return [X[0].point(poses[s.body].point(s.center)) - s.radius * down for s in spheres_of(robot)]
+
+
+def _product(J: ndarray, weighted: ndarray, dofs: tuple[int, ...]) -> ndarray:
+    """Jᵀ (weighted J), its zeros left out."""
+    out = np.zeros((J.shape[1], J.shape[1]))
+    for i in dofs:
+        for j in dofs:
+            out[i, j] = J[:, i] @ weighted[:, j]
+    return out
+
+
+# -- inequalities ------------------------------------------------------------------------------------------------------
+def barrier(h: Any, near: float) -> tuple[Any, Any, Any]:
+    """(price, slope, curvature) of h >= 0: -log h, and below ``near`` the parabola that continues it."""
+    inside = np.maximum(h, near)
+    past = np.minimum(h - near, 0.0) / near
+    price = -np.log(inside) - past + 0.5 * past * past
+    return price, (past - 1.0) / inside, 1.0 / (inside * inside)
+
+
+def friction_room(model: KnotModel, forces: list[ndarray]) -> list[Any]:
+    """What is left of each foot's friction, of the weight."""
+    return [
+        (model.friction * f[2] - np.sqrt(f[0] * f[0] + f[1] * f[1] + NO_SLIP**2) + NO_SLIP) / model.weight
+        for f in forces
+    ]  # fmt: skip
+
+
+def _joint_rooms(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarray, float]]:
+    """(rooms, where their parabolas begin) of torques and joints, below and above."""
+    q_J = joint_positions(model.robot, x[: model.robot.nq])
+    torque, bend = _NEAR["torque"], _NEAR["range"]
+    return [
+        (1.0 + u / model.limits, torque), (1.0 - u / model.limits, torque), (q_J - model.low, bend),
+        (model.high - q_J, bend),
+    ]  # fmt: skip
+
+
+def _clearance(goal: Goal, k: int, place: ndarray) -> Any:
+    return 0.1 + (place[2] - goal.least[k]) / _CLEARANCE
+
+
+def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndarray], places: list[ndarray]) -> Any:
+    """Of one knot."""
+    robot = model.robot
+    away = np.concatenate([difference(robot, goal.q, x[: robot.nq]), x[robot.nq :] - goal.v])
+    strain = u - goal.torque
+    total = 0.5 * (np.sum(goal.weights * away * away) + np.sum(goal.effort * strain * strain))
+    rooms = friction_room(model, forces)
+    for k, place in enumerate(places):
+        up, off = 1.0 - goal.down[k], place - goal.feet[k]
+        total = total + 0.5 * up * goal.pull[k] * (off @ off)
+        kept = goal.down[k] * barrier(rooms[k], _NEAR["friction"])[0]
+        clear = up * barrier(_clearance(goal, k, place), _NEAR["clearance"])[0]
+        total = total + model.price * (kept + clear)
+    for room, near in _joint_rooms(model, x, u):
+        total = total + model.price * np.sum(barrier(room, near)[0])
+    return total
+
+
+# -- a knot as quadratic model -----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class KnotTerms:
+    """A knot to first order, and its cost to second (Gauss-Newton), by (δu, δx)."""
+
+    motion: Float[ndarray, "m+n 6+nv"]  # of the base's place and of all velocities after the interval, transposed
+    slope: Float[ndarray, "m+n"]  # of the cost
+    place: Float[ndarray, "nv nv"]  # its curvature by δq
+    effort: Float[ndarray, "m"]  # by δu, a diagonal
+    friction: Float[ndarray, "nf m+n"]  # roots of the curvature by friction
+
+
+def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndarray) -> KnotTerms:
+    """About a state, an input and where they lead."""
+    robot, nq, nv, nj = model.robot, model.robot.nq, model.robot.nv, model.robot.nj
+
+    def moved(deviation: ndarray) -> ndarray:
+        q = integrate(robot, x[:nq], deviation[nj : nj + nv], 1.0)
+        at = np.concatenate([numeric.narrow(q[:3]), q[3:], x[nq:] + deviation[nj + nv :]])
+        q_after, v_after, forces, places = interval(model, at, u + deviation[:nj], goal)
+        off = difference(robot, goal.q, q)[:6]
+        shift = difference(robot, x_after[:nq], q_after)[:6]
+        return np.concatenate([shift, v_after, off, np.stack(friction_room(model, forces)), *places])
+
+    J = nested.jacobian(moved, [np.zeros(2 * nv + nj)])
+    rows = np.cumsum([0, 6, nv, 6, robot.nf, 3 * robot.nf])
+    motion, off, rooms, feet = J[: rows[2]], J[rows[2] : rows[3]], J[rows[3] : rows[4]], J[rows[4] :]
+    _, _, forces, places = interval(model, x, u, goal)
+    by_q, joints, speeds = slice(nj, nj + nv), slice(nj + 6, nj + nv), slice(nj + nv, None)
+    away = np.concatenate([difference(robot, goal.q, x[:nq]), x[nq:] - goal.v])
+    pulled, slope = goal.weights * away, np.zeros(nj + 2 * nv)
+    slope[by_q] = off[:, by_q].T @ pulled[:6]
+    below, above, bent, straight = (barrier(room, near) for room, near in _joint_rooms(model, x, u))
+    slope[joints] = slope[joints] + pulled[6:nv] + model.price * (bent[1] - straight[1])
+    slope[speeds] = pulled[nv:]
+    slope[:nj] = goal.effort * (u - goal.torque) + model.price * (below[1] - above[1]) / model.limits
+    place = off[:, by_q].T @ (goal.weights[:6, None] * off[:, by_q])
+    stiff = np.concatenate([np.zeros(6), goal.weights[6:nv] + model.price * (bent[2] + straight[2])])
+    effort = goal.effort + model.price * (below[2] + above[2]) / model.limits**2
+    room, roots = friction_room(model, forces), []
+    for k in range(robot.nf):
+        up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, by_q]
+        clear = barrier(_clearance(goal, k, places[k]), _NEAR["clearance"])
+        higher = (model.price * up / _CLEARANCE) * np.array([0.0, 0.0, 1.0])
+        pull = up * goal.pull[k] * np.ones(3) + clear[2] / _CLEARANCE * higher
+        slope[by_q] = slope[by_q] + leg.T @ (up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher)
+        place = place + leg.T @ (pull[:, None] * leg)
+        kept = barrier(room[k], _NEAR["friction"])
+        slope = slope + model.price * goal.down[k] * kept[1] * rooms[k]
+        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * rooms[k])
+    return KnotTerms(motion.T, slope, place + np.diag(stiff), effort, np.stack(roots))

@@ -1,0 +1,244 @@
+"""Nonlinear predictive control of the whole robot: at every solve one iteration of ``trajectory.improved``, warm from
+the last, and between solves its gains. The contact schedule comes from a gait.
+
+Knots lie on a grid in time that moves on by a knot when one has passed; the first is as long as what is left of it. So
+the trajectory of the last solve is a guess for the next one as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.checks import checked_number
+from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
+from footfall.control.locomotion.footsteps import ground_slope
+from footfall.control.locomotion.legged_plan import LIMITS
+from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps
+from footfall.control.optimal.horizon import HorizonProblem, error
+from footfall.control.optimal.knot import KnotModel
+from footfall.control.optimal.trajectory import Trajectory, improved
+from footfall.control.posture import standing_joints, standing_state
+from footfall.control.stand_gains import stand_gains
+from footfall.dynamics.passive import joint_values
+from footfall.errors import FootfallError, InputError
+from footfall.gait.pattern import LEGS, Gait, trot
+from footfall.gravity import GRAVITY, Gravity
+from footfall.kinematics.forward import foot_positions
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+_LEASH, _YAW_LEASH = 0.08, 0.3  # of the wanted pose [m, rad]
+_HASTE = np.array([1.0, 0.8, 2.0])  # by which a command is followed [m/s², m/s², rad/s²]
+_SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
+_FIRST = 8  # iterations of the first solve, which has nothing to begin with
+_STILL = 0.02  # [m/s, rad/s]: a command below it stands
+_BENT = 3.0  # [rad]: joints without limits go this far from the stand
+_LOSSES, _REVERSAL = 0.8, 0.05  # part of joints' losses that motors add; dry friction reverses over this [rad/s]
+
+
+@dataclass(eq=False)
+class Nmpc(ControllerBase):
+    """A quadruped that follows a velocity command, by optimal control of its whole model.
+
+    ``log`` lists commands that were clipped and solves that began anew, with their times.
+    """
+
+    gait: Gait = field(default_factory=lambda: trot(duty=0.6))
+    rate: float = 1000.0  # of the gains [Hz]
+    solve_rate: float = 200.0  # [Hz]
+    knots: int = 25
+    knot: float = 0.02  # [s]
+    friction: float = 0.5
+    clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
+    hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
+    prices: Prices = field(default_factory=Prices)
+    barrier: float = 0.1  # price of inequalities
+    joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
+
+    traceable = False
+    follows_command = True
+
+    def __post_init__(self) -> None:
+        for key in ("rate", "solve_rate", "knot", "friction", "barrier"):
+            checked_number(getattr(self, key), f"{key} of nmpc", 0.0, above=True)
+        if self.solve_rate > self.rate or self.rate / self.solve_rate > self.rate * self.knot:
+            raise InputError(f"nmpc must solve at least once a knot and at most at its rate of {self.rate:g} Hz")
+        if int(self.knots) != self.knots or self.knots < 2:
+            raise InputError(f"the knots of nmpc must be a whole number of at least 2, got {self.knots}")
+        self.log: list[tuple[float, str]] = []
+        self._wrong: set[str] = set()
+        self.goals: GaitGoals
+        self.problem: HorizonProblem | None = None
+        self._error: Callable[..., ndarray]
+        self._lowest: Callable[..., ndarray]
+
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
+        return standing_joints(robot, self.hip_height)
+
+    def command_limits(self, robot: Robot) -> dict[str, float]:
+        return {key: getattr(LIMITS, key) for key in ("forward", "sideways", "turn")}
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        if not robot.floating or tuple(robot.foot_names) != LEGS:
+            raise InputError(f"nmpc needs a floating robot with the feet {', '.join(LEGS)} and no others")
+        if robot.loops:
+            raise InputError(f"nmpc knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
+        self.log.clear()
+        self._wrong.clear()
+        q, v = standing_state(robot, self.hip_height)
+        x, N = np.concatenate([q, v]), self.knots
+        feet = lowest_points(robot, q)
+        return {
+            "tick": np.zeros(()), "phase": np.zeros(()), "going": np.zeros(()), "wanted": np.zeros(3),
+            "velocity": np.zeros(3), "mean": np.zeros(2), "lift_off": feet, "last_down": feet, "into": np.zeros(()),
+            "since": np.zeros(()), "x": np.tile(x, (N + 1, 1)), "u": np.zeros((N, robot.nj)),
+            "gains": np.zeros((N, robot.nj, 2 * robot.nv)), "solved": np.zeros(()),
+        }  # fmt: skip
+
+    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+        """Compile the horizon; called by the simulation, which has the compiler."""
+        stand = standing_joints(robot, self.hip_height)
+        joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
+        low = np.maximum([joint.lower for joint in joints], stand - _BENT)
+        high = np.minimum([joint.upper for joint in joints], stand + _BENT)
+        model = KnotModel(robot, torque_bounds(robot), low, high, self.friction, self.barrier, gravity)
+        self.goals = GaitGoals.of(model, self.knots, self.knot, self.clearance, self.hip_height, self.prices)
+        q, v = standing_state(robot, self.hip_height)
+        x, feet = np.concatenate([q, v]), lowest_points(robot, q)
+        still = Steps(
+            x, np.zeros(3), np.zeros(3), np.zeros(2), np.zeros(4), False, feet, feet, np.zeros(3), self.knot
+        )  # fmt: skip
+        self.problem = HorizonProblem(model, self.goals(self.gait, still), compile)
+        self._error = compile(error, model, x, x, verify=False)
+        self._lowest = compile(lowest_points, robot, q, verify=False)
+        self._gains = stand_gains(robot, gravity)
+        self._damping, self._drag = joint_values(robot, "damping"), joint_values(robot, "dry_friction")
+
+    # -- a tick ------------------------------------------------------------------------------------------------------
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        check_command(command)
+        if self.problem is None:
+            raise InputError(
+                "nmpc is compiled before it runs: hand it to a simulation, or call prepare(robot, compile)"
+            )
+        if not (np.isfinite(sensed.q).all() and np.isfinite(sensed.v).all()):
+            raise InputError("q and v of what nmpc senses must be finite")
+        memory = self._walk(t, robot, sensed, command, memory)
+        x = np.concatenate([sensed.q, sensed.v])
+        if round(float(memory["tick"])) % max(1, round(self.rate / self.solve_rate)) == 0:
+            memory = self._solve(t, robot, x, memory)
+        if memory["solved"] < 0.5:  # nothing to go by: the legs hold what they can
+            kp, kd = self._gains
+            return JointCommand(self.goals.stand, 0.0, kp, kd), {**memory, "tick": memory["tick"] + 1.0}
+        u, K, states = memory["u"], memory["gains"], memory["x"]
+        first = self.knot - float(memory["into"])
+        part = min(1.0, float(memory["since"]) / first)
+        off = self._error(states[0], x) - part * self._error(states[0], states[1])
+        torque = u[0] + K[0] @ off + self._losses(sensed.v[6:])
+        rates = states[0, robot.nq + 6 :] + part * (states[1, robot.nq + 6 :] - states[0, robot.nq + 6 :])
+        limits = self.problem.model.limits
+        asked = JointCommand(
+            velocity=rates, kd=self.joint_kd * robot.mass, torque=np.clip(torque, -limits, limits)
+        )  # fmt: skip
+        return asked, {**memory, "tick": memory["tick"] + 1.0, "since": memory["since"] + 1.0 / self.rate}
+
+    def _walk(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> dict[str, ndarray]:
+        """The command smoothed and integrated into a wanted pose, the gait's phase, and where feet have left."""
+        dt, q = 1.0 / self.rate, sensed.q
+        R = to_rotation(q[3:7])
+        yaw = float(np.arctan2(R[1, 0], R[0, 0]))
+        limits = self.command_limits(robot)
+        asked = np.array([self._clipped(t, key, getattr(command, key), most) for key, most in limits.items()])
+        velocity = memory["velocity"] + np.clip(asked - memory["velocity"], -dt * _HASTE, dt * _HASTE)
+        wanted = memory["wanted"] if memory["tick"] > 0.5 else np.array([q[0], q[1], yaw])
+        c, s = np.cos(wanted[2]), np.sin(wanted[2])
+        to = wanted + dt * np.array([c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1], velocity[2]])
+        turn = (to[2] - yaw + np.pi) % (2.0 * np.pi) - np.pi
+        place = q[:2] + np.clip(to[:2] - q[:2], -_LEASH, _LEASH)
+        wanted = np.array([*place, yaw + np.clip(turn, -_YAW_LEASH, _YAW_LEASH)])
+        going = bool(np.abs(asked).max() > _STILL or np.abs(velocity).max() > _STILL)
+        going = going or bool(memory["going"] > 0.5 and np.abs(sensed.v[3:5]).max() > 0.1)
+        phase = memory["phase"] + dt / self.gait.period if going and memory["going"] > 0.5 else np.zeros(())
+        feet, down = self._lowest(q), self._down(phase, going)
+        lift_off = np.where(down[:, None] > 0.5, feet, memory["lift_off"])
+        mean = memory["mean"] + dt / (0.5 * self.gait.period) * ((R @ sensed.v[3:6])[:2] - memory["mean"])
+        return {
+            **memory, "velocity": velocity, "wanted": wanted, "going": np.array(float(going)),
+            "phase": np.asarray(phase), "lift_off": lift_off, "mean": mean,
+            "last_down": np.where(down[:, None] > 0.5, feet, memory["last_down"]),
+        }  # fmt: skip
+
+    def _down(self, phase: Any, going: bool) -> Float[ndarray, "4"]:
+        part = (float(phase) - np.array(self.gait.delays)) % 1.0
+        return np.where(part < self.gait.duty, 1.0, 0.0) if going else np.ones(4)
+
+    def _solve(self, t: float, robot: Robot, x: ndarray, memory: dict[str, ndarray]) -> dict[str, ndarray]:
+        """One iteration, or several where there is nothing to begin with."""
+        assert self.problem is not None
+        into, (states, u, gains) = float(memory["into"] + memory["since"]), (memory[k] for k in ("x", "u", "gains"))
+        if into > self.knot - 1e-9:  # the first knot has passed
+            into -= self.knot
+            states, u, gains = (np.concatenate([rows[1:], rows[-1:]]) for rows in (states, u, gains))
+        plane, _ = ground_slope(memory["last_down"])
+        cycle = float(memory["phase"]) - np.array(self.gait.delays)
+        steps = Steps(
+            x, memory["wanted"], memory["velocity"], memory["mean"], cycle, bool(memory["going"] > 0.5),
+            self._lowest(x[: robot.nq]), memory["lift_off"], plane, self.knot - into,
+        )  # fmt: skip
+        goals = self.goals(self.gait, steps)
+        self.problem.aim(goals)
+        about = Trajectory(np.concatenate([x[None], states[1:]]), u, gains)
+        try:
+            found = improved(self.problem, about, x) if memory["solved"] > 0.5 else self._begun(x, goals)
+            self._say(t, "solve", "")
+        except FootfallError as wrong:
+            self._say(t, "solve", f"nmpc begins anew: {wrong}")
+            return {**memory, "into": np.zeros(()), "since": np.zeros(()), "solved": np.zeros(())}
+        return {
+            **memory, "x": found.x, "u": found.u, "gains": found.gains, "into": np.array(into),
+            "since": np.zeros(()), "solved": np.ones(()),
+        }  # fmt: skip
+
+    def _begun(self, x: ndarray, goals: Any) -> Trajectory:
+        """A trajectory from nothing but the goals."""
+        assert self.problem is not None
+        u, nj = goals.torque[:-1], goals.torque.shape[1]
+        states, nv = np.concatenate([goals.q, goals.v], axis=1), goals.v.shape[1]
+        gains, joints = np.zeros((*u.shape, 2 * nv)), np.arange(nj)
+        gains[:, joints, 6 + joints], gains[:, joints, nv + 6 + joints] = -_SOFT * np.array([[[1.0]], [[self.knot]]])
+        found = Trajectory(states, u, gains)
+        for _ in range(_FIRST):
+            found = improved(self.problem, found, x, weight=1e-2)
+        return found
+
+    def _losses(self, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+        """What motors add for the joints' own damping and dry friction [N m]."""
+        return _LOSSES * (self._damping + self._drag / np.maximum(np.abs(rates), _REVERSAL)) * rates
+
+    def _clipped(self, t: float, key: str, asked: float, most: float) -> float:
+        self._say(t, key, f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else "")
+        return float(np.clip(asked, -most, most))
+
+    def _say(self, t: float, key: str, wrong: str) -> None:
+        """Log what is wrong when it begins, not at every tick."""
+        if wrong and key not in self._wrong:
+            self.log.append((t, wrong))
+        (self._wrong.add if wrong else self._wrong.discard)(key)
+
+
+def lowest_points(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "4 3"]:
+    """Of the feet, world axes [m]."""
+    radii = np.array([foot.radius for foot in robot.feet])
+    return foot_positions(robot, q) - radii[:, None] * np.array([0.0, 0.0, 1.0])

@@ -1,0 +1,151 @@
+"""The sweep backwards of dynamic programming: changes of the inputs and gains, by a quadratic model of the cost to go.
+
+A knot's model is one matrix over z = (u, x, 1): curvatures, and slopes in its last row and column. So is the cost to
+go over (x, 1), and a stage is three products and a factorisation,
+
+    H = L + Zᵀ V Z,   H_uu = C Cᵀ,   Y = C⁻¹ H_u·,   V = H_·· - YᵀY,   (K, k) = -C⁻ᵀ Y
+
+small enough that the number of calls counts for more than their operations: BLAS is called as it is. Inputs have
+limits (Tassa, Mansard, Todorov 2014): a knot that meets one is solved by projected Newton, and inputs at a limit have
+no gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.linalg import blas, lapack
+
+
+@dataclass(frozen=True)
+class Model:
+    """Knots as quadratic models; z = (u, x, 1)."""
+
+    Z: Float[ndarray, "N m+n+1 n+1"]  # (x, 1) after a knot by z, transposed: as BLAS wants it
+    L: Float[ndarray, "N m+n+1 m+n+1"]  # of its cost
+    V: Float[ndarray, "n+1 n+1"]  # of the last state's cost
+
+    @staticmethod
+    def of(A: ndarray, B: ndarray, x: ndarray, xx: ndarray, u: ndarray, uu: ndarray) -> Model:
+        """From derivatives of steps and costs; x and xx have a row for the last state."""
+        N, n, m = B.shape
+        Z, L = np.zeros((N, m + n + 1, n + 1)), np.zeros((N, m + n + 1, m + n + 1))
+        Z[:, :m, :n], Z[:, m:-1, :n], Z[:, -1, n] = B.swapaxes(1, 2), A.swapaxes(1, 2), 1.0
+        L[:, :m, :m], L[:, m:-1, m:-1] = uu, xx[:-1]
+        L[:, :m, -1] = L[:, -1, :m] = u
+        L[:, m:-1, -1] = L[:, -1, m:-1] = x[:-1]
+        V = np.zeros((n + 1, n + 1))
+        V[:n, :n], V[:n, n], V[n, :n] = xx[-1], x[-1], x[-1]
+        return Model(Z, L, V)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Changes of the inputs and gains, and what they promise."""
+
+    changes: Float[ndarray, "N m"]
+    gains: Float[ndarray, "N m n"]
+    slope: float
+    curve: float
+
+    def promised(self, length: float) -> float:
+        """By how much the cost falls for a step of a length from 0 to 1, says the model."""
+        return -length * (self.slope + length * self.curve)
+
+
+def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None:
+    """The plan that the model makes within limits of the changes, or None where a knot has no minimum.
+
+    weight: a price on how far the next state moves.
+    """
+    N, m = low.shape
+    V, law = model.V, np.empty((N, m, model.V.shape[0]))
+    slope = curve = 0.0
+    bounded = bool(np.isfinite(low).any() or np.isfinite(high).any())
+    for k in range(N - 1, -1, -1):
+        Z = model.Z[k].T
+        H = blas.dgemm(1.0, Z, blas.dgemm(1.0, V, Z), 1.0, model.L[k].T, 1)
+        H_uu, H_u = H[:m, :m], H[:m, m:]
+        room = (low[k], high[k]) if bounded else (None, None)
+        solved = _priced(H_uu, H_u, weight * Z[:-1, :m], Z[:-1], *room) if weight else _knot(H_uu, H_u, *room)
+        if solved is None:
+            return None
+        law[k], Y = solved
+        if Y is not None:  # a minimum without limits: most of what follows cancels
+            V = blas.dgemm(-1.0, Y, Y, 1.0, H[m:, m:], 1)
+            falls = -float(Y[:, -1] @ Y[:, -1])
+            slope += falls
+            curve -= 0.5 * falls
+            continue
+        K, change = law[k], law[k, :, -1]
+        slope += float(change @ H_u[:, -1])
+        curve += 0.5 * float(change @ H_uu @ change)
+        half = K.T @ (0.5 * (H_uu @ K) + H_u)
+        V = H[m:, m:] + half + half.T
+    return Plan(law[:, :, -1].copy(), law[:, :, :-1].copy(), slope, curve)
+
+
+def _priced(
+    H_uu: ndarray, H_u: ndarray, B: ndarray, Z: ndarray, low: ndarray | None, high: ndarray | None
+) -> tuple[ndarray, ndarray | None] | None:
+    """A knot's law where moving the next state has a price, which is no part of the cost."""
+    m = len(H_uu)
+    tied = H_u.copy()
+    tied[:, :-1] += B.T @ Z[:, m:-1]
+    solved = _knot(H_uu + B.T @ Z[:, :m], tied, low, high)
+    return None if solved is None else (solved[0], None)
+
+
+def _knot(H: ndarray, G: ndarray, low: ndarray | None, high: ndarray | None) -> tuple[ndarray, ndarray | None] | None:
+    """((gains, change) of the input at one knot, Y where no limit is met); None where there is no minimum."""
+    C, wrong = lapack.dpotrf(H, lower=1)
+    if wrong:
+        return None
+    Y, _ = lapack.dtrtrs(C, G, lower=1)
+    law, _ = lapack.dtrtrs(C, Y, lower=1, trans=1)
+    change = -law[:, -1]
+    if low is None or high is None or ((change > low) & (change < high)).all():
+        return -law, Y
+    solved = box_minimum(H, G[:, -1], low, high)
+    if solved is None:
+        return None
+    change, free = solved
+    law = np.zeros_like(G)
+    if free.any():
+        law[free] = -np.linalg.solve(H[np.ix_(free, free)], G[free])
+    law[:, -1] = change
+    return law, None
+
+
+def box_minimum(
+    H: Float[ndarray, "m m"], g: Float[ndarray, "m"], low: Float[ndarray, "m"], high: Float[ndarray, "m"]
+) -> tuple[Float[ndarray, "m"], ndarray] | None:
+    """(d, which are free) that minimises ½ dᵀHd + gᵀd between low and high, by projected Newton; None if H has none."""
+    d = np.clip(np.zeros(len(g)), low, high)
+    for _ in range(50):
+        slope = g + H @ d
+        held = ((d <= low) & (slope > 0)) | ((d >= high) & (slope < 0))
+        free = ~held
+        if not free.any() or np.abs(slope[free]).max() < 1e-10 * max(np.abs(g).max(), 1e-300):
+            break
+        try:
+            L = np.linalg.cholesky(H[np.ix_(free, free)])
+        except np.linalg.LinAlgError:
+            return None
+        move = np.zeros(len(g))
+        move[free] = -np.linalg.solve(L.T, np.linalg.solve(L, slope[free]))
+        before, length = 0.5 * d @ H @ d + g @ d, 1.0
+        while True:
+            tried = np.clip(d + length * move, low, high)
+            if 0.5 * tried @ H @ tried + g @ tried <= before + 0.1 * (slope @ (tried - d)) or length < 1e-10:
+                break
+            length *= 0.5
+        if np.array_equal(tried, d):
+            break
+        d = tried
+    slope = g + H @ d
+    held = ((d <= low) & (slope >= 0)) | ((d >= high) & (slope <= 0))
+    return d, ~held

@@ -1,0 +1,52 @@
+"""Plans by name, as the command line and the web page ask for them: ``walk``, or ``trot; 4: postures`` (seconds)."""
+
+from __future__ import annotations
+
+import math
+
+from footfall.errors import InputError, unknown
+from footfall.gait.planner import Footprint, Plan, PosturePlan, WalkPlan, plan_walk, standing_postures, yaw_swing
+from footfall.gait.takeover import Takeover
+from footfall.robot.model.description import Robot
+
+PLANS = ("walk", "trot", "postures", "yaw")
+_STEP, _HEIGHT, _SWAY = 0.3, 0.12, 0.06  # of the base's height, as chosen for XiLing
+_SWING = 0.56  # [s] for a base that is a metre high; goes with the root of the height
+_REST = 1.25  # swings: what lands, lands in it
+
+
+def named_plan(robot: Robot, text: str, speed: float | None = None, duration: float = 10.0) -> Plan:
+    """The plan of a text: a name, and others that take over at their times. ``speed`` [m/s] of the walks among them,
+    which end standing at ``duration`` [s]."""
+    parts = [part.strip() for part in text.split(";")]
+    plan: Plan = _one(robot, parts[0], speed, duration)
+    last = 0.0
+    for part in parts[1:]:
+        when, colon, name = part.partition(":")
+        try:
+            begin = float(when)
+        except ValueError:
+            begin = math.nan
+        if not colon or not math.isfinite(begin) or begin <= last:
+            raise InputError(f"a plan is a name and later ones with their times, 'walk; 3: trot; 6: yaw', got {text!r}")
+        plan, last = Takeover(plan, _one(robot, name.strip(), speed, max(duration - begin, 0.0)), begin), begin
+    return plan
+
+
+def _one(robot: Robot, name: str, speed: float | None, duration: float) -> WalkPlan | PosturePlan:
+    if name not in PLANS:
+        raise unknown("plan", name, PLANS)
+    if name == "postures":
+        return standing_postures(robot)
+    if name == "yaw":
+        return yaw_swing(robot)
+    height = Footprint.of(robot).height
+    swing = _SWING * math.sqrt(height)
+    options = {
+        "swing_time": swing, "height": _HEIGHT * height, "rest": _REST * swing,
+        "sway": _SWAY * height if name == "walk" else 0.0,
+    }  # fmt: skip
+    made = plan_walk(robot, name, 0.0, cycles=4, **options)
+    cycles = max(2, math.floor((duration - 2.0 * made.rest) / made.gait.period))
+    step = _STEP * height if speed is None else speed * made.gait.period
+    return plan_walk(robot, name, step, cycles=cycles, **options)

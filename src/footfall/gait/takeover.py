@@ -1,0 +1,144 @@
+"""A new plan taken over in the middle of another, as a robot does that plans again while it walks (Yan et al. 2021).
+
+Nothing jumps, neither places nor velocities. Feet that stand stay where they stand, feet that swing finish their step,
+and the new plan lifts each of them from there; the body comes to the new plan's path by a curve that begins with the
+place and the velocity that the old plan gave it, and ends on the new one. The new plan begins where the body would come
+to rest, turned as the body is: it is planned from standing, so that this is the frame it is planned in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.checks import is_number
+from footfall.errors import InputError
+from footfall.gait.pattern import LEGS
+from footfall.gait.planner import Placed, Plan, PosturePlan, WalkPlan
+from footfall.numeric import select, smoothstep
+
+_STEP = 1e-6  # [s] over which the old plan's velocity is taken
+_LOOK = 1e-3  # [s] between looks for a landing
+_AIR = 1e-9  # [m] over its place on the ground: a foot that swings
+
+
+@dataclass(frozen=True, eq=False)
+class Takeover:
+    """``first`` until ``when`` [s], then ``second``, whose time begins there; its rest must outlast a swing of
+    ``first``, since feet in the air land in it."""
+
+    first: Plan
+    second: WalkPlan | PosturePlan
+    when: float
+    landings: Float[ndarray, "4"] = field(init=False)  # when each foot stands for good before the new plan lifts it [s]
+    _anchor: tuple[float, float, float] = field(init=False)  # x, y [m], yaw [rad] of the new plan's frame
+    _begin: Float[ndarray, "2 6"] = field(init=False)  # of the body's way to the new path: place and velocity
+    _moved: WalkPlan | PosturePlan = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.second, WalkPlan | PosturePlan):
+            raise InputError(f"a plan is taken over by a WalkPlan or a PosturePlan, got {type(self.second).__name__}")
+        if not is_number(self.when) or self.when < 0.0:
+            raise InputError(f"a plan is taken over at a time of 0 or more, got {self.when!r}")
+        object.__setattr__(self, "landings", np.array([self._landing(k) for k in range(len(LEGS))]))
+        late = float(self.landings.max()) - self.when
+        if late > self._pause + 1e-9:
+            raise InputError(
+                f"a foot lands {late:.3g} s after the plan is taken over, and the new plan rests for {self._pause:g} s:"
+                " give it a longer rest"
+            )
+        at, ahead = (self.first.at(self.when + dt) for dt in (0.0, _STEP))
+        place = np.concatenate([at.position, at.euler])
+        speed = (np.concatenate([ahead.position, ahead.euler]) - place) / _STEP
+        rests = place + speed * self._pause / 3.0  # a cubic then comes to rest without turning back
+        x, y, yaw = float(rests[0]), float(rests[1]), float(rests[3])
+        object.__setattr__(self, "_anchor", (x, y, yaw))
+        feet = np.stack([self.first.at(float(t)).feet[k] for k, t in enumerate(self.landings)])
+        moved = self.second.from_feet(self._out_of(feet))
+        object.__setattr__(self, "_moved", moved)
+        there = self._anchored(0.0)
+        object.__setattr__(self, "_begin", np.stack([place - np.concatenate([there.position, there.euler]), speed]))
+
+    @property
+    def duration(self) -> float:
+        """[s]"""
+        return self.when + self.second.duration
+
+    def at(self, t: Any) -> Placed:
+        """Body and feet at time t [s]; traced as it stands."""
+        old, new, since = self.first.at(np.minimum(t, self.when)), self._anchored(t - self.when), t - self.when
+        s = np.clip(since / self._pause, 0.0, 1.0)
+        fades, leaves = (1.0 + 2.0 * s) * (1.0 - s) ** 2, s * (1.0 - s) ** 2 * self._pause  # cubic Hermite
+        back = [fades * a + leaves * b for a, b in zip(*self._begin)]
+        position = [select(since < 0.0, old.position[k], new.position[k] + back[k]) for k in range(3)]
+        euler = [select(since < 0.0, old.euler[k], new.euler[k] + back[3 + k]) for k in range(3)]
+        feet, load = [], []
+        for k in range(len(LEGS)):
+            lands = float(self.landings[k])
+            last = self.first.at(np.minimum(t, lands))
+            feet.append([select(t < lands, last.feet[k, c], new.feet[k, c]) for c in range(3)])
+            taken = smoothstep((t - lands) / (0.5 * self._pause))
+            before = old.load[k] if lands == self.when else 0.0
+            later = np.minimum(before + (1.0 - before) * taken, new.load[k])
+            load.append(select(since < 0.0, old.load[k], later))
+        return Placed(np.stack(position), np.stack(euler), np.stack([np.stack(foot) for foot in feet]), np.stack(load))
+
+    def stands(self, t: Any) -> Float[ndarray, "4"]:
+        """Which feet stand at time t: 1 or 0."""
+        before, after = _standing(self.first, np.minimum(t, self.when)), _standing(self._moved, t - self.when)
+        out = []
+        for k in range(len(LEGS)):
+            landed = select(t < float(self.landings[k]), 0.0, after[k])
+            out.append(select(t < self.when, before[k], landed))
+        return np.stack(out)
+
+    @property
+    def _pause(self) -> float:
+        """Of the new plan before its first foot lifts or its body moves [s]."""
+        return self.second.rest if isinstance(self.second, WalkPlan) else self.second.hold
+
+    def _landing(self, leg: int) -> float:
+        """When a foot that swings at the takeover stands, to a millionth of a second."""
+        ground = min(float(self.first.at(t).feet[leg, 2]) for t in (0.0, self.when, self.first.duration))
+
+        def swings(t: float) -> bool:
+            return float(self.first.at(t).feet[leg, 2]) > ground + _AIR
+
+        t = self.when
+        if not swings(t):
+            return t
+        while swings(t) and t < self.first.duration:
+            t += _LOOK
+        low, high = t - _LOOK, min(t, self.first.duration)
+        while high - low > 1e-9:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if swings(middle) else (low, middle)
+        return high
+
+    def _anchored(self, t: Any) -> Placed:
+        """The new plan in the world."""
+        placed, (x, y, yaw) = self._moved.at(t), self._anchor
+        c, s = math.cos(yaw), math.sin(yaw)
+
+        def put(p: Any) -> list[Any]:
+            return [x + c * p[0] - s * p[1], y + s * p[0] + c * p[1], p[2]]
+
+        feet = [np.stack(put(placed.feet[k])) for k in range(len(LEGS))]
+        euler = [placed.euler[0] + yaw, placed.euler[1], placed.euler[2]]
+        return Placed(np.stack(put(placed.position)), np.stack(euler), np.stack(feet), placed.load)
+
+    def _out_of(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4 3"]:
+        """Feet of the world in the new plan's frame."""
+        x, y, yaw = self._anchor
+        c, s = math.cos(yaw), math.sin(yaw)
+        d = feet - np.array([x, y, 0.0])
+        return np.column_stack([c * d[:, 0] + s * d[:, 1], c * d[:, 1] - s * d[:, 0], d[:, 2]])
+
+
+def _standing(plan: Any, t: Any) -> Float[ndarray, "4"]:
+    return plan.stands(t) if not isinstance(plan, PosturePlan) else np.ones(len(LEGS))
