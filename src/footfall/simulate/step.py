@@ -28,8 +28,8 @@ from footfall.kinematics.closed_loops import brought_back, rows_of
 from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
-from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
-from footfall.simulate.belts import POSITION, sides
+from footfall.simulate.actuators import JointForces, guessed_modes, joint_forces, joint_modes, judged_modes
+from footfall.simulate.belts import POSITION, Rotor, sides
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.objects import felt, placed, together
 from footfall.simulate.world import World
@@ -170,7 +170,6 @@ def _solve(
     v = state.v
     at_q = posture(world.robot, state.q)
     robot, X = at_q.robot, at_q.X
-    ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
     spheres = [placed(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
@@ -178,20 +177,9 @@ def _solve(
     if world.pairs:
         points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
     composite = composite_bodies(robot, X)
-    armature = armatures(robot)
-    M = composite_mass_matrix(robot, X, composite, 0.0 * armature)
-    belt, rotor = world.joints.belt, None
-    if belt is not None:
-        armature, rotor = belt.set_apart(armature, joint_rates(robot, np.diag(M)), state.memory)
-    at, inertia = modes["joints"], joint_rates(robot, np.diag(M)) + armature
-    if at:
-        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor).asked
-        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
-        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt, side)
-        at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
-    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor)
-    if world.contact.implicit:  # what falls with the rate at the end of a step acts as inertia does
-        armature = armature + dt * (torques.motor_slope + torques.passive_slope)
+    M = composite_mass_matrix(robot, X, composite, 0.0 * armatures(robot))
+    own = joint_rates(robot, np.diag(M))
+    at, torques, inertia, armature, rotor = _joints(world, state, own, q_J, rates, command, dt, modes["joints"], turn)
     M = M + np.diag(_behind_base(robot, armature))
     pushed = _all_pushes(world, at_q, push)
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
@@ -224,6 +212,30 @@ def _solve(
     losses = passive - spring  # the work of springs is potential energy
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
     return a, Acted(motor, passive, forces, generalised, kept, a_objects), after, unsettled
+
+
+def _joints(
+    world: World, state: State, own: Float[ndarray, "nj"], q_J: Float[ndarray, "nj"], rates: Float[ndarray, "nj"],
+    command: JointCommand, dt: float, at: dict[str, Any], turn: float,
+) -> tuple[dict[str, Any], JointForces, Float[ndarray, "nj"], Float[ndarray, "nj"], Rotor | None]:  # fmt: skip
+    """(modes of the joints, their torques, inertia of each, what acts as such, rotors behind belts).
+
+    ``own``: inertia of each joint without armature. What falls with the rate at the end of a step acts as inertia does.
+    """
+    robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
+    ahead = dt if world.contact.implicit else 0.0
+    if belt is not None:
+        armature, rotor = belt.set_apart(armature, own, state.memory)
+    inertia = own + armature
+    if at:
+        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor).asked
+        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
+        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt, side)
+        at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
+    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor)
+    if world.contact.implicit:
+        armature = armature + dt * (torques.motor_slope + torques.passive_slope)
+    return at, torques, inertia, armature, rotor
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:

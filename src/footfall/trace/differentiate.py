@@ -22,6 +22,7 @@ from footfall.trace import compiled, tracer
 from footfall.trace.face import signature, tree
 from footfall.trace.face.signature import Signature
 from footfall.trace.graph import derivative
+from footfall.trace.graph.uncollected import uncollected
 from footfall.trace.passes import program as ssa
 from footfall.trace.passes.program import Program
 from footfall.trace.runtime import lanes as lane_width
@@ -31,7 +32,6 @@ from footfall.trace.runtime.callables import Function, batch_axes
 from footfall.trace.runtime.memory import Blocks, Code
 from footfall.trace.targets import interpret
 from footfall.trace.targets.emit import Layout
-from footfall.trace.uncollected import uncollected
 from footfall.trace.written_jacobian import LARGEST, WrittenJacobian, code_of, stored_code, written_program
 
 _SMALL = 2000  # operations: a Jacobian of no more is written out in any case
