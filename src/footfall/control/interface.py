@@ -135,6 +135,10 @@ class Controller(Protocol):
         """The memory with what a user has changed of the controller since, which machine code does not see."""
         ...
 
+    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+        """(phase of the first leg, part of its full stride) of a controller that steps; None of others."""
+        ...
+
     def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
         """Log what happened in ticks that were run as machine code: ``rows`` has the memories after each of them."""
         ...
@@ -173,6 +177,9 @@ class ControllerBase:
 
     def renewed(self, memory: Any) -> Any:
         return memory
+
+    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+        return None
 
     def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
         """Nothing to log."""
@@ -236,6 +243,9 @@ class ControllerWrapper(ControllerBase):
         if _keeps_inner(memory):
             return {**memory, "inner": self.wrapped.renewed(memory["inner"])}
         return self.wrapped.renewed(memory)
+
+    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+        return self.wrapped.beat(memory["inner"] if _keeps_inner(memory) else memory, t)
 
     def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
         if _keeps_inner(before):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -56,6 +57,9 @@ class ChangingPD(ControllerBase):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
         paced = {"stride": np.zeros(2)} if self.pace else {}
         return {**first_rhythm(self._network, self.transition.beat(0.0)), **paced}
+
+    def beat(self, memory: Any, t: Any) -> tuple[Any, Any]:
+        return memory["phase"][0], 1.0
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """Joints to start from [rad]: those of the first gait."""

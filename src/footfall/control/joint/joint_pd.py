@@ -105,6 +105,9 @@ class JointPD(ControllerBase):
             memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
         return memory
 
+    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+        return None if self.clock else (memory["phase"][0], start_ramp(self.gait, t))
+
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """Joints to start from [rad]: those of the first tick, which may bend the other way than the robot's stand."""
         check_gait(robot, self.gait)

@@ -17,7 +17,6 @@ from footfall.control.interface import Command, Controller, ControllerWrapper, J
 from footfall.control.joint.joint_pd import check_gain
 from footfall.control.joint.rhythm import on_the_ground
 from footfall.errors import InputError, unknown
-from footfall.gait.foot_path import start_ramp
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.robot.model.spine import SPRING, spine_joints
@@ -25,7 +24,6 @@ from footfall.robot.model.spine import SPRING, spine_joints
 RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]: of a motor that holds
 LOCKED = 1e9  # [N m s/rad]: of a brake, under which a joint creeps by less than a microradian a second
 _TURNS, _BENT = 0.1, 0.02  # [rad/s], [rad]: a spine that moved so fast and is bent so far may be at its turn
-_FULL_SWING = 0.5  # [m/s] of command, from which on a spine swings fully
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Spine(ControllerWrapper):
         if not named:
             raise InputError(f"robot '{robot.name}' has no spine: no joint carries several of its feet")
         inner = self.inner.start(robot)
-        if self.swing and _beat(self.wrapped, inner, 0.0) is None:
+        if self.swing and self.wrapped.beat(inner, 0.0) is None:
             raise InputError(f"{self.wrapped.name} keeps no phase of its legs for a spine to swing with")
         if self.brake is None:
             return inner
@@ -92,7 +90,7 @@ class Spine(ControllerWrapper):
         named, spine = self.motors(robot), spine_joints(robot)
         own = _places(robot, dict.fromkeys(named, 1.0))
         legs = 1.0 - _places(robot, dict.fromkeys((*named, *spine), 1.0))
-        phase, part = _beat(self.wrapped, before, t) or (0.0, 0.0)
+        phase, part = self.wrapped.beat(before, t) or (0.0, 0.0)
         angle = self.swing * part * np.sin(2.0 * np.pi * (phase + self.phase))
         wanted = _places(robot, _senses(robot, self.moving(robot)))
         kd: Any = self.kd * own
@@ -139,14 +137,3 @@ def _senses(robot: Robot, joints: tuple[str, ...]) -> dict[str, float]:
         fore = 1.0 if np.mean(feet) > poses[body.parent].p[0] else -1.0
         found[name] = (-fore * float(np.sign(turns[1])) if abs(turns[1]) > 0.5 else 1.0) / len(joints)
     return found
-
-
-def _beat(inner: Controller, memory: Any, t: Any) -> tuple[Any, Any] | None:
-    """(phase of the first leg, part of the swing) of a controller that steps, or None."""
-    if isinstance(memory, dict) and "phase" in memory:
-        gait = getattr(inner, "gait", None)
-        return memory["phase"][0], 1.0 if gait is None else start_ramp(gait, t)
-    if hasattr(memory, "walking") and hasattr(memory, "delays"):  # of Locomotion
-        part = np.clip(np.abs(memory.velocity[0]) / _FULL_SWING, 0.0, 1.0)
-        return memory.phase - memory.delays[0], memory.walking * part
-    return None

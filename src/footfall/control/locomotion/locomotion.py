@@ -49,6 +49,7 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 
 STAGES = ("balance", "mpc", "whole_body")
+_FULL_STRIDE = 0.5  # [m/s] of command, from which on what swings with the legs swings fully
 SOLVERS = ("inside", "daqp")
 _FINE = 8
 _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # of stage one
@@ -112,6 +113,10 @@ class Locomotion(ControllerBase):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """The joints it stands with, for the start of a run."""
         return standing_joints(robot, self.hip_height)
+
+    def beat(self, memory: Memory, t: Any) -> tuple[Any, Any]:
+        part = np.clip(np.abs(memory.velocity[0]) / _FULL_STRIDE, 0.0, 1.0)
+        return memory.phase - memory.delays[0], memory.walking * part
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
         """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
