@@ -1,10 +1,10 @@
-"""A jump on the spot, found by trajectory optimisation through the compiled step with exact derivatives.
+"""A jump on the spot on the default ground, and one onto a box: planned with scheduled contacts, then found through the
+compiled step with exact derivatives.
 
-The robot stands, jumps so that its trunk rises by ``height``, lands and stands again, all within its motors' limits. No
-contact sequence is given: when feet leave and touch the ground is found with the rest. From a stand the search gets
-stuck on the default ground, whose forces change within a tenth of a millimetre. So it begins on soft feet (rubber,
-stick speed 2 cm/s) and makes them harder while the jump that it has still leads to one on feet a little harder; the
-last search is on the default ground, and what it finds is a motion of the default simulation.
+The robot stands, jumps so that its trunk rises by ``height``, lands and stands again, all within its motors' limits.
+From a stand a search through the step gets stuck on the default ground, whose forces change within a tenth of a
+millimetre. So the first guess is a plan with scheduled contacts (``jump_plan``), followed by its gains; the search from
+there is free to change when feet leave and touch the ground, and what it finds is a motion of the default simulation.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from jump_plan import DURATION, KNOT, RISE, TAKE_OFF, JumpPlan, plan_jump
 from numpy import ndarray
 
+from footfall.contact.boxes import Box, Boxes
 from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Plane
 from footfall.control.joint.joint_pd import Hold
+from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.optimal.follow import Follow
+from footfall.control.optimal.nmpc import Nmpc, lowest_points
 from footfall.control.optimal.trajectory import Trajectory, optimise
 from footfall.control.stand_gains import stand_gains
-from footfall.errors import FootfallError
 from footfall.gravity import STANDARD
 from footfall.recording.recording import Recording
 from footfall.robot import library
@@ -32,20 +36,17 @@ from footfall.simulate.step_problem import Reference, StepProblem
 from footfall.simulate.world import World
 
 DT, STEPS = 1e-3, 5  # physics step [s], steps that a torque is held for
-DURATION, TAKE_OFF, RISE = 1.2, 0.40, 0.04  # [s], [s], [m]: where the trunk's ballistic reference begins
 _REFERENCE_MASS = 8.912  # [kg], of the robot that the weights were chosen on; others scale by their mass
-_WEIGHTS = (20.0, 100.0)  # of the trunk's height in flight, one search after the other
-_ITERATIONS, _TOLERANCE = 200, 1e-3  # of one search
-_FEET = ("stiffness", "damping", "ramp", "stick_speed", "slip_speed")  # what of them becomes harder
-_DAMPING, _LAST_DAMPING = 0.2, 0.3  # of joints [N m s/rad], and in the last search: knees must not kick as they land
-_FIRST, _LEAST, _WORSE = 0.1, 0.01, 1.5  # steps of the feet's hardness; costs that a harder foot may have, as a factor
+_WEIGHT = 100.0  # of the trunk's height in flight
+_ITERATIONS, _TOLERANCE = 200, 1e-3
+_DAMPING = 0.1  # of joints [N m s/rad]
 
 
 @dataclass(frozen=True)
 class Search:
-    """One search on the way: the feet's hardness (0 soft, 1 the default), its costs, and how it ended."""
+    """One search on the way: what it was on, its costs, and how it ended."""
 
-    hardness: float
+    on: str
     costs: tuple[float, ...]
     ended: str
 
@@ -59,7 +60,7 @@ class Jump:
     stand: ndarray  # q at rest
     trajectory: Trajectory
     searches: tuple[Search, ...]
-    seconds: float  # processor time of the search
+    seconds: float  # processor time of both searches, nothing compiled meanwhile
 
     @property
     def time(self) -> ndarray:
@@ -89,12 +90,6 @@ class Jump:
         return sim.stopped is None and bool(abs(sim.q[2] - self.stand[2]) < 0.02)
 
 
-def feet(robot: Robot, hardness: float) -> Compliant:
-    """Contact between ``soft_ground`` (0) and the default (1), every constant on a geometric scale."""
-    soft, hard = soft_ground(robot), Compliant()
-    return Compliant(**{key: getattr(soft, key) ** (1.0 - hardness) * getattr(hard, key) ** hardness for key in _FEET})
-
-
 def soft_ground(robot: Robot) -> Compliant:
     """Rubber feet: half a millimetre of dent at rest, damping over 2 mm, friction that builds up over 2 cm/s."""
     scale = robot.mass / _REFERENCE_MASS
@@ -107,40 +102,58 @@ def find_jump(
     name: str = "mini_cheetah", height: float = 0.25, tell: Callable[[int, float], None] | None = None
 ) -> Jump:
     """A jump of a library robot whose trunk aims at ``height`` [m] over its stand, on the default ground."""
-    robot, began = library.load(name), time.process_time()
-    searches: list[Search] = []
-    problems: list[StepProblem] = []
+    robot = library.load(name)
+    stand, torque = _settled(robot, Compliant())
+    plan = plan_jump(robot, stand, torque, height)
+    reference = _reference(robot, stand, torque, height)
+    problem = StepProblem(World(robot), reference, DT, STEPS, _DAMPING * robot.mass / _REFERENCE_MASS)
+    guess, start = plan.finer(round(KNOT / (DT * STEPS))), np.concatenate([stand, np.zeros(robot.nv)])
+    problem.roll(start, guess.x, guess.u, 0.0 * guess.u, guess.gains, 0.0)  # which compiles it
+    began = time.process_time()
+    found = optimise(problem, start, guess, _ITERATIONS, _TOLERANCE, tell=tell)
+    seconds = plan.seconds + time.process_time() - began
+    before = plan.trajectory
+    searches = (
+        Search("scheduled contacts", tuple(before.costs), before.ended),
+        Search("the default ground", tuple(found.costs), found.ended),
+    )
+    return Jump(robot, problem, stand, found, searches, seconds)
 
-    def search(
-        hardness: float, weight: float, guess: Trajectory | None, damping: float = _DAMPING
-    ) -> tuple[Trajectory, StepProblem, ndarray]:
-        contact, damping = feet(robot, hardness), damping * robot.mass / _REFERENCE_MASS
-        stand, torque = _settled(robot, contact)
-        reference = _reference(robot, stand, torque, height, weight)
-        world = World(robot, contact=contact)
-        if not problems:  # feet of any hardness share what is compiled for the first ones
-            problems.append(StepProblem(world, reference, DT, STEPS, damping, free=[f"contact.{key}" for key in _FEET]))
-        problem = problems[0].aiming_at(reference, world, damping)
-        start = np.concatenate([stand, np.zeros(robot.nv)])
-        found = optimise(problem, start, guess or reference.torque, _ITERATIONS, _TOLERANCE, tell=tell)
-        searches.append(Search(hardness, tuple(found.costs), found.ended))
-        return found, problem, stand
 
-    best = None
-    for weight in _WEIGHTS:
-        best = search(0.0, weight, best[0] if best else None)
-    assert best is not None
-    hardness, step = 0.0, _FIRST
-    while hardness < 1.0:
-        tried = search(min(1.0, hardness + step), weight, best[0])
-        if tried[0].cost < _WORSE * best[0].cost and tried[0].ended == "converged":
-            hardness, step, best = searches[-1].hardness, 1.5 * step, tried
-        elif step < _LEAST:
-            raise FootfallError(f"no jump of '{name}' by {height} m was found on feet harder than {hardness:.2f}")
-        else:
-            step *= 0.5
-    trajectory, problem, stand = search(1.0, weight, best[0], _LAST_DAMPING)
-    return Jump(robot, problem, stand, trajectory, tuple(searches), time.process_time() - began)
+@dataclass(frozen=True)
+class BoxJump:
+    """A jump onto a box, planned, and what the default simulation makes of it under ``nmpc`` or the plan's gains."""
+
+    plan: JumpPlan
+    stand: ndarray
+    recording: Recording
+
+    @property
+    def rose(self) -> float:
+        """How much higher the trunk is at the end [m]."""
+        return float(self.recording.q[-1, 2] - self.stand[2])
+
+
+def jump_onto_box(
+    name: str = "mini_cheetah", box: float = 0.2, ahead: float = 0.7, solving: bool = True, push: tuple = ()
+) -> BoxJump:
+    """Onto a box of a height [m] whose near side lies between where fore feet start and hind feet land.
+
+    solving: the plan is a goal of ``nmpc``, which solves anew at 200 Hz; else its own gains follow it.
+    """
+    robot = library.load(name)
+    stand, torque = _settled(robot, Compliant())
+    plan = plan_jump(robot, stand, torque, box + 0.18, box, ahead)
+    places = lowest_points(robot, stand)[:, 0]
+    near = 0.35 * places.max() + 0.65 * (places.min() + ahead)
+    ground = Boxes(Plane(), [Box((near + 0.5, 0.0, 0.5 * box), (1.0, 2.0, box))])
+    finer, limits = plan.finer(round(KNOT / (DT * STEPS))), torque_bounds(robot)
+    controller: Nmpc | Follow = Nmpc(plan=plan.tracked(), friction=0.6)
+    if not solving:
+        controller = Follow.of(finer, limits, _DAMPING * robot.mass / _REFERENCE_MASS, 1.0 / (DT * STEPS))
+    start = stand, np.zeros(robot.nv)
+    sim = Simulation(robot, controller, ground=ground, dt=DT, start=start, pushes=push, stop_on_fall=False)
+    return BoxJump(plan, stand, sim.run(DURATION + 0.3))
 
 
 def _settled(robot: Robot, contact: Compliant) -> tuple[ndarray, ndarray]:
@@ -151,7 +164,7 @@ def _settled(robot: Robot, contact: Compliant) -> tuple[ndarray, ndarray]:
     return sim.q, sim.state.motor
 
 
-def _reference(robot: Robot, stand: ndarray, torque: ndarray, height: float, weight: float) -> Reference:
+def _reference(robot: Robot, stand: ndarray, torque: ndarray, height: float) -> Reference:
     """Stand, dip, a ballistic flight of the trunk, stand: guidance for the trunk, next to nothing for the legs."""
     g, knots, nv = STANDARD, round(DURATION / (DT * STEPS)), robot.nv
     t = np.arange(knots + 1) * DT * STEPS
@@ -166,7 +179,7 @@ def _reference(robot: Robot, stand: ndarray, torque: ndarray, height: float, wei
     turn, shift, rise, joints = slice(0, 3), slice(3, 5), 5, slice(6, nv)
     W[:, turn], W[:, shift], W[:, joints] = 2.0, 2.0, 0.05
     W[:, nv : nv + 3], W[:, nv + 6 :] = 0.02, 2e-4
-    W[before, rise], W[flying, rise], W[flying, nv + rise] = 2.0, weight, 0.5
+    W[before, rise], W[flying, rise], W[flying, nv + rise] = 2.0, _WEIGHT, 0.5
     W[after, rise], W[after, joints], W[after, nv + 3 : nv + 6], W[after, nv + 6 :] = 5.0, 0.5, 0.1, 5e-3
     W[-1, :6], W[-1, joints], W[-1, nv : nv + 6], W[-1, nv + 6 :] = 200.0, 20.0, 10.0, 0.2
     effort = np.full(robot.nj, 1e-4 / (robot.mass / _REFERENCE_MASS) ** 2)

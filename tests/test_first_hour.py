@@ -52,3 +52,39 @@ def test_the_environment_takes_a_file_of_another_maker(name):
         seen, _, fell, *_ = env.step(np.zeros(env.action_space.shape, np.float32))
     assert np.isfinite(seen).all()
     assert not fell
+
+
+def test_the_trunk_of_any_robot_answers_to_that_name():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        robot = ff.load(third_party_path("anymal_c"))
+    assert robot.trunk != "trunk"
+    assert "trunk" not in {link.name for link in robot.links}
+    own, load = robot.parameter("trunk.mass"), 7.0
+    assert own == robot.link(robot.trunk).mass > 0
+    assert robot.replace({"trunk.mass": own + load}).mass == pytest.approx(robot.mass + load)
+    batch = ff.Batch(robot, 2, free=["trunk.mass"])
+    batch.set({"trunk.mass": np.array([own, own + 30.0])})
+    batch.run(300)
+    assert batch.q[1, 2] < batch.q[0, 2] - 1e-3
+    with pytest.raises(ff.InputError, match=f"did you mean '{robot.trunk}.mass'"):
+        robot.parameter("trunk.mas")
+
+
+def test_an_action_that_is_no_number_is_told_from_one_of_another_length():
+    env = ff.learn.WalkEnv("xiling")
+    env.reset(seed=0)
+    with pytest.raises(ff.InputError, match="actions must be finite numbers"):
+        env.step(np.full(12, np.nan))
+    with pytest.raises(ff.InputError, match=r"of shape \(1, 12\), got \(1, 8\)"):
+        env.step(np.zeros(8))
+
+
+def test_words_that_newcomers_try_first_are_answered_with_the_right_one():
+    robot = ff.load("xiling")
+    rec = ff.Simulation(robot).run(0.01)
+    with pytest.raises(AttributeError, match="did you mean 'torque'"):
+        _ = rec.torques
+    assert not hasattr(rec, "joint_torque")
+    with pytest.raises(ff.InputError, match="one that changes in time is a Schedule or a function of time"):
+        ff.Simulation(robot, command={0.0: ff.Command(forward=0.3)})

@@ -11,11 +11,12 @@ import footfall as ff
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "first-day.md").read_text()
-ROWS = dict(re.findall(r"^\| (F\d+) \|[^|]*\| (.*) \|$", PAGE, re.MULTILINE))
+ROWS = dict(re.findall(r"^\| ([FS]\d+) \|[^|]*\| (.*) \|$", PAGE, re.MULTILINE))
 
 
 def test_all_twenty_are_there():
-    assert list(ROWS) == [f"F{k}" for k in range(1, 21)]
+    assert [name for name in ROWS if name[0] == "F"] == [f"F{k}" for k in range(1, 21)]
+    assert [name for name in ROWS if name[0] == "S"] == [f"S{k}" for k in range(1, 11)]
 
 
 @pytest.mark.parametrize("name", ROWS)

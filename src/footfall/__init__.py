@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from footfall.batch.batch import Batch
     from footfall.batch.gpu import GpuBatch
     from footfall.compiling import compile, gradient, jacobian, program
+    from footfall.contact.free_bodies import FreeBall, FreeBox
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.loading import load
     from footfall.recording.recording import Recording
@@ -71,14 +72,15 @@ _NAMES = {
     "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
     "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.pushes",
     "Block": "footfall.simulate.block",
+    "FreeBall": "footfall.contact.free_bodies", "FreeBox": "footfall.contact.free_bodies",
     "Recording": "footfall.recording.recording", "linearize": "footfall.simulate.linear_step",
     "margins": "footfall.analysis.margin_search",
     "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu", "show": "footfall.view.show",
 }  # fmt: skip
 
 __all__ = [
-    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "GpuBatch", "InputError", "Joint",
-    "JointCommand", "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed",
+    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "FreeBall", "FreeBox", "GpuBatch", "InputError",
+    "Joint", "JointCommand", "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed",
     "Simulation", "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "debug",
     "draw", "dynamics", "export", "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize",
     "load", "margins", "numeric", "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep",

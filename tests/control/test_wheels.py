@@ -8,9 +8,11 @@ from footfall.contact.ground import Plane
 from footfall.contact.points import contact_points, spheres_of
 from footfall.contact.terrain import Steps
 from footfall.control.joint.wheels import Wheels
+from footfall.control.locomotion.rolling import rolling, wheels_of
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.robot.files.export import to_mjcf, to_urdf
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot
 from footfall.robot.model.json_form import robot_from_json, robot_to_json
 from footfall.robot.model.shapes import cylinder_inertia
@@ -111,6 +113,65 @@ def test_wheels_climb_a_step_of_5_cm_and_the_trunk_is_level_again(speed):
     assert recording.q[-1][2] - recording.q[0][2] == pytest.approx(0.05, abs=0.015)
     assert np.abs(recording.q[-500:, 4:6]).max() < 0.03
     assert np.abs(recording.q[:, 4:6]).max() < 0.15
+
+
+@pytest.mark.parametrize(("ending", "write"), [("xml", to_mjcf), ("urdf", to_urdf)])
+def test_wheels_are_written_as_cylinders_and_read_back(tmp_path, ending, write):
+    robot, path = wheeled(), tmp_path / f"wheeled.{ending}"
+    path.write_text(write(robot))
+    with pytest.warns(UserWarning, match="a cylinder about its axis"):
+        again = ff.load(path, lock_wheels=False)
+    for foot, other in zip(robot.feet, again.feet):
+        assert (other.radius, other.tyre) == pytest.approx((foot.radius, foot.tyre))
+        assert np.abs(np.array(other.axis)) == pytest.approx(np.array(foot.axis))
+
+
+# -- within the whole-body program -------------------------------------------------------------------------------------
+def test_the_contact_of_a_wheel_that_rolls_stands_still_and_sticks_sideways():
+    """Rolled by its joint it has no velocity, dragged sideways or with a locked wheel it has that of the trunk."""
+    robot = wheeled()
+    q, v = robot.state("stand")
+    wheels, speed = wheels_of(robot), 0.9
+    J, rate = ff.kinematics.feet_jacobian(robot, q), ff.kinematics.feet_bias_acceleration(robot, q, v)
+    up = np.array([0.0, 0.0, 1.0])
+    found = rolling(wheels, J[:, 3:], J[:, :3], rate[:, 3:], rate[:, :3], v, up, np.array([1.0, 1.0, 1.0, 0.0]))
+    v[3] = speed
+    locked = found.J @ v
+    for wheel in wheels:
+        v[6 + wheel.joint] = wheel.sense * speed / wheel.radius
+    assert found.J[:3] @ v == pytest.approx(np.zeros((3, 3)), abs=1e-12)
+    assert locked == pytest.approx(np.tile([speed, 0.0, 0.0], (4, 1)), abs=1e-12)
+    assert found.J[3] @ v == pytest.approx([speed, 0.0, 0.0], abs=1e-12)  # of one that is up it is the centre
+    v[3:5] = 0.0, speed
+    assert (found.J @ v)[:3, 1] == pytest.approx(3 * [speed])
+
+
+def test_balance_and_mpc_know_no_wheels():
+    with pytest.raises(InputError, match="wheels roll in the whole-body program"):
+        ff.Simulation(wheeled(), controller=ff.control.on_command("mpc"))
+
+
+@pytest.mark.slow
+def test_the_whole_body_program_rolls_and_steers():
+    command = ff.simulate.Schedule([(0.0, ff.Command(forward=1.5)), (3.0, ff.Command(forward=0.6, turn=0.5))])
+    sim = ff.Simulation(wheeled(), controller=ff.control.on_command("whole_body"), command=command)
+    ahead, around = sim.run(3.0), sim.run(4.0)
+    assert ahead.v[-500:, 3].mean() == pytest.approx(1.5, rel=0.02)
+    assert ahead["contact"][100:].all()
+    assert around.v[-2000:, 2].mean() == pytest.approx(0.5, rel=0.05)
+    assert around.v[-2000:, 3].mean() == pytest.approx(0.6, rel=0.1)
+    assert np.abs(around.q[:, 4:6]).max() < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speed", [0.8, 1.5])
+def test_the_whole_body_program_climbs_a_step_of_5_cm_on_wheels(speed):
+    ground, controller = Steps(np.array([0.0, 0.05]), tread=5.0, start=0.9), ff.control.on_command("whole_body")
+    sim = ff.Simulation(wheeled(0.08), controller=controller, ground=ground, command=ff.Command(forward=speed))
+    recording = sim.run(6.0)
+    assert recording.q[-1][0] > 2.0
+    assert not recording.meta["fell"]
+    assert recording.q[-1][2] - recording.q[0][2] == pytest.approx(0.05, abs=0.02)
 
 
 def test_rolling_without_wheels_is_refused():

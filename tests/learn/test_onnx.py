@@ -309,11 +309,14 @@ def test_commands_train_and_simulate_policies_in_onnx(walker_file, tmp_path, cap
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 def test_any_policy_is_exported_as_c(tmp_path, capsys):
-    """Ours, and one of another kind with a past; the C test holds them to NumPy."""
+    """Ours, one with a history that sees the ground, and one of another kind; the C test holds them to NumPy."""
     small = chance("elu", sizes=(47, 6, 12))
     small.save(tmp_path / "small.onnx")
+    seeing = chance("elu", sizes=(2 * 49, 4, 12))
+    drive = dataclasses.replace(seeing.drive, history=2, scan=((0.2, 0.1), (0.2, -0.1)))
+    dataclasses.replace(seeing, drive=drive).save(tmp_path / "seeing.onnx", CHEETAH)
     foreign = with_metadata(tmp_path / "small.onnx", tmp_path / "foreign.onnx", drop=("drive",), frame="world")
-    for name in ("small.onnx", foreign.name):
+    for name in ("small.onnx", "seeing.onnx", foreign.name):
         folder = tmp_path / name.split(".")[0]
         assert run(["export", "mini_cheetah", str(tmp_path / name), "--out", str(folder)]) == 0
         sources = [str(folder / "policy_tick.c"), str(folder / "policy_tick_test.c")]

@@ -6,6 +6,7 @@ import csv
 import json
 
 import numpy as np
+import pandas
 import pytest
 
 import footfall as ff
@@ -66,6 +67,18 @@ def test_a_suffix_that_names_no_format_is_refused(name, rec, tmp_path):
     with pytest.raises(ff.InputError, match=r"names no format of a recording: choose from \.mcap, \.csv"):
         rec.save(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("form", "suffix"), [("csv", ".csv"), ("parquet", ".parquet"), ("netcdf", ".nc")])
+def test_a_command_makes_a_table_of_a_recording(form, suffix, rec, tmp_path, capsys):
+    rec.save(tmp_path / "run.mcap")
+    assert cli.run(["convert", str(tmp_path / "run.mcap"), "--format", form]) == 0
+    assert f"{len(rec)} rows" in "".join(capsys.readouterr())
+    rec.save(tmp_path / f"same{suffix}")
+    kept = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}.get(form, lambda file: ff.Recording.load(file).q)
+    np.testing.assert_array_equal(kept(tmp_path / f"run{suffix}"), kept(tmp_path / f"same{suffix}"))
+    assert cli.run(["convert", str(tmp_path / "run.mcap"), "--format", form, "--out", str(tmp_path / "run.txt")]) == 2
+    assert cli.run(["convert", str(tmp_path / "run.mcap"), "--format", form, "--rate", "50"]) == 2
 
 
 def test_a_run_is_not_written_to_a_table_as_it_goes(tmp_path):

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.errors import InputError, MissingExtraError, ModelError
 from footfall.robot.files.feet import leg_of
 from footfall.robot.files.mesh import fit_sphere
+from footfall.robot.files.mjcf_left_out import left_out
 from footfall.robot.files.urdf_mjcf import ModelWarning, load_model
 from footfall.robot.model.parts import Foot
 from footfall.spatial.transform import Transform
@@ -426,3 +428,12 @@ def test_a_ball_joint_is_refused(mjcf):
     text = '<mujoco><worldbody><body name="b"><joint name="j" type="ball"/><geom size="1"/></body></worldbody></mujoco>'
     with pytest.raises(ModelError, match="joint 'j' is a ball joint"):
         load_model(mjcf(text))
+
+
+def test_sites_that_mean_nothing_here_are_named_as_left_out():
+    root = ET.fromstring(
+        "<mujoco><worldbody><body name='a'><geom name='LF' size='0.02'/><site name='imu'/><site name='LF'/>"
+        "<site name='FL_foot'/><site name='pin'/></body></worldbody>"
+        "<equality><connect site1='pin' site2='pin'/></equality></mujoco>"
+    )
+    assert left_out(root) == ["sites ('imu')"]

@@ -228,3 +228,40 @@ def test_unequal_rows_are_refused():
 def test_body_that_returns_no_pair_is_refused():
     with pytest.raises(TraceError, match="pair"):
         trace.compile(lambda x: numeric.scan(lambda c, row: c + row, 0.0, x), X, cache=None)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_that_are_arguments_are_read_where_they_lie(reverse):
+    """Copied, some hundred numbers a row take LLVM minutes."""
+
+    def f(x, first, second):
+        def turn(c, row):
+            return c + row[0] * row[1][1], c * row[1][2] + row[0]
+
+        return numeric.scan(turn, x, (first[1:6], second[:5]), reverse)
+
+    random = np.random.default_rng(4)
+    given = 0.3, random.normal(size=7), random.normal(size=(7, 3))
+    operations = program(f, *given).statistics()["operations"]
+    assert "rows" not in operations
+    assert operations["lookup_input"] == 3
+    said = f(*given)
+    for target in ("native", "interpret"):
+        found = trace.compile(f, *given, target=target, cache=None)(*given)
+        np.testing.assert_allclose(found[0], said[0], rtol=1e-13)
+        np.testing.assert_allclose(found[1], said[1], rtol=1e-13)
+    scales = np.arange(1.0, 6.0)
+    many = trace.compile(f, *given, target="batch", cache=None)(
+        np.full(5, 0.3), *(np.multiply.outer(scales, array) for array in given[1:])
+    )
+    for k, scale in enumerate(scales):
+        np.testing.assert_allclose(many[0][k], f(0.3, scale * given[1], scale * given[2])[0], rtol=1e-12)
+
+
+def test_a_lookup_by_a_counter_past_the_table_still_reads_its_last_entry():
+    def f(table):
+        return numeric.repeat(5, lambda i, total: total + numeric.lookup(table, i, 1.0), 0.0)
+
+    table = np.arange(6.0).reshape(3, 2)
+    assert f(table) == 1.0 + 3.0 + 5.0 + 5.0 + 5.0
+    assert trace.compile(f, table, cache=None)(table) == f(table)

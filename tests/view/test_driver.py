@@ -228,3 +228,25 @@ def test_a_gait_on_oscillators_goes_over_into_another_and_a_reset_begins_with_it
     assert driver.sim.time == 0.0
     assert driver.sim.controller.gait.name == "trot"
     driver.stop()
+
+
+@pytest.mark.slow  # three simulations are compiled
+def test_another_plan_is_taken_over_while_the_robot_walks():
+    driver = Driver(Choice(robot="xiling", controller="plan", plan="trot"))
+    driver._advance = lambda seconds: None  # time moves by hand
+    for plan, ticks in (("walk", 1870), ("postures", 2310)):
+        driver.sim.advance(ticks)
+        before, now, follower = driver.sim.q.copy(), driver.sim.time, driver.sim.controller
+        driver.choose("plan", plan)
+        driver._frame()
+        assert driver.choice.plan == plan
+        np.testing.assert_array_equal(driver.sim.q, before)
+        assert driver.sim.time == now
+        old, new = follower.plan.at(now), driver.sim.controller.plan.at(now)
+        np.testing.assert_allclose(new.position, old.position, atol=1e-9)
+        np.testing.assert_allclose(new.feet, old.feet, atol=1e-9)
+    driver.sim.advance(2000)
+    assert driver.sim.stopped is None
+    driver._reset()
+    assert driver.sim.time == 0.0
+    driver.stop()

@@ -17,6 +17,7 @@ from footfall import compiling
 from footfall.contact.compliant import Compliant
 from footfall.control.interface import JointCommand
 from footfall.control.posture import with_stand
+from footfall.control.stand_gains import stand_gains
 from footfall.dynamics.forward_dynamics import forward_dynamics
 from footfall.errors import InputError
 from footfall.robot import library
@@ -56,10 +57,14 @@ def standing(model: Robot | None = None) -> tuple[State, Float[ndarray, "nj"]]:
 
 
 def gains(model: Robot) -> tuple[float, float]:
-    """(kp, kd) that hold a stand as well as the Mini Cheetah's do: in proportion to weight and height."""
+    """(kp, kd) that hold a stand as well as the Mini Cheetah's do: in proportion to weight and height, and never softer
+    than a simulation holds it, since low stands on bent legs sag."""
     first = robot()
+    if model.digest == first.digest:
+        return KP, KD
     share = model.mass * model.poses["stand"].height / (first.mass * first.poses["stand"].height)
-    return share * KP, share * KD
+    kp, kd = stand_gains(model)
+    return max(share * KP, float(kp)), max(share * KD, float(kd))
 
 
 def held_step(

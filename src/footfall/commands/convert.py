@@ -8,15 +8,17 @@ from typing import Annotated
 import typer
 
 from footfall.commands.common import JsonOption, examples, load_recording, print_json, tell
-from footfall.errors import unknown
+from footfall.errors import InputError, unknown
 
 NAME = "convert"
 EXAMPLES = examples(
     "footfall convert run.mcap --format foxglove --out run.foxglove.mcap",
     "footfall convert run.mcap --format ros2 --out run.ros2.mcap",
     "footfall convert run.mcap --format lerobot --out dataset --rate 50",
+    "footfall convert run.mcap --format csv",
 )
-FORMATS = ("foxglove", "ros2", "lerobot")
+TABLES = {"csv": ".csv", "parquet": ".parquet", "netcdf": ".nc"}
+FORMATS = ("foxglove", "ros2", "lerobot", *TABLES)
 
 
 def command(
@@ -26,15 +28,23 @@ def command(
     rate: Annotated[float | None, typer.Option("--rate", help="Frames a second; foxglove and lerobot: 50.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a recording as others read it: Foxglove's schemas, a ROS 2 bag, or a LeRobot dataset."""
+    """Write a recording as others read it: Foxglove's schemas, a ROS 2 bag, a LeRobot dataset, or a table."""
     from footfall.recording.formats import foxglove, lerobot, ros2
 
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
+    if format in TABLES and rate is not None:
+        raise InputError(f"a table in {format} has every row of the recording: it takes no --rate")
     found = load_recording(recording)
     source = Path(recording)
-    target = out or source.with_name(source.stem + ("_lerobot" if format == "lerobot" else f".{format}.mcap"))
-    if format == "lerobot":
+    ending = TABLES.get(format, "_lerobot" if format == "lerobot" else f".{format}.mcap")
+    target = out or source.with_name(source.stem + ending)
+    if format in TABLES:
+        if target.suffix != TABLES[format]:
+            raise InputError(f"a table in {format} is a {TABLES[format]} file, got {str(target)!r}")
+        found.save(target)
+        count = len(found)
+    elif format == "lerobot":
         count = lerobot.write(found, target, rate or 50.0)
     elif format == "ros2":
         count = ros2.write(found, target, rate)
@@ -43,4 +53,4 @@ def command(
     if as_json:
         print_json({"format": format, "out": str(target), "count": count})
     else:
-        tell(f"{target}: {count} {'messages' if format == 'ros2' else 'frames'}")
+        tell(f"{target}: {count} {'rows' if format in TABLES else 'messages' if format == 'ros2' else 'frames'}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ EXAMPLES = examples(
     "footfall train mini_cheetah --out trot.npz",
     "footfall train go2 --device cuda --seed 3 --out go2.onnx --json",
     "footfall train mini_cheetah --task recover --device cuda --iterations 1500",
+    "footfall train mini_cheetah --history 3 --randomise latency=0:2 --randomise noise=1 --out late.onnx",
     "footfall train mini_cheetah --out trot.npz --iterations 800 --resume",
 )
 
@@ -31,7 +32,15 @@ def command(
     reward: Annotated[
         float | None, typer.Option("--reward", help="Stop once the mean reward per tick is that high.")
     ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=0.0, help="Stop after so many seconds of training.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed, machine and software give the same policy.")] = 0,
+    history: Annotated[int, typer.Option("--history", help="How many observations the policy sees.")] = 1,
+    randomise: Annotated[
+        list[str] | None,
+        typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="What differs between robots: latency=0:2."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the policy.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -45,8 +54,8 @@ def command(
     file = out if out is not None else Path(f"{subject.name}-{task}.npz")
     with progress("training") as report_progress:
         trained = train(
-            subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seed=seed, resume=resume,
-            progress=report_progress,
+            subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seconds=seconds,
+            seed=seed, resume=resume, history=history, randomise=_ranges(randomise or []), progress=report_progress,
         )  # fmt: skip
     training, last = trained.training, trained.last
     if as_json:
@@ -54,7 +63,7 @@ def command(
             {
                 "robot": subject.name, "task": task, "device": training.device, "robots": training.robots,
                 "seconds": training.seconds, "samples": int(last["samples"]), "reward": last["reward"], "seed": seed,
-                "score": last["score"],
+                "score": last["score"], "mastered": trained.mastered,
                 "policy": str(trained.policy),
             }
         )  # fmt: skip
@@ -65,3 +74,20 @@ def command(
         f" off by {last['forward_error']:.3f} m/s, score {last['score']:.3f}, {last['falls']:.3f} falls per robot and"
         f" second: {trained.policy}"
     )
+    if trained.mastered is not None:
+        tell(f"the best policy, which was kept, masters {100 * trained.mastered:.0f} % of the exam")
+
+
+def _ranges(given: list[str]) -> bool | dict[str, Any]:
+    """What ``--randomise`` says, by name; True, as the task has it, where it says nothing."""
+    from footfall.errors import InputError
+
+    ranges: dict[str, Any] = {}
+    for text in given:
+        name, _, numbers = text.partition("=")
+        try:
+            least, _, most = numbers.partition(":")
+            ranges[name] = (float(least), float(most)) if most else float(least)
+        except ValueError:
+            raise InputError(f"--randomise takes NAME=LEAST:MOST, such as latency=0:2, got '{text}'") from None
+    return ranges or True

@@ -6,6 +6,7 @@ from footfall.contact.boxes import Box, Boxes
 from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
 from footfall.contact.force_law import ForceLaw
+from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, ContactModelBase, named
 from footfall.contact.points import ContactPoint, Sphere, contact_points, knees, spheres_of, trunk_corners
@@ -15,8 +16,8 @@ from footfall.contact.terrain import Heightfield, Patches, Steps
 
 __all__ = [
     "Box", "Boxes", "Complementarity", "Compliant", "ContactModel", "ContactModelBase", "ContactPoint", "ForceLaw",
-    "Ground", "Heightfield", "Patches", "Plane", "Sphere", "Stance", "Steps", "StickSlip", "body_spheres",
-    "contact_points", "knees", "named", "spheres_of", "terrain", "trunk_corners",
+    "FreeBall", "FreeBody", "FreeBox", "Ground", "Heightfield", "Patches", "Plane", "Sphere", "Stance", "Steps",
+    "StickSlip", "body_spheres", "contact_points", "knees", "named", "spheres_of", "terrain", "trunk_corners",
 ]  # fmt: skip
 
 

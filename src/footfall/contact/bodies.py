@@ -38,7 +38,7 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
 
     which: all of them, or parts (``PARTS``) and names of links, which may hold ``*``; a text is split at its commas.
     """
-    wanted = _wanted(robot, which)
+    wanted = bodies_of(robot, which)
     found: list[Foot] = []
     for body in range(len(robot.tree.bodies)):
         if body not in wanted:
@@ -63,7 +63,7 @@ def part_of(robot: Robot, body: int) -> str:
     return PARTS[1] if body == leg[0] else PARTS[2]
 
 
-def _wanted(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
+def bodies_of(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
     """The bodies that are meant."""
     tree = robot.tree
     if which is True:
@@ -85,7 +85,7 @@ def _wanted(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
 # -- shapes of bodies --------------------------------------------------------------------------------------------------
 def _balls(robot: Robot, body: int) -> list[Ball]:
     """All balls of a body, in its frame."""
-    shapes, of_trunk, found = _file_shapes(robot), part_of(robot, body) == PARTS[0], []
+    shapes, of_trunk, found = file_shapes(robot), part_of(robot, body) == PARTS[0], []
     if not shapes:
         return _own_balls(robot, body, of_trunk)
     for link in (link.name for link in robot.links if robot.tree.frames[link.name][0] == body):
@@ -108,7 +108,7 @@ def _own_balls(robot: Robot, body: int, of_trunk: bool) -> list[Ball]:
     return found or [(child.X_PJ.p, radius) for child in tree.bodies[1:] if child.parent == body]
 
 
-def _file_shapes(robot: Robot) -> dict[str, list[Shape]]:
+def file_shapes(robot: Robot) -> dict[str, list[Shape]]:
     """The shapes that collide, by link; none of a robot that has no file, or whose file has gone."""
     if robot.model_file is None:
         return {}

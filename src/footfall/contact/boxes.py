@@ -44,18 +44,23 @@ class Box:
         """(distance, negative inside; the way out)."""
         c, s = np.cos(self.yaw), np.sin(self.yaw)
         R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        x = R.T @ (p_W - self.center)
-        over = np.abs(x) - 0.5 * self.size
-        out = np.maximum(over, 0.0)
-        away = np.sqrt(out @ out + _TINY * _TINY)
-        most = np.maximum(np.maximum(over[0], over[1]), over[2])
-        first, second = over[0] >= most, over[1] >= most  # the nearest side from within
-        inner = np.stack(
-            [np.where(first, 1.0, 0.0), np.where(~first & second, 1.0, 0.0), np.where(first | second, 0.0, 1.0)]
-        )
-        outside = most > 0.0
-        side = np.where(x < 0.0, -1.0, 1.0) * np.where(outside, out / away, inner)
-        return np.where(outside, away, most), R @ side
+        distance, side = from_box(0.5 * self.size, R.T @ (p_W - self.center))
+        return distance, R @ side
+
+
+def from_box(half: Float[ndarray, "3"], x: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+    """(distance of a point from a box about the origin, negative inside; the way out), in the box's axes."""
+    over = np.abs(x) - half
+    out = np.maximum(over, 0.0)
+    away = np.sqrt(out @ out + _TINY * _TINY)
+    most = np.maximum(np.maximum(over[0], over[1]), over[2])
+    first, second = over[0] >= most, over[1] >= most  # the nearest side from within
+    inner = np.stack(
+        [np.where(first, 1.0, 0.0), np.where(~first & second, 1.0, 0.0), np.where(first | second, 0.0, 1.0)]
+    )
+    outside = most > 0.0
+    side = np.where(x < 0.0, -1.0, 1.0) * np.where(outside, out / away, inner)
+    return np.where(outside, away, most), side
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,7 @@ class ContactPoint:
     friction: float
     dofs: tuple[int, ...]  # the columns of J that are not zero
     couples: bool = False  # two branches of the tree, as links that meet do
+    p_BC: Float[ndarray, "3"] | None = None  # where it is, in base axes; of pairs nobody asks
 
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
@@ -118,7 +119,7 @@ def contact_points(
         J = point_jacobian(robot, poses, sphere.body, p_BC)
         dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
         distance = ground.distance(p_W) - radius
-        points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs))
+        points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs, p_BC=p_BC))
     return points
 
 

@@ -2,6 +2,7 @@
 
 from footfall.control.estimation.estimated import Estimated
 from footfall.control.estimation.estimator import Estimator
+from footfall.control.estimation.torque_sensing import TorqueSensing
 from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import (
     Command,
@@ -36,8 +37,8 @@ __all__ = [
     "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
     "Estimated", "Estimator", "FixedModel", "FootImpedance", "FunctionController", "GravityCompensation", "Hold",
     "JointCommand", "JointPD", "Locomotion", "LqrStand", "Nmpc", "PlanFollower", "Policy", "Reach", "ReflexPD",
-    "Reflexes", "ScrewTorque", "Sensed", "Spine", "StandWeights", "Wheels", "controller", "on_command", "regulate",
-    "stand_gains", "standing_joints", "standing_state",
+    "Reflexes", "ScrewTorque", "Sensed", "Spine", "StandWeights", "TorqueSensing", "Wheels", "controller", "on_command",
+    "regulate", "stand_gains", "standing_joints", "standing_state",
 ]  # fmt: skip
 
 

@@ -25,7 +25,10 @@ class Command:
 def check_command(command: Command) -> None:
     """Refuse a command with a value that is no finite number."""
     if not isinstance(command, Command):
-        raise InputError(f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__}")
+        raise InputError(
+            f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__};"
+            " one that changes in time is a Schedule or a function of time"
+        )
     for f in fields(Command):
         value = getattr(command, f.name)
         if not isinstance(value, Real) or not np.isfinite(float(value)):

@@ -31,6 +31,7 @@ ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity comm
 NMPC = "nmpc"  # optimal control of the whole robot for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
 WHEELS = "wheels"  # rolls, on a robot whose wheels turn
+ROLLING = (WHEELS, "whole_body")  # turn the wheels of a robot that has some
 FOLLOWING = (*ON_COMMAND, NMPC, LEARNED, WHEELS)  # follow a velocity command
 PLAN = "plan"  # follows a plan of body and feet
 NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr", PLAN)

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.draw.free_bodies import object_poses, object_solids
 from footfall.draw.ground_surface import heights, is_level, lines_along_x, risers
 from footfall.draw.painter import HORIZON, LAMP, Painter, pillow, subdivided
 from footfall.draw.solids import look_of, size_of
@@ -59,7 +60,7 @@ class Film:
         look = look_of(self.robot, _TRIANGLES, _AROUND)
         self.meshes = self.robot.model_file is not None
         self.bodies = []
-        for solids in look.bodies:
+        for solids in (*look.bodies, *map(object_solids, rec.objects)):
             parts = [(*subdivided(s.vertices, s.faces, 0.16 * self.scale), s.color) for s in solids]
             self.bodies.append(_joined(parts))
         self.paths, self.centers = self._paths(), dict[int, ndarray]()
@@ -80,7 +81,7 @@ class Film:
         at = self.paths[row]
         painter.look(at + EYE * self.scale * self._distance(), at)
         self._ground(at)
-        poses = body_poses(self.robot, q)
+        poses = [*body_poses(self.robot, q), *object_poses(rec.object_poses(row))]
         points = [vertices @ X.R.T + X.p for (vertices, _, _), X in zip(self.bodies, poses)]
         offsets = np.cumsum([0, *(len(p) for p in points)])
         faces = np.concatenate([body[1] + start for body, start in zip(self.bodies, offsets)])
@@ -88,7 +89,8 @@ class Film:
         everything = np.concatenate(points)
         painter.shadow(self._fallen(everything), faces[_lit(everything, faces)])
         feet = [poses[b].point(p) for b, p in zip(self.robot.tree.feet, self.robot.tree.foot_positions)]
-        bottoms = np.array(feet).reshape(-1, 3) - [[0.0, 0.0, foot.radius] for foot in self.robot.feet]
+        radii = np.array([[0.0, 0.0, foot.radius] for foot in self.robot.feet])
+        bottoms = np.array(feet).reshape(-1, 3) - radii.reshape(-1, 3)
         force = rec.force[row] if "force" in rec else None
         if force is not None:
             self._support(bottoms[np.linalg.norm(force, axis=1) > 0], center_of_mass(self.robot, q))

@@ -2,6 +2,7 @@
 
 from footfall.gait.ellipse import Ellipse, Trapezoid, trapezoid
 from footfall.gait.foot_path import foot_offset, foot_rate, start_ramp
+from footfall.gait.named_plans import named_plan
 from footfall.gait.networks import Beat, HopfNetwork, KuramotoNetwork, Network, RulkovNetwork
 from footfall.gait.oscillators import Hopf, Kuramoto, PolarHopf, touchdown_reset
 from footfall.gait.pattern import (
@@ -36,6 +37,7 @@ from footfall.gait.stability import (
     zero_moment_point,
 )
 from footfall.gait.swing import Bezier
+from footfall.gait.takeover import Takeover
 from footfall.gait.transition import Transition
 from footfall.gait.tuned import Tuned, at_speed, choices, for_robot, scaled
 
@@ -57,6 +59,7 @@ __all__ = [
     "PosturePlan",
     "Rulkov",
     "RulkovNetwork",
+    "Takeover",
     "Transition",
     "Trapezoid",
     "Tuned",
@@ -75,6 +78,7 @@ __all__ = [
     "for_robot",
     "half_bound",
     "named",
+    "named_plan",
     "names",
     "pace",
     "plan_walk",

@@ -28,6 +28,33 @@ _AIR = 1e-9  # [m] over its place on the ground: a foot that swings
 
 
 @dataclass(frozen=True, eq=False)
+class Anchored:
+    """A plan that begins at a time [s] and at a place x, y [m], turned by a yaw [rad]."""
+
+    plan: WalkPlan | PosturePlan
+    anchor: tuple[float, float, float]
+    begin: float
+
+    @property
+    def duration(self) -> float:
+        return self.begin + self.plan.duration
+
+    def at(self, t: Any) -> Placed:
+        placed, (x, y, yaw) = self.plan.at(t - self.begin), self.anchor
+        c, s = math.cos(yaw), math.sin(yaw)
+
+        def put(p: Any) -> list[Any]:
+            return [x + c * p[0] - s * p[1], y + s * p[0] + c * p[1], p[2]]
+
+        feet = [np.stack(put(placed.feet[k])) for k in range(len(LEGS))]
+        euler = [placed.euler[0] + yaw, placed.euler[1], placed.euler[2]]
+        return Placed(np.stack(put(placed.position)), np.stack(euler), np.stack(feet), placed.load)
+
+    def stands(self, t: Any) -> Float[ndarray, "4"]:
+        return _standing(self.plan, t - self.begin)
+
+
+@dataclass(frozen=True, eq=False)
 class Takeover:
     """``first`` until ``when`` [s], then ``second``, whose time begins there; its rest must outlast a swing of
     ``first``, since feet in the air land in it."""
@@ -80,7 +107,7 @@ class Takeover:
         feet, load = [], []
         for k in range(len(LEGS)):
             lands = float(self.landings[k])
-            last = self.first.at(np.minimum(t, lands))
+            last = old if lands == self.when else self.first.at(np.minimum(t, lands))
             feet.append([select(t < lands, last.feet[k, c], new.feet[k, c]) for c in range(3)])
             taken = smoothstep((t - lands) / (0.5 * self._pause))
             before = old.load[k] if lands == self.when else 0.0
@@ -104,7 +131,7 @@ class Takeover:
 
     def _landing(self, leg: int) -> float:
         """When a foot that swings at the takeover stands, to a millionth of a second."""
-        ground = min(float(self.first.at(t).feet[leg, 2]) for t in (0.0, self.when, self.first.duration))
+        ground = min(float(self.first.at(t).feet[leg, 2]) for t in (self.when, self.first.duration))
 
         def swings(t: float) -> bool:
             return float(self.first.at(t).feet[leg, 2]) > ground + _AIR
@@ -121,16 +148,13 @@ class Takeover:
         return high
 
     def _anchored(self, t: Any) -> Placed:
-        """The new plan in the world."""
-        placed, (x, y, yaw) = self._moved.at(t), self._anchor
-        c, s = math.cos(yaw), math.sin(yaw)
+        """The new plan in the world, by its own time."""
+        return Anchored(self._moved, self._anchor, 0.0).at(t)
 
-        def put(p: Any) -> list[Any]:
-            return [x + c * p[0] - s * p[1], y + s * p[0] + c * p[1], p[2]]
-
-        feet = [np.stack(put(placed.feet[k])) for k in range(len(LEGS))]
-        euler = [placed.euler[0] + yaw, placed.euler[1], placed.euler[2]]
-        return Placed(np.stack(put(placed.position)), np.stack(euler), np.stack(feet), placed.load)
+    @property
+    def settled(self) -> Anchored:
+        """The new plan alone, as it goes on once it is taken over."""
+        return Anchored(self._moved, self._anchor, self.when)
 
     def _out_of(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4 3"]:
         """Feet of the world in the new plan's frame."""
@@ -138,6 +162,13 @@ class Takeover:
         c, s = math.cos(yaw), math.sin(yaw)
         d = feet - np.array([x, y, 0.0])
         return np.column_stack([c * d[:, 0] + s * d[:, 1], c * d[:, 1] - s * d[:, 0], d[:, 2]])
+
+
+def taken_over(plan: Plan, new: Plan, when: float) -> Takeover:
+    """``new`` taken over from ``plan`` at a time [s]; of takeovers that are past only the last plan is kept."""
+    if isinstance(plan, Takeover) and when >= plan.when + plan._pause:
+        plan = plan.settled
+    return Takeover(plan, new, when)  # type: ignore[arg-type]  # which it checks itself
 
 
 def _standing(plan: Any, t: Any) -> Float[ndarray, "4"]:

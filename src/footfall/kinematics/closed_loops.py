@@ -216,6 +216,16 @@ def loop_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
     return T
 
 
+def loop_drift(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
+    """n with a = T du/dt + n for v = T u (``loop_map``): how dependent joints accelerate while the others do not."""
+    known, rows, n = loop_joints(robot), loop_rows(robot, q, v), np.zeros(robot.nv)
+    if robot.loops:
+        drift = least_squares(_columns(robot, rows.G, known.dependent), -rows.bias)
+        for j, x in zip(known.dependent, drift):
+            n[robot.nv - robot.nj + j] = x
+    return n
+
+
 def motor_torques(robot: Robot, q: Float[ndarray, "nq"], torque: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
     """Torques of the independent joints that do what ``torque`` at all joints would: Tᵀτ, and none at the others."""
     known, base = loop_joints(robot), robot.nv - robot.nj

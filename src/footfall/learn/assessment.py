@@ -6,7 +6,7 @@ seeds that no training uses. In MuJoCo the robot is its exported model, with MuJ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,9 @@ from footfall.contact.ground import Plane
 from footfall.control.interface import Command
 from footfall.errors import unknown
 from footfall.learn.episode import COMMANDS
-from footfall.learn.lanes import RANGES
 from footfall.learn.preflight import ENGINES, TRACKING
-from footfall.learn.randomise import Randomisation, within
-from footfall.learn.task import lowest_foot
+from footfall.learn.randomise import Randomisation, Range, within
+from footfall.learn.task import WalkTask, lowest_foot
 from footfall.learn.task_base import heading_velocity
 from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
@@ -79,16 +78,19 @@ def assess(
     """Let robots walk for some seconds, each under its own command."""
     if engine not in ENGINES:
         raise unknown("simulator", engine, ENGINES)
-    ranges = Randomisation.from_option(randomise)
-    drawn = [_draw(robot, ranges, seconds, np.random.default_rng(seed + k)) for k in range(counted(robots))]
+    task = WalkTask.of(robot)
+    ranges, commands = task.randomisation(randomise), task.command_ranges
+    drawn = [_draw(robot, ranges, commands, seconds, np.random.default_rng(seed + k)) for k in range(counted(robots))]
     run = _in_mujoco if engine == "mujoco" else _in_footfall
     velocity, fallen = run(policy, robot, drawn, seconds, progress or (lambda what, done, of: None))
     command = np.array([[getattr(one.command, key) for key in COMMANDS] for one in drawn])
     return Assessment(engine, seconds, command, velocity, fallen)
 
 
-def _draw(robot: Robot, ranges: Randomisation, seconds: float, rng: np.random.Generator) -> _Drawn:
-    command = Command(**{key: float(within(RANGES[key], rng.random())) for key in COMMANDS})
+def _draw(
+    robot: Robot, ranges: Randomisation, commands: Mapping[str, Range], seconds: float, rng: np.random.Generator
+) -> _Drawn:
+    command = Command(**{key: float(within(commands[key], rng.random())) for key in COMMANDS})
     friction, mass = (float(within(limits, rng.random())) for limits in (ranges.friction, ranges.mass))
     joints = within(ranges.joints, rng.random(robot.nj))
     pushes, at = [], ranges.push_every * rng.random()

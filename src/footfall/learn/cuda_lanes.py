@@ -7,7 +7,7 @@ the order of ``Tracked``, so that the kernel of the physics and that of ``episod
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from footfall import compiling
 from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
 from footfall.errors import InputError
-from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun
+from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, no_past, shown
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task_base import ActionController, Task
 from footfall.trace.targets import cuda, emit
@@ -40,8 +40,9 @@ def judged_tick(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tra
 def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
     """A robot at the beginning of an episode."""
     episode, blank = begun(episodes, chance), tracked.outcome
-    seen = episodes.task.observed(episode.state, episode.inputs.command, episode.parameters)
-    return Tracked(episode, Outcome(**{**vars(blank), "seen": seen, "final": seen}))
+    frame = episodes.task.observed(episode.state, episode.inputs.command, episode.parameters)
+    past, seen = shown(episodes, episode.past, frame, episode.age)
+    return Tracked(replace(episode, past=past), Outcome(**{**vars(blank), "seen": seen, "final": seen}))
 
 
 class JudgeSource:
@@ -56,7 +57,8 @@ class JudgeSource:
         self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)
         self.draws = self.episodes.draws + self.episodes.tick_draws
         self.first = Tracked(
-            Episode(self.ticks.first, self.ticks.inputs, self.ticks.parameters, 0.0, 0.0), _blank(task)
+            Episode(self.ticks.first, self.ticks.inputs, self.ticks.parameters, 0.0, 0.0, past=no_past(self.episodes)),
+            _blank(task),
         )
         self.size = number_count(self.first)
         layout = emit.first_is_state([self.size, self.draws])
@@ -72,6 +74,7 @@ class JudgeSource:
         sizes: dict[str, int] = {
             "state": number_count(self.ticks.first), "inputs": number_count(self.ticks.inputs),
             "parameters": number_count(self.ticks.parameters), "age": 1, "next_push": 1, "level": 1,
+            "past": number_count(self.first.episode.past),
         }  # fmt: skip
         sizes |= {key: number_count(value) for key, value in vars(self.first.outcome).items()}
         out, at = {}, 0

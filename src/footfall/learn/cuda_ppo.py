@@ -185,7 +185,7 @@ class CudaPPO:
 
     def _summarise(self) -> None:
         """Mean reward, errors of the forward speed and the turn, falls per tick, score; all of the rollout."""
-        at = self.lanes.task.drive.place(self.lanes.task.robot, "command")
+        at = self.lanes.task.place("command")
         command, outcome = self.final[at].transpose(0, 1), self.outcome.nan_to_num(0.0, 0.0, 0.0)
         off = (outcome[:, 3:6] - command).nan_to_num(0.0).abs().mean((0, 2))
         means = outcome.mean((0, 2))

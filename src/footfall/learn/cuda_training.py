@@ -28,9 +28,9 @@ class CudaTraining(Training):
         self, task: Task, robots: int = 4096, seed: int = 0, settings: Settings | None = None,
         command: Mapping[str, Any] | None = None, randomise: Any = True, seconds: float | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(task, robots, seed, settings)
+        super().__init__(task, robots, seed, settings, randomise)
         self.torch = pytorch()
-        ranges, limit = {**task.commands, **(command or {})}, task.seconds if seconds is None else seconds
+        ranges, limit = {**task.command_ranges, **(command or {})}, task.seconds if seconds is None else seconds
         lanes = CudaLanes(task, robots, command=ranges, randomise=randomise, seconds=limit)
         self.ppo = CudaPPO(lanes, self.settings, self.seed)
         self.ppo.prepare()

@@ -7,8 +7,9 @@ draws into a robot with a command, and ``after_tick``, which judges a tick and b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.control.learned.past import pushed_on
 from footfall.identity import digest_of
-from footfall.learn.randomise import Randomisation, Range, within
+from footfall.learn.randomise import EXTRAS, Randomisation, Range, within
 from footfall.learn.task_base import Task
 from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
 
 COMMANDS = ("forward", "sideways", "turn")
-_EXTRAS = ("strength", "payload", "delay")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Episodes:
     @property
     def tick_draws(self) -> int:
         """How many a tick takes beside: two for a push, and those of a noisy observation."""
-        return 2 + (len(self.task.bounds) if self.randomisation.noise else 0)
+        return 2 + (len(self.task.frame_bounds) if self.randomisation.noise else 0)
 
     @cached_property
     def digest(self) -> str | None:
@@ -67,6 +68,7 @@ class Episode:
     age: Any  # ticks
     next_push: Any  # the age at which it is pushed
     level: Any = 0.0  # of difficulty, from 0 on
+    past: dict[str, Any] = field(default_factory=dict)  # what was seen before, where that matters (``no_past``)
 
 
 def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0) -> Episode:
@@ -84,7 +86,7 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0)
     more = chance[episodes.draws - task.start_draws : episodes.draws]
     at = 9 + robot.nj + len(ranges.factors)
     extra = {key: chance[at + k] for k, key in enumerate(ranges.extras)}
-    strength, payload, delay = (within(getattr(ranges, key), extra.get(key, 0.0)) for key in _EXTRAS)
+    strength, payload, delay, latency = (within(getattr(ranges, key), extra.get(key, 0.0)) for key in EXTRAS)
     parameters[trunk] = parameters[trunk] + payload
     level = task.assigned(level, more)
     parameters |= task.terrain(level, more)
@@ -95,7 +97,7 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0)
     state = replace(first, tick=tick, q=q, memory=memory)
     push = np.floor(chance[8] * ranges.push_every * drive.rate)
     command = task.commanded(drawn, chance[: len(COMMANDS)])
-    return Episode(state, Inputs(command, np.zeros(6)), parameters, 0.0, push, level)
+    return Episode(state, Inputs(command, np.zeros(6)), parameters, 0.0, push, level, no_past(episodes, latency))
 
 
 def pushed(
@@ -139,21 +141,62 @@ def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]
     now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws], level), goes_on)
     push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws : episodes.draws + 2])
     now = replace(now, inputs=Inputs(now.inputs.command, push), next_push=next_push)
-    seen = task.observed(now.state, now.inputs.command, now.parameters)
+    frame = task.observed(now.state, now.inputs.command, now.parameters)
+    past, seen = shown(episodes, now.past, frame, now.age, chance[episodes.draws + 2 :])
+    now = replace(now, past=past)
+    _, final = shown(episodes, episode.past, judged.observation, age)
     score = scored(task, judged.score, episode.level)
     outcome = Outcome(
-        noisy(episodes, seen, chance[episodes.draws + 2 :]), judged.observation, judged.reward,
+        seen, final, judged.reward,
         np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity, score,
     )  # fmt: skip
     return now, outcome
 
 
+def no_past(episodes: Episodes, latency: Any = 0.0) -> dict[str, Any]:
+    """What is kept of the past where an episode begins: ``frames`` that are still to be shown, their ``latency``
+    [ticks], and ``shown``, of a policy with a history. Nothing where nothing comes late and nothing is kept."""
+    size, longest = len(episodes.task.frame_bounds), episodes.randomisation.latency[1]
+    past: dict[str, Any] = {}
+    if longest > 0:
+        past |= {"frames": np.zeros((ceil(longest) + 1, size)), "latency": latency}
+    if episodes.task.drive.history > 1:
+        past["shown"] = np.zeros((episodes.task.drive.history, size))
+    return past
+
+
+def shown(
+    episodes: Episodes, past: Mapping[str, Any], frame: Float[ndarray, "size"], age: Any, chance: ndarray | None = None
+) -> tuple[dict[str, Any], Float[ndarray, "no"]]:
+    """(the past after it, what a policy sees): what is measured comes late and with noise, behind what it saw before.
+
+    chance: of the noise; none without. An episode has no past at the age of 0.
+    """
+    after, goes_on = dict(past), age > 0.5
+    if "frames" in past:
+        frames = pushed_on(past["frames"], goes_on, frame)
+        ago = np.arange(len(frames))[::-1]
+        part = np.maximum(1.0 - np.abs(past["latency"] - ago), 0.0)  # between two ticks, of both
+        frame = np.where(episodes.task.comes_late, part @ frames, frame)
+        after["frames"] = frames
+    if chance is not None:
+        frame = noisy(episodes, frame, chance)
+    if "shown" in past:
+        after["shown"] = pushed_on(past["shown"], goes_on, frame)
+        frame = after["shown"].reshape(-1)
+    return after, frame
+
+
 def noisy(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
-    """An observation with noise, from uniform draws; what is judged, and what ends an episode, has none."""
+    """What is seen with noise, from uniform draws; what is judged, and what ends an episode, has none.
+
+    Numbers without bounds, which a user's own observations may be, have none either.
+    """
     if not episodes.randomisation.noise:
         return seen
-    most = 0.01 * episodes.randomisation.noise * episodes.task.bounds
-    return np.clip(seen + most * (2.0 * chance - 1.0), -episodes.task.bounds, episodes.task.bounds)
+    bounds = episodes.task.frame_bounds
+    most = 0.01 * episodes.randomisation.noise * np.where(np.isfinite(bounds), bounds, 0.0)
+    return np.clip(seen + most * (2.0 * chance - 1.0), -bounds, bounds)
 
 
 def scored(task: Task, score: Any, level: Any) -> Any:

@@ -61,10 +61,10 @@ def evaluate(
     drawn = lanes.episode(slice(None))
     fallen = np.zeros(robots, dtype=bool)
     velocities, contacts = [], []
-    observation, skipped = lanes.look(slice(None)).observation, round(after * policy.rate)
+    observation, skipped = lanes.show(lanes.look(slice(None)).observation), round(after * policy.rate)
     for k in range(lanes.limit):
         judged = lanes.tick(policy.action(observation)).judged
-        observation = judged.observation
+        observation = lanes.show(judged.observation)
         fallen |= judged.fallen > 0.5
         if k >= skipped:
             velocities.append(judged.velocity)

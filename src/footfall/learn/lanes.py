@@ -17,7 +17,7 @@ from footfall import compiling
 from footfall.batch.batch import Batch
 from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
-from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, noisy, pushed, scored
+from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, no_past, noisy, pushed, scored, shown
 from footfall.learn.randomise import checked_range
 from footfall.learn.task import RANGES, ActionController, Judged, Task, judge
 from footfall.trace.face import tree
@@ -51,7 +51,7 @@ class WalkLanes:
     ) -> None:
         self.task, self.robot, self.n = task, task.robot, n
         self.randomisation = task.randomisation(randomise)
-        self.ranges = dict(task.commands)
+        self.ranges = task.command_ranges
         for key, value in (command or {}).items():
             if key not in COMMANDS:
                 raise unknown("command", key, COMMANDS)
@@ -75,6 +75,15 @@ class WalkLanes:
         self.next_push = np.zeros(n, dtype=int)
         self.level = np.zeros(n)  # of difficulty
         self.ended = np.zeros(n)  # scores after the last tick
+        past = no_past(self.episodes)
+        self.past = {key: np.zeros((n, *np.shape(x)), dtype) for key, x in past.items()}
+        self.shown = np.zeros((n, len(task.bounds)), np.float32)  # what policies saw last
+        frame = np.zeros(len(task.frame_bounds))
+        self._show, self._end = None, None
+        if past:
+            kept = (past, frame, 0.0)
+            self._show = compiling.compile(shown, self.episodes, *kept, frame, target="batch", dtype=dtype)
+            self._end = compiling.compile(shown, self.episodes, *kept, target="batch", dtype=dtype)
         self.generators: list[np.random.Generator] = []
 
     # -- episodes ----------------------------------------------------------------------------------------------------
@@ -94,6 +103,8 @@ class WalkLanes:
         batch.push[lanes] = 0.0
         self.age[lanes] = 0
         self.next_push[lanes] = new.next_push
+        for key, kept in self.past.items():
+            kept[lanes] = new.past[key]
 
     def _promote(self, lanes: ndarray) -> None:
         """Levels of the episodes to come, by what came of those that end."""
@@ -125,8 +136,10 @@ class WalkLanes:
     def tick(self, actions: ndarray) -> Ticked:
         """Act for one tick of the drive."""
         actions = np.asarray(actions)
-        if actions.shape != (self.n, self.robot.nj) or not np.isfinite(actions).all():
-            raise InputError(f"actions must be finite, of shape {(self.n, self.robot.nj)}, got {actions.shape}")
+        if actions.shape != (self.n, self.robot.nj):
+            raise InputError(f"actions must be of shape {(self.n, self.robot.nj)}, got {actions.shape}")
+        if not np.isfinite(actions).all():
+            raise InputError("actions must be finite numbers")
         memory = self.batch.state.memory
         memory["last"][:] = memory["action"]
         memory["action"][:] = np.clip(actions, -1.0, 1.0)
@@ -147,12 +160,29 @@ class WalkLanes:
         self.ended[which] = judged.score
         return replace(judged, score=scored(self.task, judged.score, self.level[which]))
 
-    def noisy(self, observation: ndarray, which: Any = slice(None)) -> ndarray:
-        """What policies of some lanes see: observations with the noise of each lane's own chance."""
-        if not self.randomisation.noise:
-            return observation
-        chance = np.array([g.random(observation.shape[1]) for g in np.array(self.generators, dtype=object)[which]])
-        return noisy(self.episodes, observation, chance).astype(observation.dtype)
+    def show(self, frames: ndarray, which: Any = slice(None)) -> ndarray:
+        """What policies of some lanes see after a tick, of what there is to see: late, with noise of each lane's own
+        chance, and behind what was seen before. ``shown`` has that of all lanes."""
+        lanes = np.arange(self.n)[which]
+        chance = np.zeros_like(frames)
+        if self.randomisation.noise:
+            chance = np.array([self.generators[k].random(frames.shape[1]) for k in lanes])
+        if self._show is None:
+            self.shown[lanes] = noisy(self.episodes, frames, chance)
+        else:
+            before = {key: kept[lanes] for key, kept in self.past.items()}
+            past, self.shown[lanes] = self._show(before, frames, self.age[lanes].astype(float), chance)
+            for key, kept in self.past.items():
+                kept[lanes] = past[key]
+        return self.shown[lanes]
+
+    def last_shown(self, frames: ndarray, which: ndarray) -> ndarray:
+        """What policies would see of the end of an episode, without noise; nothing is kept."""
+        if self._end is None:
+            return frames
+        before = {key: kept[which] for key, kept in self.past.items()}
+        _, seen = self._end(before, frames, self.age[which].astype(float))
+        return np.asarray(seen)
 
     def episode(self, which: Any) -> dict[str, ndarray]:
         """What was drawn for the episodes of some lanes."""

@@ -97,6 +97,10 @@ class OwnTask(Task):
         return self.inner.commands
 
     @property
+    def command_ranges(self) -> dict[str, tuple[float, float]]:
+        return self.inner.command_ranges
+
+    @property
     def start_draws(self) -> int:  # type: ignore[override]
         return self.inner.start_draws
 
@@ -112,8 +116,9 @@ class OwnTask(Task):
     def levels(self) -> int:  # type: ignore[override]
         return self.inner.levels
 
-    def randomisation(self, option: Any) -> Randomisation:
-        return self.inner.randomisation(option)
+    @property
+    def usual_randomisation(self) -> Randomisation:
+        return self.inner.usual_randomisation
 
     def assigned(self, level: Any, chance: ndarray) -> Any:
         return self.inner.assigned(level, chance)
@@ -161,10 +166,10 @@ class OwnTask(Task):
         return self.inner.commanded(drawn, chance) if self.commands_drawn is None else self.commands_drawn(chance)
 
     @property
-    def bounds(self) -> Float[ndarray, "no"]:
+    def frame_bounds(self) -> Float[ndarray, "no"]:
         q, v = self.robot.state("stand")
         more = self._more(Sensed(q, v, np.zeros((self.robot.nf, 3))), Command())
-        return np.concatenate([self.inner.bounds, *(np.full(len(part), np.inf) for part in more)])
+        return np.concatenate([self.inner.frame_bounds, *(np.full(len(part), np.inf) for part in more)])
 
     @property
     def _ground(self) -> Ground:

@@ -6,13 +6,16 @@ is held to what the mapping says, and both to the robot. Then the policy is trie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from footfall.compare.mujoco_run import mujoco_model, run_mujoco
+from footfall.contact.ground import Plane
 from footfall.control.interface import Command
 from footfall.control.learned import onnx_file
 from footfall.control.learned.differences import Mismatch, differences, fits_network, fits_robot
@@ -20,7 +23,7 @@ from footfall.control.learned.interface import NEEDED, Interface, from_text
 from footfall.control.learned.mapping import ALIASES, read_mapping, renamed, wired
 from footfall.control.learned.policy import Policy
 from footfall.control.learned.travelled import TravelledPolicy
-from footfall.errors import InputError, unknown
+from footfall.errors import SPOILED, InputError, unknown
 from footfall.learn.train import TASKS
 from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
@@ -95,9 +98,9 @@ def _check_own(file: Path, robot: Robot, mapping: Any) -> tuple[list[Mismatch], 
     """An .npz, which is always ours."""
     policy = Policy.load(file, mapping)
     assert isinstance(policy, Policy)
-    reference = _reference(policy.task, robot)
+    reference = _reference(policy.task, robot, policy.drive.history)
     try:
-        policy.start(robot)
+        policy.check_fits(robot)
     except InputError as error:
         return [Mismatch("missing_joint", str(error))], None
     said = policy.drive.interface(robot.replace(name=policy.robot))
@@ -123,17 +126,26 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Any]) -> tuple[list
     if mapping:
         other = differences(said, meant, "the mapping")
     else:
-        other = differences(meant, _reference(text.get("task", "walk"), robot), f"robot '{robot.name}'")
+        reference = _reference(text.get("task", "walk"), robot, _history(text))
+        other = differences(meant, reference, f"robot '{robot.name}'")
     if any(m.kind == "missing_joint" for m in of_robot):  # said already
         other = [m for m in other if m.kind != "missing_joint"]
     return [*of_network, *of_robot, *other], None if of_network else TravelledPolicy(graph, meant)
 
 
-def _reference(task: str, robot: Robot) -> Interface:
-    """How a policy of a task is wired to a robot when footfall learns it."""
+def _reference(task: str, robot: Robot, history: int) -> Interface:
+    """How a policy of a task is wired to a robot when footfall learns it, with as long a history as was asked for."""
     if task not in TASKS:
         raise unknown("task", task, TASKS)
-    return TASKS[task](robot).drive.interface(robot)
+    return replace(TASKS[task](robot).drive, history=history).interface(robot)
+
+
+def _history(text: Mapping[str, str]) -> int:
+    """Of the drive that a policy of ours was learned with; 1 of any other."""
+    try:
+        return int(json.loads(text["drive"])["history"])
+    except SPOILED:
+        return 1
 
 
 def _plain(words: dict[str, Any], mapping: dict[str, Any]) -> dict[str, Any]:
@@ -152,6 +164,7 @@ def _named(words: dict[str, Any], robot: Robot, mapping: dict[str, Any]) -> list
 def try_out(policy: Any, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:
     """Walk straight ahead on level ground."""
     command = Command(forward=forward)
+    policy = policy.over(Plane()) if policy.sees_ground else policy
     if engine == "mujoco":
         simulation = Simulation(robot, policy, command=command, compile_controller=False)
         rec = run_mujoco(simulation, seconds, mujoco_model(simulation, contact={}))

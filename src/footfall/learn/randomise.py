@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 
 Range = tuple[float, float]
+EXTRAS = ("strength", "payload", "delay", "latency")  # drawn after all others, where they are not one number
+LATEST = 10  # ticks
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Randomisation:
     [N s] on the trunk in a level direction of chance, one in every ``push_every`` seconds. joints: offsets at the start
     [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
     strength: factor of what the motors give. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
-    noise: of observations, uniform within so many hundredths of the most that each may be.
+    noise: of observations, uniform within so many hundredths of the most that each may be. latency: of what is measured
+    until a policy sees it, in ticks, at most 10; its command, last action and clock it knows at once.
     """
 
     friction: Range = (0.5, 1.1)
@@ -37,6 +40,7 @@ class Randomisation:
     payload: Range = (0.0, 0.0)
     delay: Range = (0.0, 0.0)
     noise: float = 0.0
+    latency: Range = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         for key in RANGES:
@@ -48,6 +52,8 @@ class Randomisation:
             raise InputError("strength must be above 0, payload and noise 0 or more")
         if self.delay[0] < 0 or self.delay[1] > 1:
             raise InputError(f"delay must lie between 0 and 1 ticks, got {self.delay}")
+        if self.latency[0] < 0 or self.latency[1] > LATEST:
+            raise InputError(f"latency must lie between 0 and {LATEST} ticks, got {self.latency}")
         if self.push[0] < 0 or not self.push_every > 0:
             raise InputError("pushes must be 0 or more, and come every so many seconds")
         object.__setattr__(
@@ -65,19 +71,23 @@ class Randomisation:
         if isinstance(option, Randomisation):
             return option
         if isinstance(option, Mapping):
-            known = [f.name for f in fields(Randomisation)]
-            for key in option:
-                if key not in known:
-                    raise unknown("randomisation", key, known)
-            return Randomisation(**option)
+            return Randomisation().changed(option)
         if option is None or isinstance(option, (bool, np.bool_)):
             return Randomisation() if option else Randomisation.none()
         raise InputError(f"randomise must be True, False, or ranges by name, got {option!r}")
 
+    def changed(self, ranges: Mapping[str, Any]) -> Randomisation:
+        """These ranges with some changed by name."""
+        known = [f.name for f in fields(self)]
+        for key in ranges:
+            if key not in known:
+                raise unknown("randomisation", key, known)
+        return replace(self, **ranges)
+
     @property
     def extras(self) -> tuple[str, ...]:
         """Which of the last ranges are drawn from: none of them changes what others draw while it is not used."""
-        return tuple(key for key in ("strength", "payload", "delay") if len(set(getattr(self, key))) > 1)
+        return tuple(key for key in EXTRAS if len(set(getattr(self, key))) > 1)
 
     @staticmethod
     def full(robot: Robot) -> Randomisation:
@@ -90,7 +100,7 @@ class Randomisation:
         return ("ground.friction", f"{robot.trunk}.mass", *self.factors)
 
 
-RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints", "strength", "payload", "delay")
+RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints", "strength", "payload", "delay", "latency")
 
 
 def checked_range(value: Any, what: str) -> Range:

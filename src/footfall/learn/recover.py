@@ -168,7 +168,7 @@ class RecoverTask(Task):
             "restless": upright * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]),
             "rates": np.sum(rates * rates),
             "smoothness": np.sum(step * step),
-            "energy": np.sum(np.maximum(motor * rates, 0.0)),
+            "energy": np.sum(np.maximum(motor * rates, 0.0)) / self.size.power,
             "fall": np.where(fine, 0.0, 1.0),
         }
         terms = weighted(values, self.weights, drive.rate)
@@ -208,10 +208,10 @@ def evaluate_recovery(
     lanes.begin(range(robots))
     x, y = lanes.batch.q[:, 4], lanes.batch.q[:, 5]
     lean = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
-    observation, rows = lanes.look(slice(None)).observation, []
+    observation, rows = lanes.show(lanes.look(slice(None)).observation), []
     for _ in range(round(seconds * policy.rate)):
         judged = lanes.tick(policy.action(observation)).judged
-        observation = judged.observation
+        observation = lanes.show(judged.observation)
         rows.append(lanes.ended > 0.5)
     was_up = np.array(rows)
     since = np.cumprod(was_up[::-1], axis=0).sum(axis=0)  # ticks at the end for which it was up throughout

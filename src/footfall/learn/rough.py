@@ -16,18 +16,14 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.course import Course
-from footfall.control.interface import Command
 from footfall.control.learned.policy import Policy
-from footfall.errors import InputError
-from footfall.gait.pattern import trot
+from footfall.control.learned.scan import around, told
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import WalkTask
-from footfall.learn.task_base import NONE, Parameters, check_stands, drive_of, yielding
+from footfall.learn.task import WalkTask, clock_of
+from footfall.learn.task_base import Parameters, check_stands, drive_of, yielding
 from footfall.robot.model.description import Robot
-from footfall.simulate.tick import RunState
-from footfall.spatial.quaternion import to_rotation
 
 LEVELS = 10
 # What the hardest level of each kind is; the first is a tenth of it. Gaps are as wide as a tread.
@@ -39,7 +35,6 @@ KINDS: Mapping[str, Mapping[str, float]] = {
 }  # fmt: skip
 _TREAD, _NARROW = 0.15, 0.05  # of a course, and of the first level's gaps [m]
 SCAN = tuple((x, y) for x in (-0.28, -0.14, 0.0, 0.14, 0.28, 0.42, 0.56) for y in (-0.12, 0.12))  # [m], heading's axes
-_FURTHEST = 1.0  # height that a scan tells [m]
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
 _KIND = 1.0 / 16  # by which a level tells the kind of its course
 _EASIER = 0.4  # part of the episodes on a level that was passed before
@@ -49,15 +44,14 @@ PATHS = ("ground.slope", "ground.rise", "ground.bumps", "ground.gap", "ground.tr
 
 @dataclass(frozen=True, eq=False)
 class RoughTask(WalkTask):
-    """Walking over a course. ``scan``: the policy sees the ground; ``touching``: parts that collide beside the feet."""
+    """Walking over a course, seen where the drive has a scan. ``touching``: parts that collide beside the feet."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
-    swing_height: float = 0.08
-    scan: bool = True
     touching: str = "knees"
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.3, 0.6), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
     }  # fmt: skip
+    swing: ClassVar[float] = 0.08
     start_draws: ClassVar[int] = 2
     paths: ClassVar[tuple[str, ...]] = PATHS
     levels: ClassVar[int] = LEVELS
@@ -70,14 +64,16 @@ class RoughTask(WalkTask):
     def of(robot: Robot, **options: Any) -> RoughTask:
         """The task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, "walking")
-        return RoughTask(robot, drive_of(robot, gait=trot(period=0.4, duty=0.55), reach=0.8), **options)
+        return RoughTask(robot, drive_of(robot, gait=clock_of(robot), reach=0.8, scan=SCAN), **options)
 
     @staticmethod
     def blind(robot: Robot, **options: Any) -> RoughTask:
-        return RoughTask.of(robot, scan=False, **options)
+        check_stands(robot, "walking")
+        return RoughTask(robot, drive_of(robot, gait=clock_of(robot), reach=0.8), **options)
 
-    def randomisation(self, option: Any) -> Randomisation:
-        return Randomisation.full(self.robot) if option is True else Randomisation.from_option(option)
+    @property
+    def usual_randomisation(self) -> Randomisation:
+        return Randomisation.full(self.robot)
 
     @property
     def world(self) -> dict[str, Any]:
@@ -114,20 +110,11 @@ class RoughTask(WalkTask):
         under = np.stack([self.ground_height(feet[k, 0], parameters) for k in range(len(self.robot.feet))])
         return feet[:, 2] - np.array([foot.radius for foot in self.robot.feet]) - under
 
-    # -- the scan ----------------------------------------------------------------------------------------------------
-    def observed(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
-        blind = super().observed(state, command, parameters)
-        if not self.scan:
-            return blind
-        R, low = to_rotation(state.q[3:7]), state.q[2] - self.robot.poses["stand"].height
-        length = np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
-        c, s = R[0, 0] / length, R[1, 0] / length
-        heights = [self.ground_height(state.q[0] + c * x - s * y, parameters) - low for x, y in SCAN]
-        return np.concatenate([blind, np.clip(np.stack(heights), -_FURTHEST, _FURTHEST)])
-
-    @property
-    def bounds(self) -> Float[ndarray, "no"]:
-        return np.concatenate([super().bounds, np.full(len(SCAN) if self.scan else 0, _FURTHEST)])
+    def scanned(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        """Heights of the course where the drive has its scan."""
+        if not self.drive.scan:
+            return ()
+        return told(self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, self.drive.scan)]))
 
 
 def course_of(kind: Any, level: Any, phase: Any) -> dict[str, Any]:
@@ -169,29 +156,40 @@ class Mastery:
         return "\n".join([head, *rows])
 
 
-def evaluate_rough(
-    policy: Policy, robot: Robot, *, scan: bool, each: int = 16, forward: float = 0.4, seconds: float = 10.0,
-    randomise: Any = True, seed: int = 1_000_000, **options: Any,
-) -> Mastery:  # fmt: skip
-    """So many robots on every level of every kind, unseen seeds, without noise of actions."""
-    task = RoughTask(robot, policy.drive, scan=scan)
-    if len(task.bounds) != len(policy.mean):
-        raise InputError(
-            f"the policy sees {len(policy.mean)} numbers, and the task shows {len(task.bounds)}: scan={scan}"
-        )
-    n = each * len(KINDS) * LEVELS
-    lanes = WalkLanes(task, n, command={"forward": forward}, randomise=randomise, seconds=seconds, **options)
-    lanes.generators = [np.random.default_rng(seed + k) for k in range(n)]
-    lanes.begin(range(n))
-    kind, level = np.divmod(np.arange(n) // each, LEVELS)
-    lanes.level[:] = level
-    lanes.batch.set(course_of(kind.astype(float), level.astype(float), np.arange(n) % 64.0))
-    fallen, observation = np.zeros(n, dtype=bool), lanes.noisy(lanes.look(slice(None)).observation)
-    for _ in range(lanes.limit):
-        judged = lanes.tick(policy.action(observation)).judged
-        observation, fallen = lanes.noisy(judged.observation), fallen | (judged.fallen > 0.5)
-    mastered = ~fallen & (lanes.batch.q[:, 0] > UP * forward * seconds)
-    return Mastery(mastered.reshape(len(KINDS), LEVELS, each).mean(axis=2))
+class Courses:
+    """Robots on every level of every kind of course, ``each`` on a cell, that walk forward at one speed [m/s]."""
+
+    def __init__(
+        self, task: RoughTask, *, each: int = 16, forward: float = 0.4, seconds: float = 10.0, randomise: Any = True,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        self.each, self.way = each, forward * seconds
+        self.lanes = WalkLanes(
+            task, each * len(KINDS) * LEVELS, command={"forward": forward}, randomise=randomise, seconds=seconds,
+            **options,
+        )  # fmt: skip
+
+    def mastered(self, policy: Policy, seed: int) -> Mastery:
+        """Which part of them comes far enough, without noise of actions."""
+        lanes, n = self.lanes, self.lanes.n
+        lanes.generators = [np.random.default_rng(seed + k) for k in range(n)]
+        lanes.age[:] = 0
+        lanes.begin(range(n))
+        kind, level = np.divmod(np.arange(n) // self.each, LEVELS)
+        lanes.level[:] = level
+        lanes.batch.set(course_of(kind.astype(float), level.astype(float), np.arange(n) % 64.0))
+        fallen, observation = np.zeros(n, dtype=bool), lanes.show(lanes.look(slice(None)).observation)
+        for _ in range(lanes.limit):
+            judged = lanes.tick(policy.action(observation)).judged
+            observation, fallen = lanes.show(judged.observation), fallen | (judged.fallen > 0.5)
+        mastered = ~fallen & (lanes.batch.q[:, 0] > UP * self.way)
+        return Mastery(mastered.reshape(len(KINDS), LEVELS, self.each).mean(axis=2))
 
 
-__all__ = ["KINDS", "LEVELS", "SCAN", "Mastery", "RoughTask", "course_of", "evaluate_rough"]
+def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **options: Any) -> Mastery:
+    """So many robots on every level of every kind, of unseen seeds; options as for ``Courses``."""
+    policy.check_fits(robot)
+    return Courses(RoughTask(robot, policy.drive), **options).mastered(policy, seed)
+
+
+__all__ = ["KINDS", "LEVELS", "SCAN", "Courses", "Mastery", "RoughTask", "course_of", "evaluate_rough"]

@@ -32,8 +32,8 @@ class SkrlWalk(Wrapper):
         self.walk: TensorWalk = tensor_walk(robot, num_envs, device, task=task, seed=seed, **options)
         super().__init__(self.walk)
         self._device = torch_library().device(device)
-        drive, model = self.walk.task.drive, self.walk.task.robot
-        most, one = drive.bounds(model).astype(np.float32), np.ones(model.nj, np.float32)
+        task = self.walk.task
+        most, one = task.bounds.astype(np.float32), np.ones(task.robot.nj, np.float32)
         self._spaces = (gymnasium.spaces.Box(-most, most), gymnasium.spaces.Box(-one, one))
 
     @property

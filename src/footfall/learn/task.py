@@ -15,9 +15,10 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
 from footfall.control.learned.policy import Drive
-from footfall.gait.pattern import clock_phase, stance, trot
+from footfall.gait.pattern import Gait, clock_phase, stance, trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation, within
+from footfall.learn.size import Size
 from footfall.learn.task_base import (
     NONE,
     WILD,
@@ -37,8 +38,9 @@ from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.simulate.tick import RunState
 from footfall.spatial.quaternion import to_rotation
 
-# What a second of each is worth. The first three are at most 1 and are to be had, the others are to be avoided; none of
-# those costs more than ``WORST`` a second, so that one wild robot does not drown the others.
+# What a second of each is worth, to a robot of the Mini Cheetah's size (``learn.size``). The first three are at most 1
+# and are to be had, the others are to be avoided; none of those costs more than ``WORST`` a second, so that one wild
+# robot does not drown the others.
 WEIGHTS: Mapping[str, float] = {
     "tracking": 1.5,  # 1 / (1 + e²), e the error of the forward and sideways velocity in 0.1 m/s
     "turning": 0.5,  # 1 / (1 + e²), e the error of the turn rate in 0.2 rad/s
@@ -68,21 +70,24 @@ class WalkTask(Task):
     drive: Drive = field(default_factory=Drive)
     weights: Mapping[str, float] = field(default_factory=dict)
     dt: float = 2e-3
-    swing_height: float = 0.05  # of the feet [m]
+    swing_height: float | None = None  # of the feet [m]; as it scales with the robot unless given
     lean: float = 50.0
     seconds: ClassVar[float] = 20.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = RANGES
+    swing: ClassVar[float] = 0.05  # of the feet of a Mini Cheetah [m]
 
     def __post_init__(self) -> None:
         weights = check_weights(self.weights, WEIGHTS)
         check_stands(self.robot, "walking")
         object.__setattr__(self, "weights", weights)
+        if self.swing_height is None:
+            object.__setattr__(self, "swing_height", self.swing * self.size.length)
 
     @staticmethod
     def of(robot: Robot, **options: Any) -> WalkTask:
         """The task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, "walking")
-        return WalkTask(robot, drive_of(robot, gait=trot(period=0.4, duty=0.55)), **options)
+        return WalkTask(robot, drive_of(robot, gait=clock_of(robot)), **options)
 
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
@@ -119,18 +124,19 @@ class WalkTask(Task):
         step = memory["action"] - memory["last"]
         aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
         down = stance(drive.gait, clock_phase(drive.gait, t)) > 0.5
+        size = self.size
         values = {
-            "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / _SPEED**2),
-            "turning": 1.0 / (1.0 + missed * missed / _TURN**2),
+            "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / (_SPEED * size.speed) ** 2),
+            "turning": 1.0 / (1.0 + missed * missed * size.length / _TURN**2),
             "gait": np.sum(np.where(down, contact, 1.0 - contact)) / 4.0,
             "clearance": clearance_error(self, t, self.foot_heights(state.q, parameters)),
             "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
             "height": (height / stand.height - 1.0) ** 2,
-            "bounce": (R[2] @ state.v[3:6]) ** 2,
-            "rocking": state.v[0] * state.v[0] + state.v[1] * state.v[1],
+            "bounce": (R[2] @ state.v[3:6]) ** 2 / size.length,
+            "rocking": (state.v[0] * state.v[0] + state.v[1] * state.v[1]) * size.length,
             "smoothness": np.sum(step * step),
             "posture": np.sum((joints - stand.joints) ** 2),
-            "energy": np.sum(np.maximum(motor * rates, 0.0)),
+            "energy": np.sum(np.maximum(motor * rates, 0.0)) / size.power,
             "fall": np.where(fine, 0.0, 1.0),
         }
         terms = weighted(values, self.weights, drive.rate)
@@ -141,6 +147,11 @@ class WalkTask(Task):
 def judge(task: Task, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
     """``task.judged`` as a function to compile."""
     return task.judged(state, command, parameters)
+
+
+def clock_of(robot: Robot) -> Gait:
+    """The trot that a walking policy hears, in the time of the robot's legs."""
+    return trot(period=0.4 * Size.of(robot).time, duty=0.55)
 
 
 def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Any:
@@ -157,6 +168,7 @@ def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> 
     gait = task.drive.gait
     phase = clock_phase(gait, t)
     swing = np.clip((phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
+    assert task.swing_height is not None  # is made so
     wanted = task.swing_height * np.sin(np.pi * swing)
     lack = np.maximum(wanted - heights, 0.0) / task.swing_height
     return np.sum(lack * lack) / 4.0

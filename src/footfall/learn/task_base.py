@@ -13,17 +13,19 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.learned.policy import Drive
+from footfall.control.learned.scan import told
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
 from footfall.learn.randomise import Randomisation
+from footfall.learn.size import Size
 from footfall.robot.model.description import Robot
 from footfall.simulate.tick import RunState
 
@@ -82,7 +84,8 @@ class Task(ABC):
     weights: Mapping[str, float]
     dt: float  # physics step [s]
     seconds: ClassVar[float]  # that an episode lasts, unless its environment says otherwise
-    commands: ClassVar[Mapping[str, tuple[float, float]]]  # ranges of forward, sideways [m/s] and turn [rad/s]
+    # ranges of forward, sideways [m/s] and turn [rad/s], of a robot of the Mini Cheetah's size
+    commands: ClassVar[Mapping[str, tuple[float, float]]]
     start_draws: ClassVar[int] = 0  # of chance that ``started`` takes, beside one for every joint
     paths: ClassVar[tuple[str, ...]] = ()  # parameters that ``terrain`` draws
     levels: ClassVar[int] = 1  # of difficulty
@@ -93,9 +96,27 @@ class Task(ABC):
         """Options of the simulation."""
         return {"dt": self.dt}
 
+    @cached_property
+    def size(self) -> Size:
+        """By which the constants of the task scale."""
+        return Size.of(self.robot)
+
+    @property
+    def command_ranges(self) -> dict[str, tuple[float, float]]:
+        """Ranges of ``commands`` for this robot."""
+        return self.size.commands(self.commands)
+
     def randomisation(self, option: Any) -> Randomisation:
-        """What an environment draws that was given this option: True is as the task has it."""
+        """What an environment draws that was given this option: True is as the task has it, ranges by name change
+        some of that."""
+        if option is True or isinstance(option, Mapping):
+            return self.usual_randomisation.changed({} if option is True else option)
         return Randomisation.from_option(option)
+
+    @property
+    def usual_randomisation(self) -> Randomisation:
+        """What differs between robots unless an environment says otherwise; pushes scale with the robot."""
+        return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod
     def started(
@@ -125,19 +146,42 @@ class Task(ABC):
         return level
 
     def observed(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
-        """What a policy sees of a robot."""
+        """What a policy sees of a robot at one time."""
         robot = self.robot
         sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
-        return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"])
+        heights = self.scanned(state.q, parameters)
+        return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"], heights)
+
+    def scanned(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        """Heights of the ground where the drive has its scan; level ground unless the task has another."""
+        return told(self.robot, q, np.zeros(len(self.drive.scan))) if self.drive.scan else ()
 
     def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
         """The command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
         return Command(**drawn)
 
     @property
+    def frame_bounds(self) -> Float[ndarray, "no"]:
+        """The most of each number that is seen at one time."""
+        return self.drive.frame_bounds(self.robot)
+
+    @property
     def bounds(self) -> Float[ndarray, "no"]:
-        """The most of each number of an observation."""
-        return self.drive.bounds(self.robot)
+        """The most of each number of an observation, with what was seen before it."""
+        return np.tile(self.frame_bounds, self.drive.history)
+
+    @property
+    def comes_late(self) -> Bool[ndarray, "no"]:
+        """Which numbers of what is seen at one time are measured: they come with the latency of the sensors."""
+        known = np.zeros(len(self.frame_bounds), dtype=bool)
+        for part in ("command", "action", "clock"):
+            known[self.drive.place(self.robot, part)] = True
+        return ~known
+
+    def place(self, part: str) -> slice:
+        """Where a part of the drive lies in an observation, as it is now."""
+        at, before = self.drive.place(self.robot, part), (self.drive.history - 1) * len(self.frame_bounds)
+        return slice(before + at.start, before + at.stop)
 
     @cached_property
     def digest(self) -> str | None:

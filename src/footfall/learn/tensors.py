@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from footfall.errors import InputError, MissingExtraError
-from footfall.learn.lanes import RANGES
 from footfall.learn.task import WalkTask
 from footfall.learn.walk import WalkVectorEnv
 from footfall.loading import load
@@ -128,7 +127,7 @@ class CudaWalk:
         from footfall.learn.cuda_lanes import CudaLanes
 
         self.torch, self.task, self.num_envs = torch_library(), task, num_envs
-        ranges = {**RANGES, **(command or {})}
+        ranges = {**task.command_ranges, **(command or {})}
         self.lanes = CudaLanes(task, num_envs, command=ranges, randomise=randomise, seconds=seconds)
         self.limit = self.lanes.source.episodes.limit
         self.columns, self.places = self.torch.from_dlpack(self.lanes.columns), self.lanes.source.places

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from footfall.control.learned import onnx_file
 from footfall.control.learned.policy import SUFFIXES
 from footfall.errors import InputError, unknown
 from footfall.learn.figures import curve_figure
+from footfall.learn.keeping import EVERY, Keeper, exam_of
 from footfall.learn.ppo import Settings
 from footfall.learn.recover import RecoverTask
 from footfall.learn.rough import RoughTask
@@ -34,6 +36,7 @@ class Trained:
 
     training: Training
     policy: Path
+    mastered: float | None = None  # of the exam, by the policy that was kept
 
     @property
     def last(self) -> dict[str, float]:
@@ -49,15 +52,20 @@ def train(
     robots: int | None = None,
     iterations: int = 400,
     reward: float | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     resume: bool = False,
     settings: Settings | None = None,
+    history: int = 1,
+    randomise: Any = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Trained:
-    """Train until so many iterations are done, or a mean reward per tick is reached; write policy, curve and picture.
+    """Train until so many iterations or seconds are done, or a mean reward per tick is reached; write policy, curve
+    and picture. Seconds are of training: of processor time, or of the clock on a GPU.
 
     A checkpoint (``NAME.checkpoint.npz``) is written beside the policy every half minute, and when it is interrupted;
-    ``resume`` goes on from it.
+    ``resume`` goes on from it. history: observations that the policy sees. randomise: ranges by name. Of a task with
+    an exam (``learn.keeping``) the policy is the one that did best in it.
     """
     policy = Path(out)
     if policy.suffix not in SUFFIXES:
@@ -73,34 +81,41 @@ def train(
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
-    learned = TASKS[task](subject)
-    if policy.suffix == ".onnx" and len(learned.bounds) != len(learned.drive.bounds(subject)):
-        raise InputError(f"a policy of the task '{task}' sees more than sensors of joints and trunk: write an .npz")
-    training = make_training(learned, chosen, robots, seed, settings)
+    learned: Any = TASKS[task](subject)
+    learned = dataclasses.replace(learned, drive=dataclasses.replace(learned.drive, history=history))
+    training = make_training(learned, chosen, robots, seed, settings, randomise)
+    exam = exam_of(learned)
+    training.keeper = None if exam is None else Keeper(exam)
     if resume:
         training.resume(checkpoint)
     try:
-        _iterate(training, iterations, reward, checkpoint, progress)
+        _iterate(training, iterations, reward, seconds, checkpoint, progress)
     finally:  # an interrupted training can go on
         training.save(checkpoint)
     if not training.curve:
         training.iterate()
-    dataclasses.replace(training.policy(), task=task).save(policy, subject)
+    keeper, best = training.keeper, training.policy()
+    if keeper is not None:
+        keeper.look(best, training.iteration)
+        best = keeper.best or best
+    dataclasses.replace(best, task=task).save(policy, subject)
     training.save_curve(policy.with_suffix(".csv"))
     curve_figure(training.curve).savefig(policy.with_suffix(".png"))
-    return Trained(training, policy)
+    return Trained(training, policy, None if keeper is None else keeper.score)
 
 
 def _iterate(
-    training: Training, iterations: int, reward: float | None, checkpoint: Path,
+    training: Training, iterations: int, reward: float | None, seconds: float | None, checkpoint: Path,
     progress: Callable[[str, int, int], None] | None,
 ) -> None:  # fmt: skip
     saved = time.monotonic()
     while training.iteration < iterations:
         row = training.iterate(min(LOOK[training.device], iterations - training.iteration))
+        if training.keeper is not None and training.iteration % EVERY == 0:
+            training.keeper.look(training.policy(), training.iteration)
         if progress is not None:
             progress(f"reward {row['reward']:.4f}", training.iteration, iterations)
-        if reward is not None and row["reward"] >= reward:
+        if (reward is not None and row["reward"] >= reward) or (seconds is not None and training.seconds >= seconds):
             return
         if time.monotonic() - saved > SAVE_EVERY:
             training.save(checkpoint)

@@ -18,6 +18,7 @@ from footfall.archive import NoArchive, read_archive
 from footfall.control.learned.policy import Policy
 from footfall.errors import SPOILED, InputError
 from footfall.learn.episode import COMMANDS
+from footfall.learn.keeping import Keeper
 from footfall.learn.ppo import PPO, Settings
 from footfall.learn.task_base import Task
 from footfall.robot.model.description import Robot
@@ -34,11 +35,15 @@ class Training(ABC):
     device: str
     usual = Settings()  # of a training on this device
 
-    def __init__(self, task: Task, robots: int, seed: int, settings: Settings | None) -> None:
+    def __init__(
+        self, task: Task, robots: int, seed: int, settings: Settings | None, randomise: Any = True
+    ) -> None:  # fmt: skip
         if int(seed) != seed or seed < 0:
             raise InputError(f"the seed of a training must be a whole number, 0 or more, got {seed}")
         self.task, self.robots, self.seed = task, robots, int(seed)
         self.settings = settings or replace(self.usual, **task.settings)
+        self.randomisation = task.randomisation(randomise)
+        self.keeper: Keeper | None = None
         self.curve: list[dict[str, float]] = []
         self.seconds = 0.0  # of training, over all parts that it was cut into
 
@@ -82,14 +87,17 @@ class Training(ABC):
         """What a checkpoint must have been made with."""
         settings = json.loads(json.dumps(asdict(self.settings)))
         return {"device": self.device, "robot": self.task.robot.name, "task": self.task.digest,
-                "robots": self.robots, "seed": self.seed, "settings": settings}  # fmt: skip
+                "robots": self.robots, "seed": self.seed, "settings": settings,
+                "randomisation": json.loads(json.dumps(asdict(self.randomisation)))}  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write a checkpoint, whole or not at all."""
-        words = {**self._identity(), "seconds": self.seconds, "curve": self.curve, **self._words()}
+        kept = {} if self.keeper is None else self.keeper.numbers()
+        exams = [] if self.keeper is None else self.keeper.scores
+        words = {**self._identity(), "seconds": self.seconds, "curve": self.curve, "exams": exams, **self._words()}
         text = np.frombuffer(json.dumps(words).encode(), np.uint8)
         with whole_file(Path(path)) as passing, passing.open("wb") as file:
-            np.savez(file, words=text, **self._numbers())  # type: ignore[arg-type]
+            np.savez(file, words=text, **self._numbers(), **kept)  # type: ignore[arg-type]
 
     def resume(self, path: str | Path) -> None:
         """Go on from a checkpoint of the same training."""
@@ -101,6 +109,8 @@ class Training(ABC):
                     raise InputError(f"the checkpoint {path} is of another training: {key} {words[key]}, not {value}")
             self._take(arrays, words)
             self.curve, self.seconds = list(words["curve"]), float(words["seconds"])
+            if self.keeper is not None:
+                self.keeper.take(arrays, words["exams"], self.policy())
         except OSError as error:
             raise InputError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
         except NoArchive as error:
@@ -121,7 +131,7 @@ class CpuTraining(Training):
         from footfall.learn.walk import WalkVectorEnv
 
         self.env = WalkVectorEnv(robots, robot, task, **options)
-        super().__init__(self.env.lanes.task, robots, seed, settings)
+        super().__init__(self.env.lanes.task, robots, seed, settings, options.get("randomise", True))
         self.ppo = PPO(self.env, self.settings, self.seed)
         self.env.lanes.stagger(np.random.default_rng(seed))
 
@@ -164,6 +174,7 @@ class CpuTraining(Training):
             "critic_mean": ppo._critic_step.means, "critic_square": ppo._critic_step.squares,
             "state": tree.flatten(lanes.batch.state)[0], "command": list(lanes.batch.command.values()),
             "parameter": [lanes.batch.parameters[key] for key in lanes.episodes.nominal],
+            "past": [lanes.past[key] for key in sorted(lanes.past)],
         }  # fmt: skip
         named = {f"{name}{k}": x for name, arrays in lists.items() for k, x in enumerate(arrays)}
         single = {
@@ -202,13 +213,16 @@ class CpuTraining(Training):
             generator.bit_generator.state = state
 
 
-def make_training(task: Task, device: str, robots: int | None, seed: int, settings: Settings | None) -> Training:
+def make_training(
+    task: Task, device: str, robots: int | None, seed: int, settings: Settings | None, randomise: Any = True
+) -> Training:
     """A training of a task on a device; as many robots as suit it unless given."""
     if device == "cpu":
-        return CpuTraining(robots=1024 if robots is None else robots, seed=seed, settings=settings, task=task)
+        count = 1024 if robots is None else robots
+        return CpuTraining(robots=count, seed=seed, settings=settings, task=task, randomise=randomise)
     from footfall.learn.cuda_training import CudaTraining
 
-    return CudaTraining(task, 4096 if robots is None else robots, seed, settings)
+    return CudaTraining(task, 4096 if robots is None else robots, seed, settings, randomise=randomise)
 
 
 def default_device() -> str:

@@ -96,13 +96,13 @@ class WalkEnv(gymnasium.Env):
         drawn = {key: _only(value) for key, value in self.lanes.episode(slice(None)).items()}
         if self.render_mode is not None:
             self._show(fresh=True)
-        return _only(self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32)), drawn
+        return _only(self.lanes.show(self.lanes.look(slice(None)).observation)), drawn
 
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
         """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
         done = self.lanes.tick(np.asarray(action)[None])
         info = {key: _only(value) for key, value in _info(done.judged).items()}
-        observation = _only(self.lanes.noisy(done.judged.observation).astype(np.float32))
+        observation = _only(self.lanes.show(done.judged.observation))
         late = bool(done.late[0] and not done.fallen[0])
         if self.render_mode is not None:
             self._show()
@@ -170,7 +170,8 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         infos: dict[str, Any] = {}
         mask = np.isin(np.arange(self.num_envs), which)
         _add(infos, self.lanes.episode(which), mask)
-        return self.lanes.noisy(self.lanes.look(slice(None)).observation).astype(np.float32), infos
+        self.lanes.show(self.lanes.look(which).observation, which)
+        return self.lanes.shown.copy(), infos
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: ndarray) -> None:
         if seed is None or isinstance(seed, (int, np.integer)):
@@ -191,7 +192,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         done = self.lanes.tick(actions)
         terminated, truncated = done.fallen, done.late & ~done.fallen
         over = terminated | truncated
-        observation = done.judged.observation.astype(np.float32)
+        frames = done.judged.observation.copy()
         info = _info(done.judged)
         infos: dict[str, Any] = {}
         if not over.all():
@@ -199,16 +200,16 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         if over.any():
             which = np.flatnonzero(over)
             final = np.full(self.num_envs, None, dtype=object)
-            for k in which:
-                final[k] = observation[k].copy()
+            for k, last in zip(which, self.lanes.last_shown(frames[which], which)):
+                final[k] = last.astype(np.float32)
             infos["final_obs"], infos["_final_obs"] = final, over.copy()
-            last: dict[str, Any] = {}
-            _add(last, {key: value[over] for key, value in info.items()}, over)
-            infos["final_info"], infos["_final_info"] = last, over.copy()
+            ends: dict[str, Any] = {}
+            _add(ends, {key: value[over] for key, value in info.items()}, over)
+            infos["final_info"], infos["_final_info"] = ends, over.copy()
             self.lanes.begin(which)
-            observation[which] = self.lanes.look(which).observation
+            frames[which] = self.lanes.look(which).observation
             _add(infos, self.lanes.episode(which), over)
-        observation = self.lanes.noisy(observation)
+        observation = self.lanes.show(frames)
         reward = np.asarray(done.judged.reward, dtype=float)
         return observation, reward, terminated, truncated, infos
 

@@ -40,6 +40,10 @@ STANDARD = {
     "friction_work": Standard((), "J", "work of joint friction and damping on the robot since the start"),
     "self_distance": Standard((), "m", "least distance between two links of the robot, negative where they overlap"),
 }
+OBJECTS = {  # of free bodies, as many as a run has: position and quaternion; (ω, v) in their own axes
+    "object_pose": "m, 1",
+    "object_velocity": "rad/s, m/s",
+}
 NEEDED = ("time", "q", "v")
 _KINDS = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 
@@ -48,6 +52,8 @@ def unit_of(name: str) -> str:
     """The unit of a column; empty where nobody has said."""
     if name in STANDARD:
         return STANDARD[name].unit
+    if name in OBJECTS:
+        return OBJECTS[name]
     return "J" if name.endswith("_work") else ""
 
 

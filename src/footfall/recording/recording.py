@@ -18,12 +18,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY, weight_of
 from footfall.recording import recording_file
 from footfall.recording.columns import checked
 from footfall.recording.ground_form import ground_of
+from footfall.recording.object_form import objects_of
 from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.recording.stored_columns import LazyColumns
 from footfall.robot.model.description import Robot
@@ -65,6 +67,14 @@ class Recording:
         if name not in self.columns:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]
+
+    def __getattr__(self, name: str) -> Any:
+        columns = self.__dict__.get("columns")
+        if name.startswith("_") or columns is None:
+            raise AttributeError(name)
+        if name in columns:  # a controller's telemetry
+            return columns[name]
+        raise AttributeError(str(unknown("column", name, columns, "this recording has")))
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns
@@ -120,6 +130,18 @@ class Recording:
             return None if form is None else ground_of(form)
         except InputError as error:
             raise RecordingError(f"the recording is damaged: {error}") from None
+
+    @property
+    def objects(self) -> tuple[FreeBody, ...]:
+        """The free bodies of the run, in the order of ``object_pose`` and ``object_velocity``."""
+        try:
+            return objects_of(self.meta.get("objects", []))
+        except InputError as error:
+            raise RecordingError(f"the recording is damaged: {error}") from None
+
+    def object_poses(self, row: int) -> Float[ndarray, "n 7"]:
+        """Positions and quaternions of the free bodies in one row."""
+        return self["object_pose"][row] if "object_pose" in self else np.zeros((0, 7))
 
     # -- the trunk -----------------------------------------------------------------------------------------------------
     @property

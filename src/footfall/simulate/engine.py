@@ -88,7 +88,7 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     from footfall.trace.verification.surroundings import Surroundings
 
     def step() -> ndarray:
-        before, command = State(state.q, state.v, state.contact), JointCommand().spread(world.robot.nj)
+        before, command = State(state.q, state.v, state.contact, state.objects), JointCommand().spread(world.robot.nj)
         with np.errstate(all="ignore"):
             after, acted, _ = integrate_step(model.integrator, world, before, command, inputs.push, model.dt)
         return np.concatenate([after.v, np.ravel(acted.forces)])

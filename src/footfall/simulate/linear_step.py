@@ -244,9 +244,12 @@ def _model(world: World | Simulation | SimulationModel, dt: float | None, steps:
     if isinstance(world, Simulation | SimulationModel):
         if dt is not None or steps is not None:
             raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.model.world")
-        return world.model.physics if isinstance(world, Simulation) else world
+        model = world.model.physics if isinstance(world, Simulation) else world
+        _check_alone(model.world)
+        return model
     if not isinstance(world, World):
         raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
+    _check_alone(world)
     dt, steps = 1e-3 if dt is None else dt, 1 if steps is None else steps
     if not np.isfinite(dt) or not 1e-7 <= dt <= 0.02:
         raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {dt}")
@@ -272,3 +275,8 @@ def _with_axis(name: str, value: Any, shape: tuple[int, ...]) -> ndarray:
 
 
 __all__ = ["LinearStep", "Linearised", "deviated", "linearize", "moved"]
+
+
+def _check_alone(world: World) -> None:
+    if world.objects:
+        raise InputError("what is linearised is a robot alone: leave out its objects")

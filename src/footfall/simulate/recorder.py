@@ -17,6 +17,7 @@ from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.hardware.motors import overheating
 from footfall.recording.ground_form import contact_settings, ground_form
+from footfall.recording.object_form import object_forms
 from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
@@ -162,6 +163,8 @@ class Recorder:
         spheres = len(self.model.world.spheres)
         if spheres > feet:
             columns["body_force"] = state.forces[:, feet:spheres].sum(axis=1)
+        if self.model.world.objects:
+            columns |= {"object_pose": state.objects[:, :, :7], "object_velocity": state.objects[:, :, 7:]}
         return columns
 
     def finish(self) -> Recording:
@@ -230,6 +233,7 @@ def energies(
 def _meta(model: SimulationModel) -> dict[str, Any]:
     world, law = model.world, unadapted(model.world.contact)
     return {
+        **({"objects": object_forms(world.objects)} if world.objects else {}),
         "robot": world.robot.name, "rate": 1.0 / model.period,
         "contact": type(law).__name__, "contact_settings": contact_settings(law),
         "ground": type(world.ground).__name__, "ground_form": ground_form(world.ground), "dt": model.dt,

@@ -31,7 +31,7 @@ from footfall.control.estimation.estimated import Estimated
 from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.joint.changing_pd import ChangingPD
 from footfall.control.joint.joint_pd import INVERSES, Hold, JointPD
-from footfall.control.joint.plan_follower import PlanFollower, check_reach
+from footfall.control.joint.plan_follower import PlanFollower, reachable_plan
 from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.locomotion.locomotion import Locomotion
@@ -42,7 +42,7 @@ from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
-from footfall.gait.named_plans import PLANS, named_plan
+from footfall.gait.named_plans import PLANS
 from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
@@ -51,6 +51,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.commanding import Schedule, unfollowed
 from footfall.simulate.pushes import parse_pushes
+from footfall.simulate.run_refusals import given, refuse, refuse_motion, refuse_rhythm
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 from footfall.simulate.standing_lqr import lqr_stand
@@ -62,8 +63,6 @@ _ACCELERATES = 1.0  # [m/s²], of controllers on command
 _WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
-
-
 # more is a mistake, whose numbers would lose all digits
 _MOST = {"speed": 100.0, "sideways": 100.0, "turn": 100.0, "friction": 100.0, "drop": 1000.0, "kp": 1e9, "kd": 1e9}
 
@@ -112,7 +111,7 @@ class RunOptions:
         if self.seed < 0:
             raise InputError(f"seed must not be negative, got {self.seed}")
         if self.out is not None and Path(self.out).suffix != ".mcap":
-            raise InputError(f"a recording is an .mcap file, got {self.out!r}")
+            raise InputError(f"a recording is an .mcap file, got {self.out!r}; footfall convert makes tables of one")
 
 
 KEYS = tuple(field.name for field in dataclasses.fields(RunOptions))
@@ -162,8 +161,8 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
 
 
 def load_options(options: RunOptions) -> dict[str, Any]:
-    """How the robot of a run is to be loaded: wheels turn for the controller that rolls."""
-    rolls = options.controller == control_named.WHEELS and options.robot not in library.names()
+    """How the robot of a run is to be loaded: wheels turn for controllers that roll."""
+    rolls = options.controller in control_named.ROLLING and options.robot not in library.names()
     return {"lock_wheels": False} if rolls else {}
 
 
@@ -213,7 +212,7 @@ Made = tuple[Controller, Gait | None]
 def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     policy = is_policy(options.controller)
     if options.controller != control_named.PLAN:
-        _refuse(options, "follows no plan", _given(options, "plan"))
+        refuse(options, "follows no plan", given(options, "plan"))
     if not policy and options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
@@ -222,32 +221,31 @@ def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
 
 
 def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    _refuse_motion(options, constants)
+    refuse_motion(options, constants)
     kp, kd = _gains(robot, options)
     return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp, kd, fitting_rate(options.dt)), None
 
 
 def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    _refuse_motion(options, constants, "kp", "kd")
+    refuse_motion(options, constants, "kp", "kd")
     return lqr_stand(robot, rate=fitting_rate(options.dt), dt=options.dt, friction=options.friction), None
 
 
 def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    _refuse(options, "has its plan for a gait", _given(options, "gait", "constants", "reflexes", "inverse"))
-    _refuse(options, "follows its plan", [key for key in ("sideways", "turn") if getattr(options, key)])
-    _refuse_rhythm(options)
-    planned = named_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
-    check_reach(robot, planned, options.duration)
+    asked = [key for key in ("sideways", "turn") if getattr(options, key)]
+    refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *asked])
+    refuse_rhythm(options)
+    planned = reachable_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
     return PlanFollower(planned, *_gains(robot, options), fitting_rate(options.dt)), None
 
 
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
-    _refuse_rhythm(options)
+    refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
+    refuse_rhythm(options)
     gait, rate = options.gait or "trot", fitting_rate(options.dt)
     moving: Locomotion | Nmpc
     if options.controller == control_named.NMPC:
-        _refuse(options, "has no reflexes", _given(options, "reflexes"))
+        refuse(options, "has no reflexes", given(options, "reflexes"))
         moving = control_named.nmpc(gait, rate, robot)
     else:
         own = {"rate": rate, "reflexes": _reflexes(options, True)}
@@ -257,20 +255,22 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
 
 
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    _refuse(options, "finds its own forces", _given(options, "constants", "kp", "kd"))
-    _refuse(options, "has its own gait", [*constants, *_given(options, "reflexes")])
-    _refuse_rhythm(options)
+    refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
+    refuse(options, "has its own gait", [*constants, *given(options, "reflexes")])
+    refuse_rhythm(options)
     if not is_policy(options.controller):
         policy = control_named.learned(robot.name, options.gait or "trot")
         return policy, policy.gait
-    _refuse(options, "has its own gait", _given(options, "gait"))
+    refuse(options, "has its own gait", given(options, "gait"))
     read = Policy.load(options.controller)
+    if read.sees_ground:
+        read = read.over(ground_named(options.ground, options.seed, options.friction))
     read.start(robot)  # refuses a robot that it cannot drive before any long work
     return read, read.gait if isinstance(read, Policy) else None
 
 
 def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
-    _refuse(options, "rolls", [*_given(options, "gait", "constants"), *constants])
+    refuse(options, "rolls", [*given(options, "gait", "constants"), *constants])
     if options.sideways:
         raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
     return Wheels(options.kp, options.kd, rate=fitting_rate(options.dt)), None
@@ -289,12 +289,12 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
     rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
     rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
     if options.reflexes is not None:
-        _refuse(options, "with reflexes feels its touchdowns and chooses its gait", _given(options, "then", "inverse"))
+        refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then", "inverse"))
         return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
     if options.then is None:
         rhythm["inverse"] = options.inverse or INVERSES[0]
         return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
-    _refuse(options, "changes its gait in closed form", _given(options, "inverse"))
+    refuse(options, "changes its gait in closed form", given(options, "inverse"))
     change, (kp_then, kd_then) = _change(robot, options, gait)
     paced = _PACE if gait.stride and change.second.stride else 0.0
     inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
@@ -313,8 +313,8 @@ def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[f
 
 
 def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
-    given = options.reflexes
-    return usual if given is None else given == "all" if given in ("all", "none") else given.split(",")
+    chosen = options.reflexes
+    return usual if chosen is None else chosen == "all" if chosen in ("all", "none") else chosen.split(",")
 
 
 def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
@@ -339,27 +339,6 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
     **dict.fromkeys((*control_named.ON_COMMAND, control_named.NMPC), _on_command),
     **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
 }
-
-
-def _given(options: RunOptions, *keys: str) -> list[str]:
-    return [key for key in keys if getattr(options, key) is not None]
-
-
-def _refuse(options: RunOptions, why: str, keys: list[str]) -> None:
-    if keys:
-        raise InputError(f"controller '{options.controller}' {why}: it takes no {keys[0]}")
-
-
-def _refuse_rhythm(options: RunOptions) -> None:
-    keys = _given(options, "oscillator", "then", "inverse") + (["touchdown"] if options.touchdown else [])
-    _refuse(options, "keeps its own time", keys)
-
-
-def _refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
-    keys = _given(options, "gait", "constants", "speed", "reflexes", *others)
-    _refuse_rhythm(options)
-    keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
-    _refuse(options, "stands still", keys)
 
 
 def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Gait:

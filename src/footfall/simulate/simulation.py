@@ -23,6 +23,7 @@ from numpy import ndarray
 from footfall.checks import is_number
 from footfall.contact.bodies import body_spheres
 from footfall.contact.compliant import Compliant
+from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model, named
 from footfall.contact.points import spheres_of
@@ -31,8 +32,8 @@ from footfall.control.interface import Command, Controller, as_controller
 from footfall.control.posture import with_stand
 from footfall.errors import FootfallError, InputError
 from footfall.gravity import GRAVITY
-from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
-from footfall.hardware.sensors import Sensors, SensorWrapper
+from footfall.hardware.emergency_stop import EmergencyStop
+from footfall.hardware.sensors import Sensors
 from footfall.kinematics.closed_loops import check_closed
 from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
@@ -57,13 +58,14 @@ from footfall.simulate.commanding import Commands, command_at, ticks_to_command,
 from footfall.simulate.engine import CompiledEngine, Engine, make_engine
 from footfall.simulate.falls import Falls
 from footfall.simulate.integrators import check_integrator
+from footfall.simulate.objects import ObjectState, check_objects, object_state, objects_and_solids
 from footfall.simulate.progress import Progress, ProgressBar
 from footfall.simulate.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points, ticks_to_change
 from footfall.simulate.recorder import Energies, Recorder
 from footfall.simulate.rows import Rows
 from footfall.simulate.self_collision import colliding_pairs, watcher
 from footfall.simulate.standing import standing_start
-from footfall.simulate.starting import standing_controller, start_state
+from footfall.simulate.starting import behind, standing_controller, start_state
 from footfall.simulate.stop import Stop
 from footfall.simulate.stop_detectors import Collision, Divergence, Fall, Piece, StopDetector, is_finite
 from footfall.simulate.tick import Inputs, SimulationModel, at_rest
@@ -86,6 +88,7 @@ class Simulation(Summarised):
     given (``hardware.sensors``). emergency_stop: a switch behind it (``hardware.emergency_stop``).
     command: a ``Command``, a function of time that returns one, or a ``Schedule``. pushes: on the base or any link.
     self_collision: when links meet, "report" records and says, "stop" also ends the run, "force" pushes them apart.
+    objects: free bodies beside the robot, ``FreeBox`` and ``FreeBall``; its feet, trunk and ``collisions`` touch them.
     """
 
     robot: Robot
@@ -108,6 +111,7 @@ class Simulation(Summarised):
     sensors: Sensors | None = None
     emergency_stop: EmergencyStop | None = None
     self_collision: str | None = None
+    objects: Sequence[FreeBody] = ()
 
     def __post_init__(self) -> None:
         check_robot(self.robot)
@@ -136,11 +140,12 @@ class Simulation(Summarised):
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
         spheres, pushed = spheres_of(self.robot, touching), pushed_points(self.robot, self._places)
         pairs = colliding_pairs(self.robot, self.self_collision, ground)
-        world = World(self.robot, ground, contact, self.joints, gravity, spheres, pushed, pairs)
+        objects, solids = objects_and_solids(self.robot, self.objects, self.collisions, contact, self.integrator)
+        world = World(self.robot, ground, contact, self.joints, gravity, spheres, pushed, pairs, objects, solids)
         command_at(self.command, 0.0)
         self.watch = watcher(self.robot, self.self_collision)
-        behind = _behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
-        self.model = SimulationModel(world, behind, self.integrator, self.dt, substeps(rate, self.dt))
+        acting = behind(self.controller, self.sensors, self.emergency_stop, world.gravity)
+        self.model = SimulationModel(world, acting, self.integrator, self.dt, substeps(rate, self.dt))
         self._engine: Engine | None = None
         self._energies: Energies | None = None
         self.stopped: Stop | None = None
@@ -161,6 +166,7 @@ class Simulation(Summarised):
         """Back to the start."""
         q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
         check_clear(self.model.world, q)
+        check_objects(self.model.world, q)
         check_closed(self.robot, q)
         self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
         self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
@@ -194,6 +200,10 @@ class Simulation(Summarised):
     @property
     def v(self) -> Float[ndarray, "nv"]:
         return self.state.v
+
+    def object(self, name: str) -> ObjectState:
+        """Where a free body is and how it moves: ``sim.object("box").position``."""
+        return object_state(self.model.world, self.state.objects, name)
 
     @property
     def engine(self) -> Engine:
@@ -381,17 +391,6 @@ class Simulation(Summarised):
             raise InputError(f"the record rate must lie between 0 and the controller's {highest:.6g} Hz, got"
                              f" {self.record_rate}")  # fmt: skip
         return max(1, round(highest / self.record_rate))
-
-
-def _behind(
-    controller: Controller, sensors: Sensors | None, stop: EmergencyStop | None, gravity: tuple[float, float, float]
-) -> Controller:
-    """A controller that sees through sensors and acts through an emergency stop, where there are any."""
-    if sensors is not None:
-        controller = SensorWrapper(controller, sensors, gravity)
-    elif as_controller(controller).needs_sensors:
-        raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
-    return controller if stop is None else EmergencyStopWrapper(controller, stop)
 
 
 __all__ = ["Push", "Simulation", "Stop"]

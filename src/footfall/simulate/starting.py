@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from footfall.control.interface import Controller
+from footfall.control.interface import Controller, as_controller
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError
 from footfall.gravity import Gravity
+from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
+from footfall.hardware.sensors import Sensors, SensorWrapper
 from footfall.robot.model.description import Robot
 
 
@@ -41,3 +43,14 @@ def start_state(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
             raise InputError(f"the quaternion of the start has length {length:.6g}, not 1")
         q = np.concatenate([q[:3], q[3:7] / length, q[7:]])
     return q, v
+
+
+def behind(
+    controller: Controller, sensors: Sensors | None, stop: EmergencyStop | None, gravity: tuple[float, float, float]
+) -> Controller:
+    """A controller that sees through sensors and acts through an emergency stop, where there are any."""
+    if sensors is not None:
+        controller = SensorWrapper(controller, sensors, gravity)
+    elif as_controller(controller).needs_sensors:
+        raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
+    return controller if stop is None else EmergencyStopWrapper(controller, stop)

@@ -28,9 +28,10 @@ from footfall.kinematics.closed_loops import brought_back, rows_of
 from footfall.kinematics.forward import joint_positions, joint_rates, poses_in_base
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
-from footfall.simulate.actuators import guessed_modes, joint_forces, joint_modes, judged_modes
-from footfall.simulate.belts import POSITION, sides
+from footfall.simulate.actuators import JointForces, guessed_modes, joint_forces, joint_modes, judged_modes
+from footfall.simulate.belts import POSITION, Rotor, sides
 from footfall.simulate.free_rotation import gyroscopic_change
+from footfall.simulate.objects import felt, placed, together
 from footfall.simulate.world import World
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
@@ -46,6 +47,7 @@ class State:
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     memory: dict[str, ndarray] = field(default_factory=dict)
+    objects: Any = ()  # of free bodies: rows of position, quaternion, and (ω, v) in their own axes
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Acted:
     forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
     generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
+    objects: Any = ()  # accelerations of free bodies, rows of six
 
 
 def step(
@@ -70,7 +73,11 @@ def step(
     a, acted, after = _settled(world, state, command, push, dt, advance)
     if world.robot.loops:
         after = replace(after, q=brought_back(world.robot, after.q))
-    return replace(after, memory=acted.memory), acted, dt * (acted.generalised @ (state.v + 0.5 * dt * a))
+    return (
+        replace(after, memory=acted.memory, objects=_moved(world, state.objects, acted.objects, dt)),
+        acted,
+        dt * (acted.generalised @ (state.v + 0.5 * dt * a)),
+    )
 
 
 def accelerate(
@@ -109,7 +116,7 @@ def _settled(
 
     nothing = Acted(
         np.zeros(world.robot.nj), np.zeros(world.robot.nj), np.zeros((len(world.contacts), 3)),
-        np.zeros((4, world.robot.nv)), before,
+        np.zeros((4, world.robot.nv)), before, np.zeros((len(world.objects), 6)) if world.objects else (),
     )  # fmt: skip
     still = State(state.q, state.v)
     start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push, still)
@@ -119,7 +126,7 @@ def _settled(
     def once_more(found: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
         modes, turn = numeric.held((last.modes, last.turn))
         numeric.doubted(last.unsettled > 0.5)
-        a, acted = _solve(world, state, command, push, dt, before, modes, turn, settled=True)[:2]
+        a, acted, *_ = _solve(world, state, command, push, dt, before, modes, turn, settled=True)
         a = numeric.narrow(a)
         return a, acted, onward(world.robot, state, a, dt)
 
@@ -160,37 +167,30 @@ def _solve(
     (M + dt JᵀDJ + dt slope) a = force. Also: the modes for another one, and in how much they differ. ``settled``: the
     modes are the last, and the solution is wanted for its derivative.
     """
-    v, at_q = state.v, posture(world.robot, state.q)
+    v = state.v
+    at_q = posture(world.robot, state.q)
     robot, X = at_q.robot, at_q.X
-    ahead = dt if world.contact.implicit else 0.0
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, v)
-    spheres = [_placed(at_q, sphere) for sphere in world.spheres]
+    spheres = [placed(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_points(robot, X, poses, spheres, world.ground)
     if world.pairs:
         points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
     composite = composite_bodies(robot, X)
-    armature = armatures(robot)
-    M = composite_mass_matrix(robot, X, composite, 0.0 * armature)
-    belt, rotor = world.joints.belt, None
-    if belt is not None:
-        armature, rotor = belt.set_apart(armature, joint_rates(robot, np.diag(M)), state.memory)
-    at, inertia = modes["joints"], joint_rates(robot, np.diag(M)) + armature
-    if at:
-        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor).asked
-        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
-        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt, side)
-        at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
-    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor)
-    if world.contact.implicit:  # what falls with the rate at the end of a step acts as inertia does
-        armature = armature + dt * (torques.motor_slope + torques.passive_slope)
+    M = composite_mass_matrix(robot, X, composite, 0.0 * armatures(robot))
+    own = joint_rates(robot, np.diag(M))
+    at, torques, inertia, armature, rotor = _joints(world, state, own, q_J, rates, command, dt, modes["joints"], turn)
     M = M + np.diag(_behind_base(robot, armature))
     pushed = _all_pushes(world, at_q, push)
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
     known = {**modes["contact"], "turn": turn, "settled": settled} if modes["contact"] else before
     loops = _loops(at_q, poses, q_J, v, dt)
-    a, forces_B, memory = world.contact.respond(robot, M, force, points, v, dt, known, **loops)
+    all_ = together(world, at_q, poses, spheres, state.objects, M, force, points, v, loops)
+    a, forces_B, memory = world.contact.respond(
+        all_.robot, all_.M, all_.force, all_.points, all_.v, dt, known, **all_.loops
+    )
+    a, a_objects = a[all_.width :], a[: all_.width].reshape(-1, 6) if all_.width else ()
 
     a_J, unsettled = joint_rates(robot, a), 0.0
     motor, passive, spring = torques.motor, torques.passive, torques.spring
@@ -206,11 +206,36 @@ def _solve(
     kept = before if modes["contact"] else memory
     if rotor is not None and torques.driven is not None:
         kept = {**kept, **rotor.moved(torques.driven, dt, dt * a_J)}
-    contact = sum((point.J.T @ f for point, f in zip(points, forces_B)), start=np.zeros(robot.nv))
-    forces = np.stack([X[0].R @ f for f in forces_B]) if forces_B else np.zeros((0, 3))
-    losses = _behind_base(robot, passive - spring)  # the work of springs is potential energy
-    generalised = np.stack([_behind_base(robot, motor), losses, contact, pushed])
-    return a, Acted(motor, passive, forces, generalised, kept), after, unsettled
+    pushes = (point.J[:, all_.width :].T @ f for point, f in zip(all_.points, forces_B))
+    contact = sum(pushes, start=np.zeros(robot.nv))
+    forces = np.stack(felt(world, [R @ f for R, f in zip(all_.axes, forces_B)])) if forces_B else np.zeros((0, 3))
+    losses = passive - spring  # the work of springs is potential energy
+    generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
+    return a, Acted(motor, passive, forces, generalised, kept, a_objects), after, unsettled
+
+
+def _joints(
+    world: World, state: State, own: Float[ndarray, "nj"], q_J: Float[ndarray, "nj"], rates: Float[ndarray, "nj"],
+    command: JointCommand, dt: float, at: dict[str, Any], turn: float,
+) -> tuple[dict[str, Any], JointForces, Float[ndarray, "nj"], Float[ndarray, "nj"], Rotor | None]:  # fmt: skip
+    """(modes of the joints, their torques, inertia of each, what acts as such, rotors behind belts).
+
+    ``own``: inertia of each joint without armature. What falls with the rate at the end of a step acts as inertia does.
+    """
+    robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
+    ahead = dt if world.contact.implicit else 0.0
+    if belt is not None:
+        armature, rotor = belt.set_apart(armature, own, state.memory)
+    inertia = own + armature
+    if at:
+        asked = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor).asked
+        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
+        guess = guessed_modes(robot, world.joints, at, rates, asked, inertia, dt, side)
+        at = {key: np.where(turn < 0.5, guess[key], at[key]) for key in at}
+    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, at, rotor)
+    if world.contact.implicit:
+        armature = armature + dt * (torques.motor_slope + torques.passive_slope)
+    return at, torques, inertia, armature, rotor
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
@@ -234,12 +259,15 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> S
     )
 
 
-def _placed(at_q: Posture, sphere: Sphere) -> Sphere:
-    """A sphere or wheel in the axes in which its body stands."""
-    center = at_q.point(sphere.body, sphere.center)
-    if sphere.axis is None:
-        return replace(sphere, center=center)
-    return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
+def _moved(world: World, objects: Any, a: Any, dt: float) -> Any:
+    """Free bodies after a step, each as a base."""
+    if not world.objects:
+        return objects
+    after = []
+    for body, row, a_k in zip(world.objects, objects, a):
+        state = advance(body.robot, State(row[:7], row[7:]), numeric.narrow(a_k), dt)
+        after.append(np.concatenate([state.q, state.v]))
+    return np.stack(after)
 
 
 def _loops(
@@ -263,12 +291,13 @@ def _behind_base(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "
     return np.concatenate([np.zeros(6), joints]) if robot.floating else joints
 
 
-def _all_pushes(world: World, at_q: Posture, push: Float[ndarray, "n"]) -> Float[ndarray, "nv"]:
-    """The wrenches on the base and at ``world.pushed`` as generalised forces."""
-    pushed = _pushed(at_q.robot, at_q.X[0], push[:6])
+def _all_pushes(world: World, at_q: Posture, push: Float[ndarray, "6"]) -> Float[ndarray, "nv"]:
+    """All wrenches from outside as generalised forces."""
+    robot, X = at_q.robot, at_q.X
+    pushed = _pushed(robot, X[0], push[:6])
     for k, target in enumerate(world.pushed, start=1):
         place = replace(target, center=at_q.point(target.body, target.center))
-        pushed = pushed + _pushed_at(at_q.robot, at_q.X, place, push[6 * k : 6 * k + 6])
+        pushed = pushed + _pushed_at(robot, X, place, push[6 * k : 6 * k + 6])
     return pushed
 
 

@@ -96,6 +96,7 @@ class RunState:
     # without what they took when they braked
     contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
     memory: Any = ()  # of the controller
+    objects: Any = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
 
 
 @dataclass(frozen=True)
@@ -129,19 +130,21 @@ def physics(model: SimulationModel, state: RunState, command: JointCommand, push
     robot = model.world.robot
 
     def substep(_: float, moving: tuple[Any, ...]) -> tuple[Any, ...]:
-        q, v, _, _, work, memory = moving
+        q, v, _, _, work, memory, objects = moving
         after, acted, done = integrate_step(
-            model.integrator, model.world, State(q, v, memory), command, push, model.dt
+            model.integrator, model.world, State(q, v, memory, objects), command, push, model.dt
         )  # fmt: skip
         rates = 0.5 * (joint_rates(robot, v) + joint_rates(robot, after.v))  # as in the audit
         spent = model.dt * np.sum(np.maximum(acted.motor * rates, 0.0))
         work = work + np.concatenate([done, np.stack([spent])])
-        return after.q, after.v, acted.motor, acted.forces, work, after.memory
+        return after.q, after.v, acted.motor, acted.forces, work, after.memory, after.objects
 
-    moving: tuple[Any, ...] = (state.q, state.v, state.motor, state.forces, state.work, state.contact)
+    moving: tuple[Any, ...] = (
+        state.q, state.v, state.motor, state.forces, state.work, state.contact, state.objects,
+    )  # fmt: skip
     moved = substep(0.0, moving) if model.substeps == 1 else numeric.repeat(model.substeps, substep, moving)
-    q, v, motor, forces, work, contact = moved
-    return RunState(state.tick, q, v, motor, forces, work, contact, state.memory)
+    q, v, motor, forces, work, contact, objects = moved
+    return RunState(state.tick, q, v, motor, forces, work, contact, state.memory, objects)
 
 
 def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: Any = ()) -> RunState:
@@ -149,4 +152,5 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
     return RunState(
         0.0, np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj),
         np.zeros((len(world.contacts), 3)), np.zeros(5), world.start(q, v), memory,
+        np.stack([body.start for body in world.objects]) if world.objects else (),
     )  # fmt: skip

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
+from footfall.contact.free_bodies import FreeBody, Solid
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model
 from footfall.contact.pairs import Pair
@@ -19,7 +21,10 @@ from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
 from footfall.parameters import look_up, replaced
 from footfall.robot.model.description import Robot
+from footfall.robot.model.limb_frames import LimbFrames
 from footfall.simulate.actuators import JointModel
+from footfall.simulate.objects import Touch, touches_of
+from footfall.spatial import Transform
 
 _PARTS = ("ground", "contact", "joints")  # whose numbers have names, besides the robot's
 
@@ -38,6 +43,8 @@ class World:
     # points that are pushed besides the base's origin; their radius counts for nothing
     pushed: tuple[Sphere, ...] = field(default=(), metadata={"added_later": True})
     pairs: tuple[Pair, ...] = field(default=(), metadata={"added_later": True})
+    objects: tuple[FreeBody, ...] = field(default=(), metadata={"added_later": True})  # free bodies beside the robot
+    solids: tuple[Solid, ...] = field(default=(), metadata={"added_later": True})  # of the robot, which these touch
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contact", as_contact_model(self.contact))
@@ -46,8 +53,13 @@ class World:
 
     @property
     def contacts(self) -> tuple[Any, ...]:
-        """All that a contact law answers for, in the order of its forces: the spheres, then the pairs."""
-        return (*self.spheres, *self.pairs)
+        """All that a contact law answers for, in the order of its forces: spheres, pairs, touches of free bodies."""
+        return (*self.spheres, *self.pairs, *self.touches)
+
+    @cached_property
+    def touches(self) -> tuple[Touch, ...]:
+        """What free bodies may meet."""
+        return touches_of(self.objects, self.spheres, self.solids, self.robot.name) if self.objects else ()
 
     def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
         """What steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""
@@ -70,7 +82,8 @@ class World:
         )
         pushed = tuple(replace(s, center=frames.point(s.body, s.center)) for s in self.pushed)
         pairs = tuple(pair.moved(frames.point) for pair in self.pairs)
-        moved = replaced(replaced(self, "robot", robot), "spheres", spheres)
+        solids = tuple(replace(solid, X_BS=_turned(frames, solid)) for solid in self.solids)
+        moved = replaced(replaced(replaced(self, "robot", robot), "spheres", spheres), "solids", solids)
         return replaced(replaced(moved, "pushed", pushed), "pairs", pairs)
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
@@ -98,3 +111,9 @@ class World:
     def digest(self) -> str | None:
         """None if a part is a user's own class, which only its code describes."""
         return digest_of(self)
+
+
+def _turned(frames: LimbFrames, solid: Solid) -> Transform:
+    """A solid's pose in the new frame of its body."""
+    columns = [frames.into(solid.body, column) for column in solid.X_BS.R.T]
+    return Transform(np.stack(columns, axis=1), frames.point(solid.body, solid.X_BS.p))

@@ -29,9 +29,9 @@ from footfall.trace.runtime import machine
 from footfall.trace.runtime.cache import Cache, opened
 from footfall.trace.runtime.callables import Function, batch_axes
 from footfall.trace.runtime.memory import Blocks, Code
+from footfall.trace.runtime.uncollected import uncollected
 from footfall.trace.targets import interpret
 from footfall.trace.targets.emit import Layout
-from footfall.trace.uncollected import uncollected
 from footfall.trace.written_jacobian import LARGEST, WrittenJacobian, code_of, stored_code, written_program
 
 _SMALL = 2000  # operations: a Jacobian of no more is written out in any case

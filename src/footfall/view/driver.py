@@ -27,10 +27,12 @@ from footfall.contact.model import named as contact_named
 from footfall.control import posture
 from footfall.control.interface import Command
 from footfall.control.joint.joint_pd import Hold
+from footfall.control.joint.plan_follower import replanned
 from footfall.control.locomotion.locomotion import LIMITS
-from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND
+from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND, PLAN
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
+from footfall.gait.named_plans import PLANS
 from footfall.gait.networks import NAMES as NETWORKS
 from footfall.robot import library
 from footfall.robot.model.description import Pose, Robot
@@ -50,7 +52,8 @@ _SAID = 10.0  # [s] that a refusal is shown
 _MOST_WAITING = {"reset": 1, "step": 8, "push": 4, "record": 1, "take": 1}  # a frame: more is no person's doing
 _ASLEEP = 0.1  # [s] between looks while nobody watches
 GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04", "stairs:0.05")
-STILL = ("hold", "lqr")  # controllers that stand and take no gait
+STILL = ("hold", "lqr", PLAN)  # controllers that take no gait
+_PLANNED = 120.0  # [s] that a walk of a plan goes on
 _FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
 
 
@@ -88,11 +91,12 @@ class Choice:
     contact: str = "compliant"
     ground: str = "plane"
     oscillator: str = NETWORKS[0]  # of controllers that follow a gait's own paths
+    plan: str = PLANS[0]  # of the controller plan
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "robot": library.names(), "gait": pattern.names(), "controller": tuple(NAMES), "contact": tuple(MODELS),
-    "ground": GROUNDS, "oscillator": NETWORKS,
+    "ground": GROUNDS, "oscillator": NETWORKS, "plan": PLANS,
 }  # fmt: skip
 
 
@@ -274,16 +278,19 @@ class Driver:
     def _fitting(self, name: str) -> str:
         return fitting_controller(self._robot(name))
 
-    def _made(self, choice: Choice, then: str | None = None) -> Simulation:
-        """A simulation of a choice; ``then`` is a gait to change to, and when."""
-        robot, rhythmic = self._robot(choice.robot), choice.controller in ON_A_GAIT
+    def _made(self, choice: Choice, then: str | None = None, after: Simulation | None = None) -> Simulation:
+        """A simulation of a choice; ``then`` is a gait to change to, and when; ``after`` has a plan to take over."""
+        robot, rhythmic, planned = self._robot(choice.robot), choice.controller in ON_A_GAIT, choice.controller == PLAN
         options = RunOptions(
-            robot=choice.robot, gait=None if choice.controller in STILL else choice.gait, then=then,
+            robot=choice.robot, gait=None if choice.controller in STILL else choice.gait,
+            then=then, plan=choice.plan if planned else None, duration=_PLANNED if planned else RunOptions.duration,
             controller=choice.controller, contact=choice.contact, ground=choice.ground,
             oscillator=choice.oscillator if rhythmic else None, touchdown=rhythmic,
         )  # fmt: skip
         if robot.floating:
             sim = plan(robot, options).simulation
+            if after is not None:
+                sim = replace(sim, controller=replanned(sim.controller, after.controller, after.time))
         else:
             kp = 5.0 * robot.mass
             hold = Hold("stand", kp, 0.1 * kp)
@@ -307,17 +314,19 @@ class Driver:
         self.on_frame()
         old, before = self.sim, self.choice
         alike = replace(before, gait=choice.gait) == choice and old.stopped is None
-        goes_on = alike and choice.controller in (*ON_COMMAND, *ON_A_GAIT)
+        replans = choice.controller == PLAN and old.stopped is None and replace(before, plan=choice.plan) == choice
+        goes_on = (alike and choice.controller in (*ON_COMMAND, *ON_A_GAIT)) or replans
         changes = goes_on and choice.controller in ON_A_GAIT  # its own steps go over into those of the other gait
         try:
-            made = self._made(before, f"{choice.gait}:{old.time:g}") if changes else self._made(choice)
+            then = f"{choice.gait}:{old.time:g}" if changes else None
+            made = self._made(before if changes else choice, then, old if replans else None)
         except FootfallError as error:
             self._say(str(error))
             self._last = time.monotonic()
             self.on_refused()
             return
         self._hand_over()
-        self.sim, self._changed_over = made, changes
+        self.sim, self._changed_over = made, changes or replans
         if goes_on:
             assert self.sim.controller is not None
             memory = self.sim.controller.start(self.sim.robot)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from footfall.control.interface import Command
-from footfall.control.named import FOLLOWING, ON_A_GAIT
+from footfall.control.named import FOLLOWING, ON_A_GAIT, PLAN
 from footfall.draw.ground_surface import level_under
 from footfall.draw.solids import size_of
 from footfall.gravity import weight_of
@@ -308,6 +308,8 @@ class LivePage:
         if choice.controller in ON_A_GAIT:
             others = ", ".join(FOLLOWING)
             lines.append(f"*{choice.controller} walks straight ahead; sideways and turn act on {others}.*")
+        elif choice.controller == PLAN:
+            lines.append(f"*plan: {choice.plan}; another is taken over while it moves.*")
         elif choice.controller not in FOLLOWING:
             lines.append(f"*{choice.controller} stands still: speeds act on {', '.join(FOLLOWING)}.*")
         if isinstance(self.commander, Gamepad):

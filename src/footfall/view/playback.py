@@ -36,7 +36,7 @@ class PlaybackPage:
         self.world = scene.add_frame("/world", show_axes=False)
         self.ground = rec.ground
         draw_ground(scene, self.ground, rec.q[:, :2] if rec.robot.floating else None)
-        self.stage = Stage(scene, rec.robot, gravity=rec.meta.get("gravity", GRAVITY))
+        self.stage = Stage(scene, rec.robot, gravity=rec.meta.get("gravity", GRAVITY), objects=rec.objects)
         self.start, self.end = float(rec.time[0]), float(rec.time[-1])
         self.pace, self._moved = 1.0, False
         self._stop = threading.Event()
@@ -67,7 +67,7 @@ class PlaybackPage:
         """The robot as it was in one row."""
         rec = self.rec
         with self.server.viser.atomic():
-            self.stage.show(rec.q[row], rec.force[row] if "force" in rec else None)
+            self.stage.show(rec.q[row], rec.force[row] if "force" in rec else None, objects=rec.object_poses(row))
             if rec.robot.floating:
                 level = level_under(self.ground, rec.q[row, :2])
                 self.world.position = (-rec.q[row, 0], -rec.q[row, 1], -level)

@@ -71,6 +71,7 @@ def replay_page(replay: Replay, frames: float = FRAMES) -> str:
                 (0.0, aside[k], 0.0),
                 name if many else None,
                 gravity=rec.meta.get("gravity", GRAVITY),
+                objects=rec.objects,
             )
             for k, (name, rec) in enumerate(recordings.items())
         ]
@@ -104,7 +105,8 @@ def _played(
     for t in np.arange(start, end + 0.5 / frames, 1.0 / frames):
         for stage, rec in zip(stages, recordings):
             row = min(int(np.searchsorted(rec.time, t)), len(rec) - 1)
-            stage.show(rec.q[row], rec.force[row] if "force" in rec else None, follow_path=False)
+            force = rec.force[row] if "force" in rec else None
+            stage.show(rec.q[row], force, follow_path=False, objects=rec.object_poses(row))
         first, row = recordings[0], min(int(np.searchsorted(recordings[0].time, t)), len(recordings[0]) - 1)
         if first.robot.floating:
             world.position = (-first.q[row, 0], -first.q[row, 1], -level_under(ground, first.q[row, :2]))

@@ -12,9 +12,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground, Plane
+from footfall.draw.free_bodies import object_solids
 from footfall.draw.ground_surface import heights, is_level, lines_along_x
-from footfall.draw.solids import look_of, size_of
+from footfall.draw.solids import Solid, look_of, size_of
 from footfall.draw.video import FORCE, INSIDE, OUTSIDE, PATH
 from footfall.errors import MissingExtraError
 from footfall.gait.stability import polygon_margin, support_polygon
@@ -46,21 +48,16 @@ class Stage:
     def __init__(
         self, scene: Any, robot: Robot, root: str = "/world/robot", offset: Sequence[float] = (0.0, 0.0, 0.0),
         label: str | None = None, fade: float | None = None, gravity: Gravity = GRAVITY,
+        objects: Sequence[FreeBody] = (),
     ) -> None:  # fmt: skip
         self.scene, self.robot, self.root = scene, robot, root
         self.offset = np.array(offset, dtype=float)
         self.size, self.weight = size_of(robot), force_scale(robot.mass, gravity)
         scene.add_frame(root, show_axes=False, position=self.offset)
-        self.bodies = []
         look = look_of(robot)
         self.note = look.note
-        for i, solids in enumerate(look.bodies):
-            self.bodies.append(scene.add_frame(f"{root}/body{i}", show_axes=False))
-            for k, solid in enumerate(solids):
-                scene.add_mesh_simple(
-                    f"{root}/body{i}/part{k}", solid.vertices.astype(np.float32), solid.faces.astype(np.uint32),
-                    color=solid.color, opacity=fade, flat_shading=solid.sharp, side="double",
-                )  # fmt: skip
+        self.bodies = [self._node(f"body{i}", solids, fade) for i, solids in enumerate(look.bodies)]
+        self.objects = [self._node(f"object{i}", object_solids(body), fade) for i, body in enumerate(objects)]
         # goes with the trunk: what a slow browser draws late is then out of date, but not left behind
         self.near = scene.add_frame(f"{root}/near", show_axes=False)
         self.label = scene.add_label(f"{root}/near/name", label) if label else None
@@ -72,8 +69,12 @@ class Stage:
 
     def show(
         self, q: Float[ndarray, "nq"], force: Float[ndarray, "nf 3"] | None = None, follow_path: bool = True,
+        objects: Float[ndarray, "n 7"] | None = None,
     ) -> None:  # fmt: skip
-        """Move the robot to ``q``, with the forces on its feet [N]; its path grows if asked for."""
+        """Move the robot to ``q``, with the forces on its feet [N]; its path grows if asked for. ``objects``: poses of
+        free bodies."""
+        for node, row in zip(self.objects, () if objects is None else objects):
+            node.position, node.wxyz = row[:3], row[3:7]
         poses, tree = body_poses(self.robot, q), self.robot.tree
         for node, pose in zip(self.bodies, poses):
             node.position = pose.p
@@ -119,6 +120,16 @@ class Stage:
         # the number of sides is kept, so that the client need not make the lines anew
         self.polygon.points = np.array([*sides, *[sides[-1]] * (len(self.robot.feet) + 1 - len(sides))], np.float32)
         self.polygon.colors = np.array(INSIDE if self.margin >= 0 else OUTSIDE, np.uint8)
+
+    def _node(self, name: str, solids: Sequence[Solid], fade: float | None) -> Any:
+        """A body that moves as one."""
+        node = self.scene.add_frame(f"{self.root}/{name}", show_axes=False)
+        for k, solid in enumerate(solids):
+            self.scene.add_mesh_simple(
+                f"{self.root}/{name}/part{k}", solid.vertices.astype(np.float32), solid.faces.astype(np.uint32),
+                color=solid.color, opacity=fade, flat_shading=solid.sharp, side="double",
+            )  # fmt: skip
+        return node
 
     def _arrows(self, points: ndarray) -> Any:
         thick = 0.014 * self.size

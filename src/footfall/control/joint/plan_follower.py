@@ -7,7 +7,7 @@ its centre of mass. Nothing is sensed but the joints: the plan's world may drift
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,8 +19,10 @@ from footfall.control.interface import Command, ControllerBase, JointCommand, Se
 from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, with_loops
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
+from footfall.gait.named_plans import named_plan
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import Placed, Plan
+from footfall.gait.takeover import taken_over
 from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.kinematics.closed_loops import motor_torques
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
@@ -32,7 +34,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.rotation import from_euler
 
 _AHEAD = 1e-3  # [s] over which joint rates are taken
-_SEEN = 0.1  # [s] between looks at a plan's reach
+_SEEN, _CYCLES = 0.1, 10.0  # [s] between looks at a plan's reach, and of looks: later cycles are like the first
 _SOFT = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
 
 
@@ -88,12 +90,21 @@ class PlanFollower(ControllerBase):
         return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
 
 
-def check_reach(robot: Robot, plan: Plan, until: float, foot_pitch: float = 0.0) -> None:
-    """Refuse a plan that takes a foot out of reach before a time [s]."""
-    for t in np.arange(0.0, min(until, plan.duration), _SEEN):
-        for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), foot_pitch)):
+def replanned(new: Any, old: Any, when: float) -> PlanFollower:
+    """A follower whose plan is taken over from another's in the middle of it, at a time [s]."""
+    if not (isinstance(new, PlanFollower) and isinstance(old, PlanFollower)):
+        raise InputError("a plan is taken over from one PlanFollower to another")
+    return replace(new, plan=taken_over(old.plan, new.plan, when))
+
+
+def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float) -> Plan:
+    """A plan by its name and those of later ones (``gait.named_plans``), unless it takes a foot out of reach."""
+    plan = named_plan(robot, text, speed, duration)
+    for t in np.arange(0.0, min(plan.duration, _CYCLES), _SEEN):
+        for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), 0.0)):
             if not reachable:
                 raise InputError(f"the plan takes foot {leg} of '{robot.name}' out of reach after {t:.2f} s")
+    return plan
 
 
 def planned_joints(robot: Robot, placed: Placed, foot_pitch: float = 0.0) -> Float[ndarray, "nj"]:

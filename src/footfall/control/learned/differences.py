@@ -93,6 +93,7 @@ def _single(policy: Interface, meant: Interface, who: str) -> Iterator[Mismatch]
         ("frame", "frame of velocities", policy.frame, meant.frame),
         ("history", "observation_history", policy.history, meant.history),
         ("clock", "clock_period [s]", policy.clock_period, meant.clock_period),
+        ("observation", "scan_points [m]", policy.scan, meant.scan),
     )
     for kind, words, a, b in rows:
         if a != b:

@@ -14,12 +14,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.control.learned.scan import Places
 from footfall.errors import InputError, finite, unknown
 
-# Parts of an observation: how many numbers each has (0: one a joint), and what others call it.
+# Parts of an observation: how many numbers each has (0: one a joint, of heights one a place), and what others call it.
 TERMS: Mapping[str, int] = {
     "angular_velocity": 3, "linear_velocity": 3, "down": 3, "command": 3, "joints": 0, "rates": 0, "action": 0,
-    "clock": 2,
+    "clock": 2, "heights": 0,
 }  # fmt: skip
 ALSO: Mapping[str, str] = {
     "base_ang_vel": "angular_velocity", "imu_ang_vel": "angular_velocity", "base_lin_vel": "linear_velocity",
@@ -33,16 +34,17 @@ STACKINGS = ("term", "frame")
 
 _LISTS = ("joint_signs", "default_joint_pos", "joint_stiffness", "joint_damping", "action_scale")  # a number a joint
 _TERM_LISTS = ("observation_scales", "observation_clip")  # a number a part
+_PLACES = "scan_points"  # forward and left of the trunk [m], one place after another
 _NUMBERS = ("rate", "action_clip", "clock_period")
 _NAMES = ("joint_names", "observation_names")
 _WORDS = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": STACKINGS}
 _FREE = ("robot",)
-KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_WORDS, "observation_history")
+KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_WORDS, "observation_history", _PLACES)
 # What is meant where nothing is said; of the rest nothing can be guessed.
 DEFAULTS: Mapping[str, Any] = {
     "robot": "", "joint_signs": [1.0], "joint_unit": "rad", "frame": "base", "action_clip": None,
     "observation_scales": [1.0], "observation_clip": [np.inf], "observation_history": 1, "observation_stacking": "term",
-    "clock_period": None,
+    "clock_period": None, _PLACES: [],
 }  # fmt: skip
 NEEDED = tuple(key for key in KEYS if key not in DEFAULTS)
 
@@ -72,6 +74,7 @@ class Interface:
     history: int = 1  # observations that it sees, the oldest first
     stacking: str = "term"  # the last ones of each term, one term after another; or frame after frame
     clock_period: float | None = None  # [s]
+    scan: Places = ()  # where it sees heights of the ground
     said: frozenset[str] = field(default_factory=frozenset)  # keys that were given, not taken by default
 
     NOT_IN_DIGEST = ("said",)
@@ -79,7 +82,7 @@ class Interface:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of each term at one time."""
-        return tuple(TERMS[term] or len(self.joints) for term in self.terms)
+        return tuple(len(self.scan) if term == "heights" else TERMS[term] or len(self.joints) for term in self.terms)
 
     @property
     def size(self) -> int:
@@ -96,7 +99,7 @@ class Interface:
             "action_clip": self.action_clip, "rate": self.rate, "observation_names": list(self.terms),
             "observation_scales": list(self.scales), "observation_clip": list(self.clips),
             "observation_history": self.history, "observation_stacking": self.stacking, "frame": self.frame,
-            "clock_period": self.clock_period,
+            "clock_period": self.clock_period, _PLACES: [float(x) for place in self.scan for x in place],
         }  # fmt: skip
 
     @staticmethod
@@ -111,12 +114,15 @@ class Interface:
         parts = {key: _spread(full[key], len(terms), f"{key} of {where}", "part") for key in _TERM_LISTS}
         if "clock" in terms and not full["clock_period"]:
             raise InputError(f"{where} observes a clock and does not say its clock_period")
+        scan = _places(full[_PLACES], where)
+        if ("heights" in terms) != bool(scan):
+            raise InputError(f"{where} observes heights where it says {_PLACES}, and only there")
         return Interface(
             full["robot"], tuple(joints), lists["joint_signs"], lists["default_joint_pos"], lists["joint_stiffness"],
             lists["joint_damping"], lists["action_scale"], full["rate"], tuple(terms),
             tuple(parts["observation_scales"].tolist()), tuple(parts["observation_clip"].tolist()), full["joint_unit"],
             full["frame"], full["action_clip"], full["observation_history"], full["observation_stacking"],
-            full["clock_period"], frozenset(words),
+            full["clock_period"], scan, frozenset(words),
         )  # fmt: skip
 
 
@@ -126,6 +132,12 @@ def _spread(values: Sequence[float], count: int, what: str, each: str) -> ndarra
     return np.full(count, values[0]) if len(values) == 1 else np.array(values, float)
 
 
+def _places(numbers: Sequence[float], where: str) -> Places:
+    if len(numbers) % 2:
+        raise InputError(f"{_PLACES} of {where} must be pairs of numbers, got {len(numbers)}")
+    return tuple(zip(map(float, numbers[::2]), map(float, numbers[1::2])))
+
+
 def checked(words: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Values of a file by their keys, each of its kind; a key that is none, or a wrong value, is named."""
     out: dict[str, Any] = {}
@@ -133,7 +145,9 @@ def checked(words: Mapping[str, Any], where: str) -> dict[str, Any]:
         what = f"{key} of {where}"
         if key in _NAMES:
             out[key] = _names(value, what)
-        elif key in (*_LISTS, *_TERM_LISTS):
+        elif key == _PLACES and value == []:
+            out[key] = []
+        elif key in (*_LISTS, *_TERM_LISTS, _PLACES):
             out[key] = _numbers(value, what, infinite=key == "observation_clip")
         elif key in _NUMBERS:
             out[key] = None if value in (None, False) else _numbers(value, what)[0]
@@ -212,8 +226,10 @@ def _value(key: str, text: str, what: str) -> Any:
         return text
     if text == "none":
         return None
+    if key == _PLACES and not text:
+        return []
     try:
         numbers = [float(x) for x in text.split(",")]
     except ValueError:
         raise InputError(f"{what} must be numbers, got {text[:60]!r}") from None
-    return numbers if key in (*_LISTS, *_TERM_LISTS) else numbers[0]
+    return numbers if key in (*_LISTS, *_TERM_LISTS, _PLACES) else numbers[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,15 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.archive import NoArchive, read_archive
+from footfall.contact.ground import Ground
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import check_gain, gains_of
 from footfall.control.learned import onnx_file
-from footfall.control.learned.interface import Interface, checked, from_text, to_text
+from footfall.control.learned.interface import DEFAULTS, Interface, checked, from_text, to_text
 from footfall.control.learned.mapping import checked_mapping, read_mapping, wired
 from footfall.control.learned.network import ACTIVATIONS, Graph, layers_of
+from footfall.control.learned.past import pushed_on
+from footfall.control.learned.scan import FURTHEST, UNSEEN, Places, heights_seen
 from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
@@ -36,6 +39,7 @@ SUFFIXES = (".npz", ".onnx")
 SHIPPED = Path(__file__).parent / "policies"
 _MOST_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
 _MOST_LAYERS = 32
+_LONGEST = 100  # observations that a policy sees
 _SPINE = 10.0  # how much stiffer joints are held that are no leg's
 # Most of each part of an observation, so that spaces are bounded: what is beyond is cut off.
 GYRO, COMMAND, OFFSET, RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
@@ -53,9 +57,14 @@ class Drive:
     kd: float = 1.0
     reach: float = 0.5
     rate: float = 50.0  # [Hz]
+    history: int = 1  # observations that it sees, the oldest first
+    scan: Places = ()  # where it sees how high the ground is, forward and left of the trunk [m]
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
+        if int(self.history) != self.history or not 1 <= self.history <= _LONGEST:
+            raise InputError(f"history of a Drive must be a whole number from 1 to {_LONGEST}, got {self.history}")
+        object.__setattr__(self, "scan", tuple((float(x), float(y)) for x, y in self.scan))
         for key in ("kp", "kd", "reach"):
             check_gain(getattr(self, key), f"{key} of a Drive", ())
 
@@ -68,19 +77,22 @@ class Drive:
         return JointCommand(position=position, kp=gains[0] * kp, kd=gains[1] * kd)
 
     def observe(
-        self, robot: Robot, t: float, sensed: Sensed, command: Command, action: Float[ndarray, "nj"]
-    ) -> Float[ndarray, "no"]:
-        """What a policy observes, in the order of ``parts``; ``action`` is the last one."""
+        self, robot: Robot, t: float, sensed: Sensed, command: Command, action: Float[ndarray, "nj"],
+        heights: Float[ndarray, "k"] | tuple[()] = (),
+    ) -> Float[ndarray, "no"]:  # fmt: skip
+        """What a policy observes at one time, in the order of ``parts``; ``action`` is the last one."""
         down = -to_rotation(sensed.q[3:7])[2]
         joints, rates = sensed.q[robot.nq - robot.nj :] - _stand(robot), sensed.v[robot.nv - robot.nj :]
         cycles = t / self.gait.period
         angle = 2.0 * np.pi * (cycles - np.floor(cycles))
         asked = np.stack([command.forward, command.sideways, command.turn])
         told = [sensed.gyro, down, asked, joints, rates, action, np.stack([np.sin(angle), np.cos(angle)])]
+        told += [np.asarray(heights)] if self.scan else []
         return np.concatenate([np.clip(x, -most, most) for x, (_, most) in zip(told, self.parts(robot).values())])
 
     def parts(self, robot: Robot) -> dict[str, tuple[int, float]]:
         """The parts of an observation in order: name, how many numbers, and the most that each can be."""
+        seen = {"heights": (len(self.scan), FURTHEST)} if self.scan else {}  # of the ground [m]
         return {
             "angular_velocity": (3, GYRO),  # of the base, in its own axes [rad/s]
             "down": (3, 1.0),  # direction of gravity in base axes
@@ -89,10 +101,11 @@ class Drive:
             "rates": (robot.nj, RATE),  # [rad/s]
             "action": (robot.nj, 1.0),  # the last one
             "clock": (2, 1.0),  # sine and cosine of the gait's phase
+            **seen,
         }
 
     def place(self, robot: Robot, name: str) -> slice:
-        """Where a part lies in an observation."""
+        """Where a part lies in what is observed at one time."""
         at = 0
         for key, (count, _) in self.parts(robot).items():
             if key == name:
@@ -107,12 +120,17 @@ class Drive:
         return Interface(
             robot.name, robot.joint_names, np.ones(n), np.array(_stand(robot)), kp, kd, np.full(n, self.reach),
             self.rate, tuple(parts), (1.0,) * len(parts), tuple(most for _, most in parts.values()), action_clip=1.0,
-            clock_period=self.gait.period,
+            clock_period=self.gait.period, history=self.history, stacking="term" if self.history == 1 else "frame",
+            scan=self.scan,
         )  # fmt: skip
 
-    def bounds(self, robot: Robot) -> Float[ndarray, "no"]:
-        """The most of each number of an observation."""
+    def frame_bounds(self, robot: Robot) -> Float[ndarray, "no"]:
+        """The most of each number that is observed at one time."""
         return np.concatenate([np.full(count, most) for count, most in self.parts(robot).values()])
+
+    def bounds(self, robot: Robot) -> Float[ndarray, "no"]:
+        """The most of each number of an observation, with those before it."""
+        return np.tile(self.frame_bounds(robot), self.history)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,6 +145,7 @@ class Policy(Summarised, ControllerBase):
     activation: str = "tanh"  # between layers
     joints: tuple[str, ...] = ()  # of the robot that it was learned on, in order; () where its file does not say
     task: str = "walk"  # that it was learned for
+    ground: Ground | None = None  # that it sees around it, if it does
 
     NOT_IN_DIGEST = ("joints", "task")
     follows_command = True
@@ -153,7 +172,29 @@ class Policy(Summarised, ControllerBase):
         return dict.fromkeys(("forward", "sideways", "turn"), np.inf)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The memory before the first tick: the last action."""
+        """The memory before the first tick: the last action, and what it saw before."""
+        self.check_fits(robot)
+        if self.sees_ground and self.ground is None:
+            raise InputError(UNSEEN)
+        return self.first_memory(robot)
+
+    def first_memory(self, robot: Robot) -> dict[str, ndarray]:
+        """The same, whatever ground it sees."""
+        memory = {"action": np.zeros(robot.nj)}
+        if self.drive.history > 1:
+            memory |= {"past": np.zeros((self.drive.history, len(self.drive.frame_bounds(robot)))), "seen": np.zeros(1)}
+        return memory
+
+    @property
+    def sees_ground(self) -> bool:
+        return bool(self.drive.scan)
+
+    def over(self, ground: Ground) -> Policy:
+        """The same policy with this ground to see."""
+        return replace(self, ground=ground)
+
+    def check_fits(self, robot: Robot) -> None:
+        """Refuse a robot that it cannot drive."""
         size, seen = len(self.weights[-1][1]), len(self.drive.bounds(robot))
         if size != robot.nj or seen != len(self.mean):
             raise InputError(f"this policy drives '{self.robot}' with {size} joints, not '{robot.name}' ({robot.nj})")
@@ -162,13 +203,26 @@ class Policy(Summarised, ControllerBase):
                 f"this policy drives the joints {', '.join(self.joints)}; robot '{robot.name}' has"
                 f" {', '.join(robot.joint_names)}"
             )
-        return {"action": np.zeros(robot.nj)}
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        action = self.action(self.drive.observe(robot, t, sensed, command, memory["action"]))
-        return self.drive.command(robot, action), {"action": action}
+        heights = heights_seen(robot, self.ground, sensed.q, self.drive.scan) if self.sees_ground else ()
+        return self.tick(t, robot, sensed, command, memory, heights)
+
+    def tick(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray],
+        heights: Float[ndarray, "k"] | tuple[()] = (),
+    ) -> tuple[JointCommand, dict[str, ndarray]]:  # fmt: skip
+        """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
+        drive = self.drive
+        now = drive.observe(robot, t, sensed, command, memory["action"], heights)
+        after = {}
+        if drive.history > 1:
+            after = {"past": pushed_on(memory["past"], memory["seen"][0] > 0.5, now), "seen": np.ones(1)}
+            now = after["past"].reshape(-1)
+        action = self.action(now)
+        return drive.command(robot, action), {"action": action, **after}
 
     def action(self, observation: Any) -> Any:
         """The action for an observation, or for rows of them."""
@@ -185,7 +239,7 @@ class Policy(Summarised, ControllerBase):
             raise InputError(f"a policy is an {' or '.join(SUFFIXES)} file, got {path}")
         if suffix == ".onnx":
             subject = robot if robot is not None else _of_library(self.robot)
-            self.start(subject)
+            self.check_fits(subject)
             numbers = (self.mean, self.spread, self.weights, self.activation)
             onnx_file.write_onnx(path, *numbers, clip=1.0, metadata=self.metadata(subject))
             return
@@ -302,7 +356,7 @@ def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str
     if robot is None or joints != robot.joint_names:
         return None
     same = checked(drive.interface(robot).words(), str(file))
-    if any(words.get(key) != value for key, value in same.items()):
+    if any(words.get(key, DEFAULTS.get(key)) != value for key, value in same.items()):
         return None
     mean, spread, weights, activation = layers
     task = metadata.get("task", "walk")

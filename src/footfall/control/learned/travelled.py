@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +11,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.ground import Ground
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.control.learned.interface import UNITS, Interface
 from footfall.control.learned.network import Graph
+from footfall.control.learned.past import pushed_on
+from footfall.control.learned.scan import UNSEEN, heights_seen
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
@@ -25,6 +28,7 @@ class TravelledPolicy(ControllerBase):
 
     network: Graph
     interface: Interface
+    ground: Ground | None = None  # that it sees around it, if it does
 
     follows_command = True
 
@@ -61,6 +65,12 @@ class TravelledPolicy(ControllerBase):
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the last action, and the observations before."""
         check_joints(self.interface, robot)
+        if self.sees_ground and self.ground is None:
+            raise InputError(UNSEEN)
+        return self.first_memory(robot)
+
+    def first_memory(self, robot: Robot) -> dict[str, ndarray]:
+        """The same, whatever ground it sees."""
         size = sum(self.interface.sizes)
         return {"action": np.zeros(len(self.interface.joints)), "past": np.zeros((self.interface.history, size)),
                 "seen": np.zeros(1)}  # fmt: skip
@@ -68,11 +78,17 @@ class TravelledPolicy(ControllerBase):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
+        heights = heights_seen(robot, self.ground, sensed.q, self.interface.scan) if self.sees_ground else ()
+        return self.tick(t, robot, sensed, command, memory, heights)
+
+    def tick(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray],
+        heights: Float[ndarray, "k"] | tuple[()] = (),
+    ) -> tuple[JointCommand, dict[str, ndarray]]:  # fmt: skip
+        """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
         it = self.interface
-        now = self.observation(t, robot, sensed, command, memory["action"])
-        # before the first tick nothing was seen: the past is then as the present
-        past = np.where(memory["seen"][0] > 0.5, memory["past"], np.zeros_like(memory["past"]) + now)
-        past = np.concatenate([past[1:], now[None]])
+        now = self.observation(t, robot, sensed, command, memory["action"], heights)
+        past = pushed_on(memory["past"], memory["seen"][0] > 0.5, now)
         action = self.action(_stacked(it, past))
         target = it.default + it.action_scale * action
         command_out = JointCommand(
@@ -80,14 +96,23 @@ class TravelledPolicy(ControllerBase):
         )
         return command_out, {"action": action, "past": past, "seen": np.ones(1)}
 
+    @property
+    def sees_ground(self) -> bool:
+        return bool(self.interface.scan)
+
+    def over(self, ground: Ground) -> TravelledPolicy:
+        """The same policy with this ground to see."""
+        return replace(self, ground=ground)
+
     def action(self, observation: Any) -> Any:
         """The action for an observation, or for rows of them."""
         given, most = self.network(observation), self.interface.action_clip
         return given if most is None else np.clip(given, -most, most)
 
     def observation(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, action: Float[ndarray, "n"]
-    ) -> Float[ndarray, "size"]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, action: Float[ndarray, "n"],
+        heights: Float[ndarray, "k"] | tuple[()] = (),
+    ) -> Float[ndarray, "size"]:  # fmt: skip
         """What it sees at one time, in its own order, signs and units."""
         it, R = self.interface, to_rotation(sensed.q[3:7])
         to_frame = R if it.frame == "world" else np.eye(3)
@@ -104,6 +129,7 @@ class TravelledPolicy(ControllerBase):
             "rates": lambda: unit * it.signs * v[places],
             "action": lambda: action,
             "clock": lambda: np.stack([np.sin(angle), np.cos(angle)]),
+            "heights": lambda: np.asarray(heights),
         }
         return np.concatenate([
             scale * (parts[term]() if np.isinf(clip) else np.clip(parts[term](), -clip, clip))

@@ -16,13 +16,15 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
+from footfall.control.locomotion import rolling
+from footfall.control.locomotion.driven import Driven, driven_of, reduced
 from footfall.control.locomotion.footsteps import foothold, ground_slope, swing
+from footfall.control.locomotion.planned import Memory, Plan
 from footfall.control.locomotion.reach import Reach, left_free, reach_task
 from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
-from footfall.control.locomotion.reflexes.switches import Reflexes
 from footfall.control.locomotion.single_body import SingleBody
-from footfall.control.locomotion.whole_body import Gains, Program, Tasks, whole_body_program
+from footfall.control.locomotion.whole_body import Gains, Tasks, whole_body_program
 from footfall.control.posture import free_motions, standing_state
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
@@ -89,6 +91,25 @@ class Walker:
     def digest(self) -> str | None:
         return digest_of(self)
 
+    @property
+    def driven(self) -> Driven | None:
+        """The joints with motors of a robot with closed loops; None without."""
+        return driven_of(self.robot)
+
+    @property
+    def own(self) -> Robot:
+        """The robot as the whole-body program sees it."""
+        return self.robot if self.driven is None else self.driven.alike
+
+    def all_joints(self, values: Float[ndarray, "nd"]) -> Float[ndarray, "nj"]:
+        """Numbers of the joints that the program drives, for all joints."""
+        return values if self.driven is None else self.driven.all_joints(values, self.robot.nj)
+
+    @property
+    def wheels(self) -> tuple[rolling.Wheel, ...]:
+        """None of a robot that walks on feet."""
+        return rolling.wheels_of(self.robot)
+
     @cached_property
     def longest_step(self) -> float:
         """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
@@ -106,65 +127,8 @@ class Walker:
     def fastest(self, duty: Any, period: Any) -> Any:
         """The forward speed that a command may ask for [m/s]: a stance goes over at most three quarters of what a leg
         reaches to either side, and a gait that stands shortly is the faster for it."""
-        return np.maximum(LIMITS.forward, 1.5 * self.longest_step / (duty * period))
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What one tick leaves to the next."""
-
-    tick: Any
-    phase: Any  # of the gait [cycles]
-    walking: Any  # 1 while the gait runs, 0 while it stands
-    started: Any
-    wanted: Float[ndarray, "3"]  # x, y, yaw
-    velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
-    mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
-    delays: Float[ndarray, "4"]  # of the gait, which may change while it walks [cycles]
-    beat: Float[ndarray, "2"]  # of the gait: duty, period [s]
-    lift_off: Float[ndarray, "4 3"]
-    last_down: Float[ndarray, "4 3"]
-    down: Float[ndarray, "4"]
-    reflex: ReflexMemory
-    forces: Float[ndarray, "4 3"]  # of stage one [N]
-    sag: Any  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
-    lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
-    goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
-    trouble: Float[ndarray, "2"]  # of the programs of stage one and two: 0, or why there is no solution
-    hand: Float[ndarray, "6"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
-
-    @staticmethod
-    def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
-        feet, gait = walker.feet + np.array([0.0, 0.0, walker.height]), walker.gait
-        return Memory(
-            tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
-            delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
-            down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
-            forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2), goal=np.array([*gait.delays, gait.duty, gait.period]),
-            trouble=np.zeros(2), hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the solvers need."""
-
-    program: Program
-    bias: Float[ndarray, "nv"]
-    J: Float[ndarray, "4 3 nv"]
-    acceleration: Float[ndarray, "6"]  # wanted of the base: ω̇ in base axes, classical in world axes
-    swing: Float[ndarray, "4 3"]
-    posture: Float[ndarray, "nj"]  # wanted accelerations of the joints that are free [rad/s²]
-    feet: Float[ndarray, "4 3"]
-    touchdown: Float[ndarray, "4 3"]
-    normal: Float[ndarray, "3"]
-    slope: Float[ndarray, "3"]  # height = slope[2] + slope[0] x + slope[1] y
-    euler: Float[ndarray, "3"]  # roll, pitch, yaw
-    level: Float[ndarray, "2"]  # wanted roll and pitch
-    travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
-    lift: Any  # wanted height of the base over the ground [m]
-    friction: Any  # that may be counted on
-    beat: Float[ndarray, "2"]  # of the gait at this moment: duty, period [s]
+        least = rolling.FASTEST if self.wheels else LIMITS.forward
+        return np.maximum(least, 1.5 * self.longest_step / (duty * period))
 
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
@@ -179,7 +143,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     moving_at = R @ v[3:6]
     feet_W = foot_positions(robot, q)[:4]
     J_turn, J = feet_jacobian(robot, q)[:4, :3], feet_jacobian(robot, q)[:4, 3:]
-    rate_J = feet_bias_acceleration(robot, q, v)[:4, 3:]
+    bias_J = feet_bias_acceleration(robot, q, v)[:4]
+    wheels, stops, rate_J = walker.wheels, np.zeros((4, 3)), bias_J[:, 3:]
     radii = np.array([foot.radius for foot in robot.feet[:4]])
 
     # -- the command, clipped, smoothed, and integrated into a wanted pose on a short leash
@@ -201,7 +166,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     )
 
     # a slope that heavy legs climb keeps back more than the leash may pull: ask for more, up to a part of the command
-    most = MAKES_UP * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+    most = (0.0 if wheels else MAKES_UP) * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
     lack = np.clip(memory.lack + dt / (WITHIN / weak) * (velocity[:2] - memory.mean[:2]), -most, most)
     across = about_z(wanted[2]) @ np.array([velocity[0] + lack[0], velocity[1] + lack[1], 0.0])
 
@@ -216,8 +181,9 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
 
     # -- the schedule
     period = period * np.where(alarm > 0.0, sidestep.HURRY, 1.0)
-    going = (np.max(np.abs(asked)) > 0.02) | (np.max(np.abs(velocity)) > 0.02) | (alarm > 0.0)
-    slow = np.max(np.abs(moving_at[:2])) < 0.1
+    steps = 1 if wheels else 0  # wheels step aside and around, and roll ahead
+    going = (np.max(np.abs(asked[steps:])) > 0.02) | (np.max(np.abs(velocity[steps:])) > 0.02) | (alarm > 0.0)
+    slow = np.max(np.abs(v[4:5] if wheels else moving_at[:2])) < 0.1
     walking = np.where(going, 1.0, np.where(slow, 0.0, memory.walking))
     phase = np.where(memory.walking > 0.5, memory.phase, 0.0)
     phase = np.where(walking > 0.5, _part(phase + dt / period), 0.0)
@@ -242,6 +208,8 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         turning = cross(spin, arm)
         under = q[:3] + arm + left[k] * (steady + turning)
         going_at, wanted_at = steady + turning, across + turning
+        if wheels:
+            going_at, wanted_at = rolling.across(heading, going_at), rolling.across(heading, wanted_at)
         places.append(foothold(under, going_at, wanted_at, stance, walker.height, reach, alarm > 0.0, g))
 
     # -- what the feet feel corrects the schedule
@@ -325,13 +293,25 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     arms = feet_W - radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
     by_force, free_base = walker.body.base_acceleration(R, v[:6], arms)
     base = free_base + gains.base_feedback * np.concatenate([turn, R.T @ move])
-    free, hand = free_motions(robot, J[:, :, 6:]), None
+    if wheels:
+        touching = rolling.rolling(wheels, J, J_turn, rate_J, bias_J[:, :3], v, normal, down)
+        J, rate_J, stops = touching.J, touching.rate_J, touching.stops
+    M, driven = mass_matrix(robot, q), walker.driven
+    own, sits, moves = walker.own, walker.stand - q[7:], v[6:]
+    if driven is not None:  # in the coordinates of the motors
+        terms = reduced(robot, q, v, M, bias, J, rate_J)
+        M, bias, J, rate_J = terms.M, terms.bias, terms.J, terms.rate_J
+        sits, moves = (np.stack([x[j] for j in driven.joints]) for x in (sits, moves))
+    free, hand = free_motions(own, J[:, :, 6:]), None
     if walker.reach is not None:
         hand = reach_task(robot, walker.reach, memory.hand, q, v)
         free, bias = left_free(robot, walker.reach, hand.J, free), bias + hand.pushes
-    posture = free @ (gains.posture[0] * (walker.stand - q[7:]) - gains.posture[1] * v[6:])
-    tasks = Tasks(base, by_force, pull, posture, free, down, normal, hand)
-    program = whole_body_program(robot, gains, friction, mass_matrix(robot, q), bias, J, rate_J, tasks, gravity)
+    posture = gains.posture[0] * sits - gains.posture[1] * moves
+    if wheels:
+        posture = rolling.wheel_posture(wheels, posture, v, heading[:, 0] @ across)
+    posture = free @ posture
+    tasks = Tasks(base, by_force, pull, posture, free, down, normal, stops, hand)
+    program = whole_body_program(own, gains, friction, M, bias, J, rate_J, tasks, gravity)
     gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height, g=g)
     tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))
     trunk = {
@@ -373,3 +353,6 @@ def _part(x: Any) -> Any:
 def _within_turn(angle: Any) -> Any:
     """The same angle within ±π."""
     return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)
+
+
+__all__ = ["LEASH", "LIMITS", "YAW_LEASH", "Memory", "Plan", "Walker", "plan"]

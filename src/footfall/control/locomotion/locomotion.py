@@ -21,6 +21,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.balance import balance_forces
+from footfall.control.locomotion.driven import driven_of
 from footfall.control.locomotion.legged_plan import LIMITS, Memory, Plan, Walker, plan
 from footfall.control.locomotion.locomotion_tick import (
     MPC_STEP,
@@ -35,6 +36,7 @@ from footfall.control.locomotion.reach import Reach, hand_of
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.locomotion.reflexes.log import begun
 from footfall.control.locomotion.reflexes.safe_stop import crouch, fold
+from footfall.control.locomotion.rolling import wheels_of
 from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
 from footfall.control.locomotion.whole_body import Gains, leg_torques, torque_bounds
 from footfall.control.posture import standing_joints
@@ -121,8 +123,10 @@ class Locomotion(ControllerBase):
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
         if missing or not robot.floating:
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
-        if robot.loops:
-            raise InputError(f"locomotion knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
+        if driven_of(robot) is not None and (self.reach is not None or self.solver != "inside"):
+            raise InputError("a robot with closed loops walks with its solver inside, and reaches for nothing")
+        if wheels_of(robot) and (self.stage != "whole_body" or self.solver != "inside"):
+            raise InputError("wheels roll in the whole-body program with its solver inside: stage 'whole_body'")
         if self.reach is not None:
             hand_of(robot, self.reach.link, self.reach.point)  # says now what cannot reach
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
@@ -157,7 +161,7 @@ class Locomotion(ControllerBase):
         self.body = self.walker.body
         if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
             self.body = SingleBody.on_its_feet(robot, self.walker.stand, gravity)
-        self.limits = torque_bounds(robot)
+        self.limits = torque_bounds(self.walker.own)
         self.crouch = crouch(robot, self.hip_height)
         self.walking = Walking(
             self.walker, self.body, self.stage, self.mpc_rate, self.joint_kd, self.limits, self.crouch

@@ -66,12 +66,13 @@ def locomotion_tick(walking: Walking, sensed: Sensed, command: Command, memory: 
     found, after = plan(walker, sensed, command, towards_gait(walker, memory))
     folded = after.reflex.folded > 0.5
     forces, trouble = _stage_one(walking, sensed, found, memory, after, folded)
-    torque, wrong = leg_torques(robot, found, after.down, forces, walking.limits), 0.0
+    torque, wrong = leg_torques(walker.own, found, after.down, forces, walking.limits), 0.0
     if walking.stage == "whole_body":
-        best, solution = whole_body_torques(robot, walker.body.weight, found, after.down, forces, walking.limits)
+        best, solution = whole_body_torques(walker.own, walker.body.weight, found, after.down, forces, walking.limits)
         wrong = trouble_of(solution)
         torque = np.where(wrong > 0.5, torque, best)
-    gives_in = fold(walking.crouch, sensed.q[7:], walking.limits, walking.body.weight).spread(robot.nj)
+    torque, limits = walker.all_joints(torque), walker.all_joints(walking.limits)
+    gives_in = fold(walking.crouch, sensed.q[7:], limits, walking.body.weight).spread(robot.nj)
     asked = JointCommand(
         position=gives_in.position, velocity=np.where(folded, 0.0, sensed.v[6:]), kp=gives_in.kp,
         kd=np.where(folded, gives_in.kd, walking.joint_kd * robot.mass),
@@ -151,7 +152,10 @@ def look_ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> 
     com = sensed.q[:3] + R @ walking.body.com
     x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
     radii = np.array([[0.0, 0.0, foot.radius] for foot in walking.walker.robot.feet[:4]])
-    stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown) - radii
+    ahead = found.touchdown
+    if walking.walker.wheels:  # which go with the body: those that are up count as if they hung under it
+        ahead = sensed.q[:3] + walking.walker.feet @ about_z(found.euler[2]).T
+    stand = np.where((after.down > 0.5)[:, None], found.feet, ahead) - radii
     return Ahead(
         x, after.wanted, found.level, found.travel, after.velocity[2], found.slope, found.lift, found.normal,
         found.friction, after.down, stand, _part(after.phase - after.delays), after.walking, found.beat,
@@ -186,6 +190,8 @@ def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], st
         again = np.where(goes, period * np.maximum(0.0, np.floor(see.phase + middle / period) - late), 0.0)
         # arms from where the body will be, not from where it is wanted: centimetres make newton metres
         feet = see.stand - (com + middle * see.travel) + again[:, None] * further
+        if walking.walker.wheels:
+            feet = see.stand - com
         return carry, (reference, share, feet)
 
     times, first = dt * np.arange(1, mpc.steps + 1), np.eye(mpc.steps)[0]

@@ -74,6 +74,7 @@ class Tasks:
     free: Float[ndarray, "nj nj"]  # what these are: ``posture.free_motions``
     down: Float[ndarray, "4"]
     normal: Float[ndarray, "3"]
+    stops: Float[ndarray, "4 3"]  # wanted accelerations of what touches, where it is down: none unless it slips
     reach: ReachTask | None = None  # of an arm
 
 
@@ -95,7 +96,7 @@ def whole_body_program(
     f[6:nv] = f[6:nv] - gains.posture_weight * tasks.joints
     for k in range(4):
         weight = np.where(down[k] > 0.5, gains.still_weight, gains.swing_weight)
-        goal = np.where(down[k] > 0.5, 0.0, tasks.swing[k]) - rate_J[k]
+        goal = np.where(down[k] > 0.5, tasks.stops[k], tasks.swing[k]) - rate_J[k]
         H[:nv, :nv] = H[:nv, :nv] + J[k].T @ (weight * J[k])
         f[:nv] = f[:nv] - J[k].T @ (weight * goal)
     if tasks.reach is not None:

@@ -6,7 +6,7 @@ from (``footsteps``). The rest is up to the optimisation, which may move a foot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +19,22 @@ from footfall.gait.pattern import Gait
 from footfall.gravity import strength
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
+
+
+def window(plan: Goal, first: int, knots: int, left: float, last: float) -> Goal:
+    """So many knots of a plan from one on, and the state after them; past its end the last but one goes on.
+
+    left: what is left of the first interval [s]. last: how much more than others the last state's deviation costs.
+    """
+    end = len(plan.interval) - 2
+    rows = np.minimum(np.arange(first, first + knots + 1), end)
+    part = replace(plan, **{f.name: np.array(getattr(plan, f.name)[rows]) for f in fields(Goal)})
+    part.interval[0] = left
+    part.weights[-1] *= last
+    part.down[-1], part.effort[-1], part.torque[-1], part.pull[-1] = 0.0, 0.0, 0.0, 0.0
+    part.least[-1] = part.floor[-1] - 1.0
+    return part
+
 
 _DOWN = np.array([0.0, 0.0, 1.0])
 

@@ -20,9 +20,9 @@ from footfall.control.interface import Command, ControllerBase, JointCommand, Se
 from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
 from footfall.control.locomotion.whole_body import torque_bounds
-from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps
+from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps, window
 from footfall.control.optimal.horizon import HorizonProblem, error
-from footfall.control.optimal.knot import KnotModel
+from footfall.control.optimal.knot import Goal, KnotModel
 from footfall.control.optimal.trajectory import Trajectory, improved
 from footfall.control.posture import standing_joints, standing_state
 from footfall.control.stand_gains import stand_gains
@@ -60,6 +60,7 @@ class Nmpc(ControllerBase):
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
     prices: Prices = field(default_factory=Prices)
     barrier: float = 0.1  # price of inequalities
+    plan: Goal | None = None  # knots to go along, on the same grid, in place of a gait and a command
     joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
 
     traceable = False
@@ -72,6 +73,8 @@ class Nmpc(ControllerBase):
             raise InputError(f"nmpc must solve at least once a knot and at most at its rate of {self.rate:g} Hz")
         if int(self.knots) != self.knots or self.knots < 2:
             raise InputError(f"the knots of nmpc must be a whole number of at least 2, got {self.knots}")
+        if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
+            raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, as its own")
         self.log: list[tuple[float, str]] = []
         self._wrong: set[str] = set()
         self.goals: GaitGoals
@@ -198,6 +201,8 @@ class Nmpc(ControllerBase):
             self._lowest(x[: robot.nq]), memory["lift_off"], plane, self.knot - into,
         )  # fmt: skip
         goals = self.goals(self.gait, steps)
+        if self.plan is not None:
+            goals = window(self.plan, round((t - into) / self.knot), self.knots, self.knot - into, self.prices.last)
         self.problem.aim(goals)
         about = Trajectory(np.concatenate([x[None], states[1:]]), u, gains)
         try:

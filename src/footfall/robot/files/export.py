@@ -44,9 +44,13 @@ def to_urdf(robot: Robot) -> str:
         _urdf_inertial(element, robot, link)
         for foot in (foot for foot in robot.feet if foot.link == link.name):
             collision = ET.SubElement(element, "collision", name=foot.name)
-            ET.SubElement(collision, "origin", xyz=_row(foot.position), rpy="0 0 0")
+            rpy = "0 0 0" if foot.axis is None else _row(roll_pitch_yaw(_across(foot)))
+            ET.SubElement(collision, "origin", xyz=_row(foot.position), rpy=rpy)
             solid = ET.SubElement(collision, "geometry")
-            ET.SubElement(solid, "sphere", radius=_text(max(foot.radius, POINT)))
+            if foot.axis is None:
+                ET.SubElement(solid, "sphere", radius=_text(max(foot.radius, POINT)))
+            else:
+                ET.SubElement(solid, "cylinder", radius=_text(foot.radius), length=_text(2.0 * _half_width(foot)))
         if link.box is not None:
             visual = ET.SubElement(element, "visual")
             ET.SubElement(visual, "origin", xyz=_row(link.com), rpy="0 0 0")
@@ -136,7 +140,7 @@ def to_mjcf(
     options: Mapping[str, Any] | None = None,
     contact: Mapping[str, Any] | None = None,
 ) -> str:
-    """The robot as MJCF: free joint, joints with all their terms, a motor per actuator, feet as spheres and sites.
+    """The robot as MJCF: free joint, joints with all their terms, motors, feet as spheres, wheels as cylinders, sites.
 
     ``options`` are attributes of ``<option>`` (``timestep``, ``integrator``, ``cone``, ...), ``contact`` those of the
     feet and the ground (``friction``, ``solref``, ``condim``, ...); numbers or sequences. Feet touch ``ground`` alone.
@@ -239,10 +243,12 @@ class _MjcfBodies:
     def _links(self, element: ET.Element, name: str) -> None:
         """The feet and the box of a link, and the links fixed to it, as frames."""
         for foot in self.feet.get(name, ()):
-            size = _text(max(foot.radius, POINT))
             place = {"name": foot.name, "pos": _row(foot.position)}
-            sphere = {"type": "sphere", "size": size, "class": "touch", "contype": "1", "conaffinity": "0"}
-            ET.SubElement(element, "geom", {**place, **sphere})
+            shape = {"type": "sphere", "size": _text(max(foot.radius, POINT))}
+            if foot.axis is not None:
+                shape = {"type": "cylinder", "size": _row(np.array([foot.radius, _half_width(foot)])),
+                         "quat": _row(from_rotation(_across(foot)))}  # fmt: skip
+            ET.SubElement(element, "geom", {**place, **shape, "class": "touch", "contype": "1", "conaffinity": "0"})
             ET.SubElement(element, "site", {**place, "size": "0.001"})
         link = self.robot.link(name)
         if link.box is not None:
@@ -252,6 +258,21 @@ class _MjcfBodies:
             X_LC = Transform(joint.rotation, joint.origin)
             frame = ET.SubElement(element, "body", {"name": joint.child, **_pose(X_LC)})
             self._links(frame, joint.child)
+
+
+def _across(foot: Foot) -> ndarray:
+    """Axes of a foot's shape in its link: those of the link, or of a wheel with z along its axle."""
+    if foot.axis is None:
+        return np.eye(3)
+    z = np.array(foot.axis)
+    x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
+    x = x / np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)
+
+
+def _half_width(foot: Foot) -> float:
+    """Of a wheel [m]: its tyre is round, and as wide as it is thick."""
+    return max(foot.tyre, 0.1 * foot.radius)
 
 
 def _principal(body: Body) -> tuple[ndarray, ndarray]:

@@ -102,7 +102,7 @@ class FootFinder:
         raise unknown("foot link", name, self._candidates(), "candidates are")
 
     def _candidates(self) -> list[str]:
-        named = [link for link in self.X_RL if _is_foot_name(link)]
+        named = [link for link in self.X_RL if is_foot_name(link)]
         return named or [link for links in self.leaves for link in links] or list(self.X_RL)
 
     def _by_name(self) -> list[_Place]:
@@ -110,11 +110,11 @@ class FootFinder:
         just FL, ... count too. What ends a limb comes before what does not: a wheel before its motor."""
         best: dict[str, tuple[tuple[bool, bool, bool, float], _Place]] = {}
         ends = {link for links in self.leaves for link in links}
-        options = [_Place(link) for link in self.X_RL if _is_foot_name(link)]
+        options = [_Place(link) for link in self.X_RL if is_foot_name(link)]
         for link, shapes in self.draft.shapes.items():
             for shape in shapes:
                 bare = shape.kind == "sphere" and leg_of(shape.name) is not None
-                named = any(_is_foot_name(name) for name in (shape.name, *shape.called) if name)
+                named = any(is_foot_name(name) for name in (shape.name, *shape.called) if name)
                 if not shape.visual and (named or bare):
                     options.append(_Place(link, shape))
         for place in options:
@@ -132,7 +132,7 @@ class FootFinder:
 
     def _called_feet(self) -> list[_Place]:
         """Of every limb the link that is called a foot: bipeds, hexapods, names that say no leg."""
-        limbs = [[link for link in links if _is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
+        limbs = [[link for link in links if is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
         return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
 
     def _by_geometry(self) -> list[_Place]:
@@ -231,7 +231,7 @@ class FootFinder:
         """The ball of a shape that is none."""
         down = -(self.X_stand[link].R @ solid.X_LS.R)[2]
         X_SL = solid.X_LS.inverse()
-        sites = [X_SL.point(p) for name, p in self.draft.sites.get(link, ()) if _is_foot_name(name)]
+        sites = [X_SL.point(p) for name, p in self.draft.sites.get(link, ()) if is_foot_name(name)]
         return stated(solid, down, self._axis(link, solid), sites)
 
     def _wheel(self, link: str, solids: list[Shape]) -> tuple[Shape, Ball] | None:
@@ -267,7 +267,7 @@ class FootFinder:
         for other in welded:
             X_SL = (self.X_RL[link].inverse() @ self.X_RL[other]).inverse()
             for shape in self._solids(other):
-                if shape.kind == "mesh" and any(_is_foot_name(name) for name in (shape.name, *shape.called)):
+                if shape.kind == "mesh" and any(is_foot_name(name) for name in (shape.name, *shape.called)):
                     place = shape.X_LS.inverse().point(X_SL.point(np.zeros(3)))
                     ball = stated(shape, np.array([0.0, 0.0, -1.0]), None, [place])
                     if ball.how.endswith(AT_PLACE):
@@ -344,7 +344,7 @@ class FootFinder:
         return [links for links in self._bodies() if root not in links and not moving & set(links)]
 
 
-def _is_foot_name(name: str, words: Sequence[str] = _FOOT_WORDS) -> bool:
+def is_foot_name(name: str, words: Sequence[str] = _FOOT_WORDS) -> bool:
     text = name.lower()
     return any(word in text for word in words)
 

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from footfall.gravity import GRAVITY
+from footfall.robot.files.feet import is_foot_name
 from footfall.robot.files.guard import numbers, shown
 
 ACTUATORS = ("motor", "position", "velocity", "intvelocity", "general")
@@ -40,8 +41,19 @@ def left_out(root: ET.Element) -> list[str]:
             names = sorted(found)
             more = f" and {len(names) - _LISTED} more kinds" if len(names) > _LISTED else ""
             left.append(f"{_plural(section)} ({', '.join(names[:_LISTED])}{more})")
+    left += _idle_sites(root)
     moved = sorted({key for frame in root.iter("key") for key in frame.attrib if key in ("act", "ctrl", "qvel")})
     return left + ([f"what keyframes say of {', '.join(moved)}"] if moved else [])
+
+
+def _idle_sites(root: ET.Element) -> list[str]:
+    """Sites that say nothing here: no foot, no end of a loop, nothing that has a shape or body of the same name."""
+    ends = {e.get(key) for section in root.findall("equality") for e in section for key in ("site1", "site2")}
+    known = ends | {e.get("name") for tag in ("geom", "body") for e in root.iter(tag)}
+    names = [site.get("name", "") for site in root.iter("site")]
+    idle = sorted({name for name in names if name and name not in known and not is_foot_name(name)})
+    more = f" and {len(idle) - _LISTED} more" if len(idle) > _LISTED else ""
+    return [f"sites ({', '.join(map(shown, idle[:_LISTED]))}{more})"] if idle else []
 
 
 def other_gravity(root: ET.Element) -> list[str]:

@@ -187,7 +187,7 @@ class Robot:
     @property
     def nv(self) -> int:
         """Degrees of freedom: 6 of a floating base, and the joints."""
-        return self.nj + (6 if self.floating else 0)
+        return self.nj + self.tree.base_dof
 
     @property
     def nq(self) -> int:
@@ -292,6 +292,8 @@ class Robot:
             for index, part in enumerate(getattr(self, kind)):
                 if part.name == name and key in keys:
                     return kind, index, part, key
+        if name == "trunk" != self.trunk:  # of every robot, whatever its file calls it
+            return self._find(f"{self.trunk}.{key}")
         raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
 
     def _with_parameters(self, parameters: Mapping[str, Any], checked: bool) -> dict[str, Any]:

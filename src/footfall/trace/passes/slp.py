@@ -20,7 +20,7 @@ from footfall.trace.passes.program import Loop, Operation, Program, Statement, a
 
 SMALLEST = 64  # operations; packing less is not worth the search
 WORTH = 0.9  # of the work may be left at most
-ENOUGH = 0.6  # where no more than this is left, no other number of lanes is tried
+ENOUGH = 0.8  # where no more than this is left, no other number of lanes is tried: pairs leave more then
 _COSTS = {"sin": 25, "cos": 25, "exp": 25, "log": 30, "pow": 60, "atan2": 40, "inv": 4, "div": 4, "sqrt": 4, "join": 3}
 _FREE = frozenset({"const", "input", "item"})
 _PULLED = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})

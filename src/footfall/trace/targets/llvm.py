@@ -192,6 +192,7 @@ class _Kernel(Walk):
 
     def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
         self.e.store(value, "%tape", tape[0] + slot + row * tape[1])
+        self.cut()
 
     def _tape_index(self, tape: tuple[int, int], slot: int, turn: str) -> str:
         index = self.e.new(f"mul i64 {turn}, {tape[1]}")
@@ -226,6 +227,7 @@ class _Kernel(Walk):
         self.run(loop.body)
         for slot, x in enumerate(loop.saves):
             e.store(names[x], "%tape", self._tape_index(self.tapes[loop.node], slot, at))
+            self.cut()
         results, last = [names[x] for x in loop.results], e.label
         e.lines.append(f"{following} = add i64 {turn}, 1")
         again = e.new(f"icmp slt i64 {following}, {loop.count}")

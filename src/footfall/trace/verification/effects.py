@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from footfall.trace.uncollected import uncollected
+from footfall.trace.runtime.uncollected import uncollected
 
 _BUILTINS = {print: "print", input: "input", open: "open"}
 _NOW = {"now", "today", "utcnow"}

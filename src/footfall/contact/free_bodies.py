@@ -1,0 +1,210 @@
+"""Free bodies beside a robot: boxes and balls that are pushed, rolled or carried.
+
+    box, ball = ff.FreeBox((0.3, 0.2, 0.2), 2.0, (0.6, 0.0, 0.1)), ff.FreeBall(0.1, 0.5, (1.0, 0.0, 0.1))
+    sim = ff.Simulation(robot, objects=[box, ball])
+
+A free body is a robot of one link without joints: it has the mass matrix, the bias and the step of a base. It touches
+with spheres (a ball with itself, a box with its eight corners, a little rounded) what is around it, and is a ``Solid``
+that the spheres of others touch. So a contact is always of a sphere with a surface, as that of a foot with the ground.
+Edges that cross, with no corner of either near, pass through each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.checks import checked_number, three_numbers
+from footfall.contact.boxes import from_box
+from footfall.contact.ground import Ground, checked_friction
+from footfall.contact.pairs import frame_about
+from footfall.contact.points import Sphere
+from footfall.errors import InputError
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Link, name_of
+from footfall.spatial import Transform
+from footfall.spatial.quaternion import from_rotation
+from footfall.spatial.rotation import about_axis
+
+_TINY = 1e-9  # [m]
+_ROUND, _ROUND_SHARE = 2e-3, 0.05  # of a box's corners: the radius [m], and at most this share of its shortest side
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A box, or what lies within ``radius`` [m] of one: of a segment (a capsule) or a point (a ball), too.
+
+    ``half`` are half its sides [m] about its middle, ``X_BS`` where that is in the frame of body ``body``.
+    """
+
+    name: str
+    body: int
+    half: Float[ndarray, "3"]
+    radius: float
+    X_BS: Transform
+
+    def nearest(self, x: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+        """(distance of a point, negative inside; the way out), all in the solid's own axes."""
+        if (self.half > 0.0).all():
+            distance, way = from_box(self.half, x)
+            return distance - self.radius, way
+        out = x - np.clip(x, -self.half, self.half)
+        away = np.sqrt(out @ out + _TINY * _TINY)
+        return away - self.radius, out / away
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedSolid:
+    """A solid somewhere in the world, as a ground for the spheres of others."""
+
+    solid: Solid
+    X_WS: Transform
+    ground: Ground  # whose friction it has, for want of its own
+
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+        return self.solid.nearest(self.X_WS.R.T @ (p_W - self.X_WS.p))
+
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        return self._nearest(p_W)[0]
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        return frame_about(self.X_WS.R @ self._nearest(p_W)[1])
+
+    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.ground.friction_at(p_W)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FreeBody:
+    """What all free bodies have besides shape, mass [kg] and the place of their middle at the start [m].
+
+    yaw [rad] about the vertical, or ``rotation`` (3 by 3); velocity [m/s] in world axes; omega [rad/s] in its own axes.
+    friction: between it and anything else, that of the ground unless given; of two free bodies the lower one counts.
+    """
+
+    yaw: float = 0.0
+    rotation: Any = None
+    velocity: Any = (0.0, 0.0, 0.0)
+    omega: Any = (0.0, 0.0, 0.0)
+    friction: float | None = None
+    name: str = ""
+
+    NOT_IN_DIGEST = ("position", "yaw", "rotation", "velocity", "omega", "name")  # a start is no part of the machine
+
+    def _checked(self, mass: float, position: Float[ndarray, "3"]) -> None:
+        kind = type(self).__name__
+        places = {"position": position, "velocity": self.velocity, "omega": self.omega}
+        values: dict[str, Any] = {key: three_numbers(value, f"{key} of a {kind}") for key, value in places.items()}
+        values["mass"] = checked_number(mass, f"mass of a {kind}", 0.0, above=True)
+        values["yaw"] = checked_number(self.yaw, f"yaw of a {kind}", -1e3, 1e3)
+        values["name"] = name_of(self.name, f"a {kind}") if self.name else ""
+        if self.friction is not None:
+            values["friction"] = checked_friction(self.friction)
+        if self.rotation is not None:
+            R = np.array(self.rotation, dtype=float)
+            if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
+                raise InputError(f"rotation of a {kind} must be a rotation matrix, 3 by 3")
+            values["rotation"] = R
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def _start(self, position: Float[ndarray, "3"]) -> Float[ndarray, "13"]:
+        R = about_axis(np.array([0.0, 0.0, 1.0]), self.yaw) if self.rotation is None else self.rotation
+        return np.concatenate([position, from_rotation(R), self.omega, R.T @ self.velocity])
+
+    @property
+    def start(self) -> Float[ndarray, "13"]:
+        """Position [m], quaternion (w, x, y, z), and (ω, v) in its own axes at the start, as of a floating base."""
+        raise NotImplementedError
+
+    @property
+    def robot(self) -> Robot:
+        """It as a robot without joints."""
+        raise NotImplementedError
+
+    @property
+    def spheres(self) -> tuple[Sphere, ...]:
+        """With which it touches."""
+        raise NotImplementedError
+
+    @property
+    def solid(self) -> Solid:
+        """What the spheres of others touch."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBox(FreeBody):
+    """A box with sides ``size`` [m], its mass spread evenly."""
+
+    size: Float[ndarray, "3"]
+    mass: float
+    position: Float[ndarray, "3"]
+
+    def __post_init__(self) -> None:
+        self._checked(self.mass, self.position)
+        size = three_numbers(self.size, "size of a FreeBox")
+        if (size <= 0).any():
+            raise InputError(f"sides of a FreeBox must be positive, got {size.tolist()}")
+        object.__setattr__(self, "size", size)
+
+    @property
+    def start(self) -> Float[ndarray, "13"]:
+        return self._start(self.position)
+
+    @cached_property
+    def robot(self) -> Robot:
+        square = self.size**2
+        inertia = self.mass / 12.0 * np.diag(square.sum() - square)
+        return Robot(self.name or "box", [Link("box", self.mass, inertia=inertia, box=tuple(self.size.tolist()))])
+
+    @cached_property
+    def spheres(self) -> tuple[Sphere, ...]:
+        radius = min(_ROUND, _ROUND_SHARE * float(self.size.min()))
+        signs = [np.array([x, y, z]) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
+        return tuple(
+            Sphere(f"corner {k}", 0, (0.5 * self.size - radius) * sign, radius) for k, sign in enumerate(signs)
+        )
+
+    @cached_property
+    def solid(self) -> Solid:
+        return Solid(self.name, 0, 0.5 * self.size, 0.0, Transform.identity())
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBall(FreeBody):
+    """A ball of ``radius`` [m], its mass spread evenly, or in its shell if ``hollow``."""
+
+    radius: float
+    mass: float
+    position: Float[ndarray, "3"]
+    hollow: bool = False
+
+    def __post_init__(self) -> None:
+        self._checked(self.mass, self.position)
+        object.__setattr__(self, "radius", checked_number(self.radius, "radius of a FreeBall", 0.0, above=True))
+
+    @property
+    def start(self) -> Float[ndarray, "13"]:
+        return self._start(self.position)
+
+    @cached_property
+    def robot(self) -> Robot:
+        inertia = (2 / 3 if self.hollow else 2 / 5) * self.mass * self.radius**2 * np.eye(3)
+        return Robot(self.name or "ball", [Link("ball", self.mass, inertia=inertia)])
+
+    @cached_property
+    def spheres(self) -> tuple[Sphere, ...]:
+        return (Sphere("ball", 0, np.zeros(3), self.radius),)
+
+    @cached_property
+    def solid(self) -> Solid:
+        return Solid(self.name, 0, np.zeros(3), self.radius, Transform.identity())
+
+
+__all__ = ["FreeBall", "FreeBody", "FreeBox", "PlacedSolid", "Solid"]

@@ -1,0 +1,50 @@
+"""Heights of the ground around a robot, for policies that see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.ground import Ground
+from footfall.errors import InputError
+from footfall.numeric import repeat
+from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import to_rotation
+
+Places = tuple[tuple[float, float], ...]  # forward and to the left of the trunk [m]
+FURTHEST = 1.0  # height that a scan tells [m]
+UNSEEN = "this policy sees the ground around it: say which it is, policy.over(ground)"
+_ABOVE, _STEPS = 0.5, 12  # [m] over the trunk from which the ground is sought, and in how many steps down
+
+
+def around(q: Float[ndarray, "nq"], places: Places) -> list[tuple[Any, Any]]:
+    """The places in the world [m], in level axes that look where the trunk looks."""
+    R = to_rotation(q[3:7])
+    length = np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
+    c, s = R[0, 0] / length, R[1, 0] / length
+    return [(q[0] + c * x - s * y, q[1] + s * x + c * y) for x, y in places]
+
+
+def heights_under(ground: Ground, q: Float[ndarray, "nq"], places: Places) -> Float[ndarray, "k"]:
+    """Of any ground at the places [m]: down from above by its own distance, again and again (Hart 1996)."""
+    points = around(q, places)
+
+    def lower(_: Any, z: ndarray) -> ndarray:
+        return np.stack([z[k] - ground.distance(np.stack([x, y, z[k]])) for k, (x, y) in enumerate(points)])
+
+    return repeat(_STEPS, lower, np.zeros(len(places)) + (q[2] + _ABOVE))
+
+
+def heights_seen(robot: Robot, ground: Ground | None, q: Float[ndarray, "nq"], places: Places) -> Float[ndarray, "k"]:
+    """Heights as a policy sees them."""
+    if ground is None:
+        raise InputError(UNSEEN)
+    return told(robot, q, heights_under(ground, q, places))
+
+
+def told(robot: Robot, q: Float[ndarray, "nq"], heights: Float[ndarray, "k"]) -> Float[ndarray, "k"]:
+    """Heights against the ground on which the trunk would stand as high as it is."""
+    return np.clip(heights - (q[2] - robot.poses["stand"].height), -FURTHEST, FURTHEST)

@@ -1,0 +1,112 @@
+"""Robots with closed loops in the coordinates of their motors, for the whole-body program.
+
+Loops tie the joints that have no motor to those that have: G a = -γ, so that a = N a_d + n, and what keeps loops closed
+does no work on motions N (Featherstone 2008, section 8.5: Nᵀ Gᵀ = 0). The program of a tree,
+
+    M a - Jᵀ f = S τ - bias,   becomes   NᵀMN a_d - (JN)ᵀ f = τ - Nᵀ(bias + M n),
+
+one of a robot with as many joints as motors: nothing else in it changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.control.posture import standing_state
+from footfall.errors import InputError
+from footfall.kinematics.closed_loops import loop_drift, loop_joints, loop_map
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.robot.model.description import Foot, Joint, Link, Robot
+
+_NOTHING = 1e-9  # of a column: a joint that does not move a foot
+
+
+@dataclass(frozen=True, eq=False)
+class Driven:
+    """Which joints of a robot have motors, and which follow them.
+
+    ``alike`` has the motors' joints alone, in rows that lead to the feet which they move: it says which joint moves
+    which foot, how strong the motors are and what the robot weighs. No inertia of it is ever asked for.
+    """
+
+    joints: tuple[int, ...]
+    alike: Robot
+
+    def all_joints(self, values: Float[ndarray, "nd"], count: int) -> Float[ndarray, "nj"]:
+        """Numbers of the driven joints in the order of all, zero for the others."""
+        spread = np.zeros(count)
+        for value, j in zip(values, self.joints):
+            spread[j] = value
+        return spread
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The terms of the whole-body program in the coordinates of the motors."""
+
+    M: Float[ndarray, "n n"]
+    bias: Float[ndarray, "n"]
+    J: Float[ndarray, "4 3 n"]
+    rate_J: Float[ndarray, "4 3"]
+
+
+@lru_cache(maxsize=16)
+def driven_of(robot: Robot) -> Driven | None:
+    """None of a robot without loops."""
+    if not robot.loops:
+        return None
+    joints, motors = loop_joints(robot).independent, {actuator.joint for actuator in robot.actuators}
+    if {robot.joint_names[j] for j in joints} != motors:
+        raise InputError(
+            f"locomotion needs loops that leave robot '{robot.name}' as many motions as it has motors, {len(motors)}:"
+            f" they leave {len(joints)}"
+        )
+    q, _ = standing_state(robot)
+    with numeric.untraced():
+        J = feet_jacobian(robot, q)[:4, 3:] @ loop_map(robot, q)
+    return Driven(joints, _alike(robot, joints, np.abs(J[:, :, 6:]).max(axis=1) > _NOTHING))
+
+
+def reduced(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], M: ndarray, bias: ndarray, J: ndarray,
+    rate_J: ndarray,
+) -> Reduced:  # fmt: skip
+    """See the head of this file."""
+    N, n = loop_map(robot, q), loop_drift(robot, q, v)
+    return Reduced(
+        N.T @ (M @ N), N.T @ (bias + M @ n), np.stack([J_k @ N for J_k in J]),
+        np.stack([rate + J_k @ n for rate, J_k in zip(rate_J, J)]),
+    )  # fmt: skip
+
+
+def _alike(robot: Robot, joints: tuple[int, ...], moves: Bool[ndarray, "4 nd"]) -> Robot:
+    """The joints of the motors in rows, each to the foot that it moves."""
+    mass = robot.mass / (len(joints) + 1)
+    links, made, feet = [Link("base", mass, inertia=mass * np.eye(3))], [], []
+    ends = dict.fromkeys(range(4), "base")
+    for column, j in enumerate(joints):
+        moved = np.flatnonzero(moves[:, column])
+        if len(moved) > 1:
+            raise InputError(
+                f"locomotion knows loops within legs: joint '{robot.joint_names[j]}' of robot '{robot.name}' moves"
+                f" {len(moved)} feet"
+            )
+        name = robot.joint_names[j]
+        links.append(Link(f"{name}_alike", mass, inertia=mass * np.eye(3)))
+        parent = ends[int(moved[0])] if len(moved) else "base"
+        made.append(Joint(name, "revolute", parent, f"{name}_alike"))
+        if len(moved):
+            ends[int(moved[0])] = f"{name}_alike"
+    for k, foot in enumerate(robot.feet[:4]):
+        feet.append(Foot(foot.name, ends[k], np.zeros(3), foot.radius))
+    motors = [actuator for actuator in robot.actuators if actuator.joint in {joint.name for joint in made}]
+    alike = Robot(f"{robot.name}_driven", links, made, feet, motors)
+    if alike.joint_names != tuple(robot.joint_names[j] for j in joints):
+        raise InputError(f"locomotion needs the motors of robot '{robot.name}' leg by leg, not {alike.joint_names}")
+    return alike

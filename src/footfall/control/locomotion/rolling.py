@@ -1,0 +1,97 @@
+"""Wheels at the ends of legs, within the whole-body program (Bjelonic et al. 2019, "Keep rollin'").
+
+What does not accelerate is the point of the wheel that touches, r = -radius n under its centre: along the wheel its
+centre moves by wheel speed times radius, and sideways it sticks. Its Jacobian J_c = J - r~ J_turn has a column for the
+wheel's own joint, so that contact forces reach the wheels' motors and the program finds their torques as it does those
+of the legs. A leg with a wheel has one joint more than its contact feels: it may roll to and fro under the trunk, and
+this motion keeps the posture. Wheels roll ahead with all of them down; to turn or to go sideways they step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.posture import standing_state
+from footfall.errors import InputError
+from footfall.robot.model.description import Robot
+from footfall.robot.model.placement import body_poses
+from footfall.spatial import skew
+
+FASTEST = 3.0  # [m/s] of a robot that rolls
+_STICKS = 40.0  # [1/s] at which the contact of a wheel that slips is stopped
+_KEEPS_PACE = 60.0  # [1/s] at which wheels take the speed of the robot
+_UNDER = 2.5  # times the usual stiffness, by which legs keep their wheels under the hips
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A driven wheel at the end of a leg."""
+
+    joint: int  # as joints are counted in ``robot.joint_names``
+    sense: float  # 1 where a positive rate rolls forward, else -1
+    radius: float
+
+
+@lru_cache(maxsize=64)
+def wheels_of(robot: Robot) -> tuple[Wheel, ...]:
+    """The wheels of the first four feet; none if they are feet."""
+    tree, feet = robot.tree, robot.feet[:4]
+    turning = [foot.axis is not None and tree.is_wheel(k) for k, foot in enumerate(feet)]
+    if not any(turning):
+        return ()
+    if not all(turning):
+        raise InputError(f"robot '{robot.name}' has wheels at some of its feet alone: locomotion rolls on all or none")
+    poses = body_poses(robot, standing_state(robot)[0])
+    found = []
+    for body, foot in zip(tree.feet, feet):
+        axis = poses[body].R @ tree.bodies[body].axis
+        found.append(Wheel(body - 1, 1.0 if axis[1] > 0 else -1.0, foot.radius))  # axis x up is forward
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """Of every foot: Jacobian and bias of what touches, and the acceleration that it is to have while it is down."""
+
+    J: Float[ndarray, "4 3 nv"]
+    rate_J: Float[ndarray, "4 3"]
+    stops: Float[ndarray, "4 3"]
+
+
+def rolling(
+    wheels: tuple[Wheel, ...], J: ndarray, J_turn: ndarray, rate: ndarray, rate_turn: ndarray,
+    v: Float[ndarray, "nv"], normal: Float[ndarray, "3"], down: Float[ndarray, "4"],
+) -> Rolling:  # fmt: skip
+    """The contact points of wheels that are down, and the centres of those that are up."""
+    points, rates, stops = [], [], []
+    for k, wheel in enumerate(wheels):
+        arm = skew(wheel.radius * normal)  # -r~
+        at = J[k] + arm @ J_turn[k]
+        stands = down[k] > 0.5
+        stops.append(np.where(stands, -_STICKS * (at @ v), 0.0))
+        points.append(np.where(stands, at, J[k]))
+        rates.append(np.where(stands, rate[k] + arm @ rate_turn[k], rate[k]))
+    return Rolling(np.stack(points), np.stack(rates), np.stack(stops))
+
+
+def wheel_posture(
+    wheels: tuple[Wheel, ...], posture: Float[ndarray, "nj"], v: Float[ndarray, "nv"], speed: Any
+) -> Float[ndarray, "nj"]:
+    """Wanted accelerations of the joints: wheels follow the speed of the robot [m/s], legs stay under it."""
+    wanted = _UNDER * posture
+    for wheel in wheels:
+        rate = wheel.sense * speed / wheel.radius
+        wanted[wheel.joint] = _KEEPS_PACE * (rate - v[6 + wheel.joint])
+    return wanted
+
+
+def across(heading: Float[ndarray, "3 3"], velocity: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+    """What of a velocity wheels cannot roll: all but that along the heading."""
+    ahead = heading[:, 0]
+    return velocity - (ahead @ velocity) * ahead

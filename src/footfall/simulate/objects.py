@@ -1,0 +1,297 @@
+"""Free bodies in a step: a robot and what lies around it, solved together.
+
+Every free body has the six degrees of freedom of a base. Put before those of the robot, v = (v_1 .. v_n, v_robot), they
+are six rows more each at the root of its tree: what touches a body couples it with one branch, and branches still meet
+at the root alone, so that contact laws, their factors and their modes serve as they are. A contact of two trees has a
+Jacobian of both, of the velocity of the one's point relative to the other's: forces are equal and opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.bodies import PARTS
+from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox, PlacedSolid, Solid
+from footfall.contact.ground import Ground
+from footfall.contact.link_solids import link_solids
+from footfall.contact.model import ContactModel
+from footfall.contact.points import ContactPoint, Sphere, contact_points, point_jacobian
+from footfall.contact.stance import Stance
+from footfall.dynamics.closed_loops import LoopConstraint
+from footfall.dynamics.composite_bias import composite_bias
+from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
+from footfall.dynamics.parallel_joints import Posture, posture
+from footfall.errors import InputError, unknown
+from footfall.kinematics.forward import poses_in_base
+from footfall.robot.model.description import Robot
+from footfall.spatial import Transform
+from footfall.spatial.quaternion import to_rotation
+
+if TYPE_CHECKING:
+    from footfall.simulate.world import World
+
+ROBOT, GROUND = -1, -2
+_DEEP = 5e-3  # [m]
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A sphere that may meet a surface: ``owner`` and ``other`` are free bodies by number, ROBOT or GROUND."""
+
+    name: str
+    owner: int
+    sphere: int  # among the owner's
+    other: int
+    solid: int = 0  # among the other's
+
+
+@dataclass(frozen=True)
+class Together:
+    """The equations of a step of robot and free bodies; ``width`` columns belong to the bodies."""
+
+    robot: Robot
+    M: Float[ndarray, "n n"]
+    force: Float[ndarray, "n"]
+    points: list[ContactPoint]
+    v: Float[ndarray, "n"]
+    loops: dict[str, Any]
+    axes: list[Float[ndarray, "3 3"]]  # in the world, in which each point has its numbers
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class ObjectState:
+    """Where a free body is and how it moves."""
+
+    body: FreeBody
+    position: Float[ndarray, "3"]  # of its middle [m]
+    quaternion: Float[ndarray, "4"]  # w, x, y, z
+    rotation: Float[ndarray, "3 3"]  # its axes in the world
+    velocity: Float[ndarray, "3"]  # of its middle, world axes [m/s]
+    omega: Float[ndarray, "3"]  # in its own axes [rad/s]
+
+
+def object_state(world: World, objects: Any, name: str) -> ObjectState:
+    names = [body.name for body in world.objects]
+    if name not in names:
+        raise unknown("object", name, names)
+    row = objects[names.index(name)]
+    R = to_rotation(row[3:7])
+    return ObjectState(world.objects[names.index(name)], row[:3], row[3:7], R, R @ row[10:13], row[7:10])
+
+
+def named_objects(objects: Any) -> tuple[FreeBody, ...]:
+    """A list of free bodies, every one with a name of its own."""
+    if not isinstance(objects, (list, tuple)) or not all(isinstance(body, (FreeBox, FreeBall)) for body in objects):
+        raise InputError(f"objects must be a list of FreeBox and FreeBall, got {' '.join(repr(objects).split())[:60]}")
+    taken = [body.name for body in objects if body.name]
+    for name in taken:
+        if taken.count(name) > 1:
+            raise InputError(f"two objects are named '{name}'")
+    found: list[FreeBody] = []
+    for body in objects:
+        kind = "ball" if isinstance(body, FreeBall) else "box"
+        free = (name for k in count() if (name := kind if k == 0 else f"{kind}_{k + 1}") not in taken)
+        name = body.name or next(free)
+        taken.append(name)
+        found.append(replace(body, name=name))
+    return tuple(found)
+
+
+def objects_and_solids(
+    robot: Robot, objects: Any, collisions: Any, contact: ContactModel, integrator: str
+) -> tuple[tuple[FreeBody, ...], tuple[Solid, ...]]:
+    """Free bodies by name, and the links of the robot that they touch: its trunk, and those that collide."""
+    named = named_objects(objects)
+    if not named:
+        return (), ()
+    if isinstance(contact, Stance):
+        raise InputError("free bodies need compliant or complementarity contact: stance contact knows feet alone")
+    if integrator not in ("linearly_implicit", "semi_implicit_euler"):
+        raise InputError(f"free bodies are stepped by linearly_implicit or semi_implicit_euler, not {integrator}")
+    parts = collisions if collisions is True else [PARTS[0], *_names(collisions)]
+    return named, link_solids(robot, parts)
+
+
+def _names(collisions: Any) -> list[str]:
+    if not collisions:
+        return []
+    return collisions.split(",") if isinstance(collisions, str) else list(collisions)
+
+
+def check_objects(world: World, q: Float[ndarray, "nq"]) -> None:
+    """Refuse free bodies that start inside the ground, the robot or each other: they would be shot off."""
+    if not world.objects:
+        return
+    at_q = posture(world.robot, q)
+    poses = poses_in_base(at_q.robot, at_q.X)
+    spheres = [placed(at_q, sphere) for sphere in world.spheres]
+    X = [Transform(to_rotation(body.start[3:7]), body.start[:3]) for body in world.objects]
+    scene = _Scene(world, at_q, poses, spheres, X)
+    for touch in world.touches:
+        depth = -float(scene.point(touch).distance)
+        if depth > _DEEP:
+            raise InputError(f"the start puts {touch.name} {1e3 * depth:.1f} mm deep: move the object")
+
+
+def placed(at_q: Posture, sphere: Sphere) -> Sphere:
+    """A sphere or wheel in the axes in which its body stands."""
+    center = at_q.point(sphere.body, sphere.center)
+    if sphere.axis is None:
+        return replace(sphere, center=center)
+    return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
+
+
+def touches_of(
+    objects: Sequence[FreeBody], spheres: Sequence[Sphere], solids: Sequence[Solid], robot: str
+) -> tuple[Touch, ...]:
+    """All that may meet: bodies the ground, the robot's spheres and solids, and each other.
+
+    A ball against a surface is one sphere; boxes, and links and boxes, meet each other with the corners of both.
+    """
+    found, solid_bodies = [], {solid.body for solid in solids}
+    for k, body in enumerate(objects):
+        found += [Touch(f"{body.name} on the ground", k, i, GROUND) for i in range(len(body.spheres))]
+        for i, sphere in enumerate(spheres):
+            if not (isinstance(body, FreeBall) and sphere.body in solid_bodies):
+                found.append(Touch(f"{robot} {sphere.name} on {body.name}", ROBOT, i, k))
+        for s, solid in enumerate(solids):
+            found += [Touch(f"{body.name} on {robot} {solid.name}", k, i, ROBOT, s) for i in range(len(body.spheres))]
+    for k, body in enumerate(objects):
+        for j, other in enumerate(objects):
+            both = not isinstance(body, FreeBall) and not isinstance(other, FreeBall)
+            one = isinstance(body, FreeBall) and (not isinstance(other, FreeBall) or k < j)
+            if k != j and (both or one):
+                found += [Touch(f"{body.name} on {other.name}", k, i, j) for i in range(len(body.spheres))]
+    return tuple(found)
+
+
+def together(
+    world: World, at_q: Posture, poses: list[Transform], spheres: list[Sphere], objects: Any, M: ndarray,
+    force: ndarray, points: list[ContactPoint], v: ndarray, loops: dict[str, Any],
+) -> Together:  # fmt: skip
+    """The equations of the robot with those of the free bodies around it; the robot's alone if there are none.
+
+    ``poses`` and ``spheres`` are the robot's, as they stand.
+    """
+    robot, X_WB = at_q.robot, at_q.X[0]
+    axes = [X_WB.R] * len(points)
+    if not world.objects:
+        return Together(robot, M, force, points, v, loops, axes)
+    width = 6 * len(world.objects)
+    scene = _Scene(world, at_q, poses, spheres, [Transform(to_rotation(row[3:7]), row[:3]) for row in objects])
+    M_all = np.zeros((width + robot.nv, width + robot.nv))
+    M_all[width:, width:] = M
+    forces, rates = [], []
+    for k, (body, X, row) in enumerate(zip(world.objects, scene.X, objects)):
+        composite = composite_bodies(body.robot, [X])
+        M_all[6 * k : 6 * k + 6, 6 * k : 6 * k + 6] = composite_mass_matrix(body.robot, [X], composite)
+        forces.append(-composite_bias(body.robot, [X], composite, row[7:], world.gravity))
+        rates.append(row[7:])
+    met = [scene.point(touch) for touch in world.touches]
+    return Together(
+        robot.with_tree(replace(robot.tree, base_dof=robot.tree.base_dof + width)), M_all,
+        np.concatenate([*forces, force]), [*(_shifted(point, width) for point in points), *met],
+        np.concatenate([*rates, v]), _widened(loops, width),
+        [*axes, *(X_WB.R if touch.owner == ROBOT else scene.X[touch.owner].R for touch in world.touches)], width,
+    )  # fmt: skip
+
+
+def felt(world: World, forces: list[ndarray]) -> list[ndarray]:
+    """Forces of all contacts with, at every sphere of the robot, those of the free bodies that it touches, too."""
+    first, total = len(world.spheres) + len(world.pairs), list(forces)
+    for k, touch in enumerate(world.touches):
+        if touch.owner == ROBOT:
+            total[touch.sphere] = total[touch.sphere] + forces[first + k]
+    return total
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """Robot and free bodies in one state."""
+
+    world: World
+    at_q: Posture
+    poses: list[Transform]  # of the robot's bodies in base axes
+    spheres: list[Sphere]  # of the robot
+    X: list[Transform]  # of the free bodies in the world
+
+    @property
+    def width(self) -> int:
+        return 6 * len(self.X)
+
+    def point(self, touch: Touch) -> ContactPoint:
+        """A contact in the axes of its owner, with the Jacobians of both."""
+        surface, robot = self._surface(touch), self.at_q.robot
+        if touch.owner == ROBOT:
+            found = contact_points(robot, self.at_q.X, self.poses, [self.spheres[touch.sphere]], surface)[0]
+            X_WA, own = self.at_q.X[0], self.width
+        else:
+            body, X_WA, own = self.world.objects[touch.owner], self.X[touch.owner], 6 * touch.owner
+            found = contact_points(
+                body.robot, [X_WA], [Transform.identity()], [body.spheres[touch.sphere]], surface
+            )[0]  # fmt: skip
+        J = np.zeros((3, self.width + robot.nv))
+        J[:, own : own + found.J.shape[1]] = found.J
+        dofs = [own + k for k in found.dofs]
+        assert found.p_BC is not None
+        p_W = X_WA.point(found.p_BC)
+        if touch.other != GROUND:
+            at, J_other, used = self._velocity(touch, p_W)
+            R_AO = X_WA.R.T @ (self.at_q.X[0] if touch.other == ROBOT else self.X[touch.other]).R
+            J[:, at : at + J_other.shape[1]] = -(R_AO @ J_other)
+            dofs += [at + k for k in used]
+        friction = self._friction(touch, found.friction)
+        return replace(found, J=J, dofs=tuple(sorted(dofs)), friction=friction)
+
+    def _surface(self, touch: Touch) -> Ground:
+        world = self.world
+        if touch.other == GROUND:
+            return world.ground
+        if touch.other == ROBOT:
+            solid = world.solids[touch.solid]
+            X_BS = Transform(self.at_q.turns[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
+            return PlacedSolid(solid, self.at_q.X[0] @ self.poses[solid.body] @ X_BS, world.ground)
+        return PlacedSolid(world.objects[touch.other].solid, self.X[touch.other], world.ground)
+
+    def _velocity(self, touch: Touch, p_W: Float[ndarray, "3"]) -> tuple[int, ndarray, Sequence[int]]:
+        """(first column, Jacobian in its own axes, columns in use) of the other's point there."""
+        if touch.other == ROBOT:
+            robot, X_WB, body = self.at_q.robot, self.at_q.X[0], self.world.solids[touch.solid].body
+            J = point_jacobian(robot, self.poses, body, X_WB.R.T @ (p_W - X_WB.p))
+            tree = robot.tree
+            return self.width, J, (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[body]))
+        X = self.X[touch.other]
+        J = point_jacobian(self.world.objects[touch.other].robot, [], 0, X.R.T @ (p_W - X.p))
+        return 6 * touch.other, J, range(6)
+
+    def _friction(self, touch: Touch, there: Any) -> Any:
+        """The lower of those of the free bodies that meet, or what is there."""
+        own = [
+            body.friction
+            for k in (touch.owner, touch.other)
+            if k >= 0 and (body := self.world.objects[k]).friction is not None
+        ]
+        return min(own) if own else there
+
+
+def _shifted(point: ContactPoint, width: int) -> ContactPoint:
+    """A contact of the robot alone, behind the columns of free bodies."""
+    J = np.concatenate([np.zeros((3, width)), point.J], axis=1)
+    return replace(point, J=J, dofs=tuple(width + k for k in point.dofs))
+
+
+def _widened(loops: dict[str, Any], width: int) -> dict[str, Any]:
+    if not loops:
+        return loops
+    closed = loops["loops"]
+    return {
+        "loops": LoopConstraint(np.concatenate([np.zeros((len(closed.G), width)), closed.G], axis=1), closed.wanted)
+    }
