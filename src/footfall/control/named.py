@@ -90,6 +90,11 @@ def nmpc(gait: str = "trot", rate: float = 1000.0, robot: Robot | None = None) -
     return made
 
 
+def walking(name: str, gait: str, speed: float, rate: float, robot: Robot, reflexes: Any) -> Locomotion | Nmpc:
+    """What walks a robot under a velocity command, by its name."""
+    return nmpc(gait, rate, robot) if name == NMPC else on_command(name, gait, speed, rate=rate, reflexes=reflexes)
+
+
 def check_on_a_gait(name: str, gait: str) -> None:
     """Refuse gaits that controllers which follow a gait's own paths, open loop, cannot do."""
     if gait in FLYING:

@@ -34,10 +34,8 @@ from footfall.control.joint.joint_pd import INVERSES, Hold, JointPD
 from footfall.control.joint.plan_follower import PlanFollower, reachable_plan
 from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
-from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.locomotion.reflexes import Reflexes
-from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, unknown
@@ -242,14 +240,12 @@ def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
     refuse_rhythm(options)
-    gait, rate = options.gait or "trot", fitting_rate(options.dt)
-    moving: Locomotion | Nmpc
     if options.controller == control_named.NMPC:
         refuse(options, "has no reflexes", given(options, "reflexes"))
-        moving = control_named.nmpc(gait, rate, robot)
-    else:
-        own = {"rate": rate, "reflexes": _reflexes(options, True)}
-        moving = control_named.on_command(options.controller, gait, options.speed or 0.0, **own)
+    moving = control_named.walking(
+        options.controller, options.gait or "trot", options.speed or 0.0, fitting_rate(options.dt), robot,
+        _reflexes(options, True),
+    )  # fmt: skip
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     return moving, moving.gait
 
