@@ -22,7 +22,6 @@ from footfall.trace import compiled, tracer
 from footfall.trace.face import signature, tree
 from footfall.trace.face.signature import Signature
 from footfall.trace.graph import derivative
-from footfall.trace.runtime.uncollected import uncollected
 from footfall.trace.passes import program as ssa
 from footfall.trace.passes.program import Program
 from footfall.trace.runtime import lanes as lane_width
