@@ -21,7 +21,7 @@ from footfall.bench.horizon import EFFORT, KNOT, KNOTS, away, settled, weights
 from footfall.compare import pinocchio
 
 VARIABLE = "FOOTFALL_CROCODDYL"
-FITTING = "4.0."  # of Pinocchio, against which Crocoddyl 3.2.1 is built
+FITTING = "4.0."  # of Pinocchio, beside which Crocoddyl 3.2.1 runs
 _HOW = (
     f"an environment of its own measures it: pip install crocoddyl==3.2.1 pin==4.0.0 there, and {VARIABLE}=its python"
 )
