@@ -106,7 +106,10 @@ class FreeBody:
         if self.friction is not None:
             values["friction"] = checked_friction(self.friction)
         if self.rotation is not None:
-            R = np.array(self.rotation, dtype=float)
+            try:
+                R = np.array(self.rotation, dtype=float)
+            except (TypeError, ValueError):
+                R = np.zeros(0)
             if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
                 raise InputError(f"rotation of a {kind} must be a rotation matrix, 3 by 3")
             values["rotation"] = R
@@ -188,6 +191,8 @@ class FreeBall(FreeBody):
     def __post_init__(self) -> None:
         self._checked(self.mass, self.position)
         object.__setattr__(self, "radius", checked_number(self.radius, "radius of a FreeBall", 0.0, above=True))
+        if not isinstance(self.hollow, bool | np.bool_):
+            raise InputError(f"hollow of a FreeBall must be True or False, got {self.hollow!r}")
 
     @property
     def start(self) -> Float[ndarray, "13"]:

@@ -51,11 +51,16 @@ class Belt:
             value = getattr(self, key)
             if key == "inertia" and value is None:
                 continue
-            array = np.asarray(value)
+            try:
+                array = np.array(value)
+            except ValueError:  # rows of different lengths
+                array = np.array(None)
             fits = array.dtype.kind in "fiu" and array.ndim < 2 and np.isfinite(array).all()
             if not fits or (array < 0.0).any() or (above and (array == 0.0).any()):
                 bound = "positive" if above else "at least 0"
                 raise InputError(f"{key} of a belt must be {bound}, one for all joints or one each: got {value!r}")
+            if array.ndim:
+                object.__setattr__(self, key, array.astype(float))
         if self.encoder not in ENCODERS:
             raise unknown("side of a belt's encoder", self.encoder, ENCODERS)
 

@@ -20,7 +20,7 @@ from footfall import compiling
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, TraceError
 from footfall.notebook import Summarised
-from footfall.simulate.engine import kept_free
+from footfall.simulate.engine import check_controller, kept_free
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState, SimulationModel, tick
 from footfall.trace.face.tree import flatten, labels
@@ -51,18 +51,21 @@ def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
     """A and B of the ticks that a simulation would make next; it stays where it is."""
     if not isinstance(simulation, Simulation) or simulation.controller is None:
         raise InputError(f"a closed loop is that of a Simulation, got {type(simulation).__name__}")
-    if isinstance(ticks, bool) or not isinstance(ticks, int) or ticks < 1:
+    if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 1:
         raise InputError(f"the number of ticks must be a whole number of at least 1, got {ticks!r}")
     model, state = simulation.model, simulation.state
     if not model.acting.traceable:
         raise InputError(f"controller {model.acting.name} runs in Python: it has no derivative")
     state = replace(state, memory=model.acting.renewed(state.memory))
-    inputs = Inputs(simulation.command_now, np.zeros(6))
+    if model.world.objects:
+        raise InputError("what is linearised is a robot alone: leave out its objects")
+    inputs = simulation.inputs_at(float(state.tick))
     advance, slopes = _compiled(model, _Example(state, inputs))
     free = kept_free(model)
     values = ({path: model.parameter(path) for path in free},) if free else ()
     A, B = np.eye(_size(model, state)), None
     for _ in range(ticks):
+        inputs = simulation.inputs_at(float(state.tick))
         after, _ = advance(state, inputs, *values)
         _, columns = _parts(inputs.command)
         found = slopes(np.zeros(len(A) + columns), state, inputs, after.q, after.v, *values)
@@ -92,6 +95,7 @@ def _compiled(model: SimulationModel, example: _Example) -> tuple[Any, Any]:
     state, inputs = example.state, example.inputs
     size, columns = _size(model, state), _parts(inputs.command)[1]
     try:
+        check_controller(model, state, inputs)
         advance = compiling.compile(tick, model, state, inputs, verify=False, free=kept_free(model))
         slopes = compiling.jacobian(
             deviated_loop, model, np.zeros(size + columns), state, inputs, state.q, state.v, wrt="deviation",

@@ -193,6 +193,12 @@ class Simulation(Summarised):
         """What is commanded at the present time."""
         return command_at(self.command, self.time)
 
+    def inputs_at(self, tick: float) -> Inputs:
+        """The command and the pushes of a tick."""
+        period = self.model.period
+        push = mean_wrench(self.pushes, tick, period, self._places)
+        return Inputs(command_at(self.command, tick * period), push)
+
     @property
     def q(self) -> Float[ndarray, "nq"]:
         return self.state.q
@@ -348,10 +354,7 @@ class Simulation(Summarised):
 
     def _rolled(self, count: int, every: int) -> Piece:
         """Some ticks as they come, with the rows of every ``every``-th, or of all where that does not come out even."""
-        tick, period = float(np.round(self.state.tick)), self.model.period
-        push = mean_wrench(self.pushes, tick, period, self._places)
-        inputs = Inputs(command_at(self.command, tick * period), push)
-        before, engine = self.state, self.engine
+        before, inputs, engine = self.state, self.inputs_at(float(np.round(self.state.tick))), self.engine
         aligned = before.tick % every == 0 and count % every == 0
         after, rows, trouble = engine.roll(before, inputs, count, every if aligned else 1)
         if aligned and every > 1 and trouble is None and not is_finite(after) and isinstance(engine, CompiledEngine):
