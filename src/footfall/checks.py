@@ -76,6 +76,15 @@ def three_numbers(value: Any, what: str) -> Float[ndarray, "3"]:
     return array
 
 
+def one_or_more_names(value: Any, what: str) -> tuple[str, ...]:
+    """Names, of which one may stand alone, as a tuple, or an InputError."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
+        return tuple(value)
+    raise InputError(f"{what} must be a name or a list of names, got {value!r}")
+
+
 def _float(value: Any, what: str) -> float:
     try:
         if not isinstance(value, str | bytes):  # a text that reads like a number is still a text to whoever uses it
@@ -103,6 +112,6 @@ def checked_option(name: str, kind: str, value: Any) -> Any:
 
 
 __all__ = [
-    "checked_number", "checked_option", "finite_number", "is_number", "number_between", "positive_number",
-    "three_numbers",
+    "checked_number", "checked_option", "finite_number", "is_number", "number_between", "one_or_more_names",
+    "positive_number", "three_numbers",
 ]  # fmt: skip

@@ -177,3 +177,11 @@ def test_controllers_on_command_go_sideways_and_turn_by_name(name):
     recording = run.simulation.run(2.5)
     assert run.simulation.stopped is None
     np.testing.assert_allclose(recording.mean_velocity(after=1.2), [0.3, 0.1, 0.3], atol=0.04)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"gait": "trot"}, {"rate": "fast"}, {"friction": (0.4, 0.5)}, {"hip_height": "low"}, {"mpc_rate": None}]
+)
+def test_settings_of_another_kind_are_refused_by_name(bad):
+    with pytest.raises(InputError, match=f"{next(iter(bad))} of the locomotion must be"):
+        ff.control.Locomotion(**bad)

@@ -76,3 +76,16 @@ def test_bad_settings_are_refused():
     for bad in ({"knots": 1}, {"solve_rate": 20.0}, {"rate": 100.0, "solve_rate": 200.0}, {"knot": -1.0}):
         with pytest.raises(InputError):
             ff.control.Nmpc(**bad)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"knots": "many"}, {"knots": None}, {"knots": np.nan}, {"knots": 1e9}, {"gait": "trot"}, {"gait": None},
+        {"clearance": -0.1}, {"clearance": np.nan}, {"hip_height": "low"}, {"prices": 3}, {"plan": "there"},
+        {"joint_kd": -1.0}, {"joint_kd": "soft"},
+    ],
+)  # fmt: skip
+def test_settings_of_another_kind_are_refused_by_name(bad):
+    with pytest.raises(InputError, match=f"{next(iter(bad))} of nmpc must be"):
+        ff.control.Nmpc(**bad)

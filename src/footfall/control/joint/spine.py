@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import finite_number, one_or_more_names
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.joint.joint_pd import check_gain
 from footfall.control.joint.rhythm import on_the_ground
@@ -37,7 +38,7 @@ class Spine(ControllerWrapper):
     """
 
     inner: Controller
-    joints: tuple[str, ...] = ()  # those of the robot's spine unless given
+    joints: str | tuple[str, ...] = ()  # those of the robot's spine unless given
     moves: str | tuple[str, ...] = ()  # those that pitch unless given
     kp: float = RIGID[0]  # [N m/rad]
     kd: float = RIGID[1]  # [N m s/rad]
@@ -50,16 +51,17 @@ class Spine(ControllerWrapper):
         super().__post_init__()
         for key in ("kp", "kd", "swing", "share", *(() if self.brake is None else ("brake",))):
             check_gain(getattr(self, key), f"{key} of Spine", ())
-        if not np.isfinite(self.phase):
-            raise InputError(f"phase of Spine must be finite, got {self.phase}")
+        finite_number(self.phase, "phase of Spine")
+        for key in ("joints", "moves"):
+            one_or_more_names(getattr(self, key), f"{key} of Spine")
 
     @property
     def uses_foot_forces(self) -> bool:  # type: ignore[override]
         return self.brake is not None or super().uses_foot_forces
 
     def start(self, robot: Robot) -> Any:
-        named, moving = self.motors(robot), self.moving(robot)
-        for joint in (*named, *moving):
+        named = self.motors(robot)
+        for joint in (*named, *one_or_more_names(self.moves, "moves")):
             if joint not in robot.joint_names:
                 raise unknown("spine joint", joint, robot.joint_names, f"robot '{robot.name}' has")
         if not named:
@@ -74,12 +76,13 @@ class Spine(ControllerWrapper):
 
     def motors(self, robot: Robot) -> tuple[str, ...]:
         """Joints with a motor or a brake: springs in series have none."""
-        return self.joints or tuple(name for name in spine_joints(robot) if not name.endswith(SPRING))
+        own = tuple(name for name in spine_joints(robot) if not name.endswith(SPRING))
+        return one_or_more_names(self.joints, "joints") or own
 
     def moving(self, robot: Robot) -> tuple[str, ...]:
-        if self.moves:
-            return (self.moves,) if isinstance(self.moves, str) else self.moves
-        return tuple(name for name in self.motors(robot) if abs(robot.joint(name).axis[1]) > 0.9)
+        return one_or_more_names(self.moves, "moves") or tuple(
+            name for name in self.motors(robot) if abs(robot.joint(name).axis[1]) > 0.9
+        )
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.checks import is_number
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.balance import balance_forces
 from footfall.control.locomotion.driven import driven_of
@@ -89,12 +90,16 @@ class Locomotion(ControllerBase):
             raise unknown("stage", self.stage, STAGES)
         if self.solver not in SOLVERS:
             raise unknown("solver", self.solver, SOLVERS)
-        if not 1.0 <= self.mpc_rate <= self.rate < np.inf:
-            raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
-        for key in ("rate", "friction", "clearance", "joint_kd", "hip_height"):
+        if not isinstance(self.gait, Gait):
+            raise InputError(f"gait of the locomotion must be a Gait, such as ff.gait.trot(), got {self.gait!r}")
+        for key in ("rate", "mpc_rate", "friction", "clearance", "joint_kd", "hip_height"):
             value = getattr(self, key)
-            if value is not None and not (np.isfinite(value) and value >= 0 and (value > 0 or key == "joint_kd")):
+            if value is None and key in ("clearance", "hip_height"):
+                continue
+            if not is_number(value) or value < 0 or (value == 0 and key != "joint_kd"):
                 raise InputError(f"{key} of the locomotion must be a positive number, got {value!r}")
+        if not 1.0 <= self.mpc_rate <= self.rate:
+            raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
         if self.reach is not None and self.stage != "whole_body":
             raise InputError(f"an arm reaches in the whole-body program: stage '{self.stage}' has none")
         self.reflexes = Reflexes.of(self.reflexes)

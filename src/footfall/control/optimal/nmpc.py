@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import checked_number
+from footfall.checks import checked_number, is_number
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
@@ -39,6 +39,7 @@ _HASTE = np.array([1.0, 0.8, 2.0])  # by which a command is followed [m/s², m/s
 _SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
 _FIRST = 8  # iterations of the first solve, which has nothing to begin with
 _STILL = 0.02  # [m/s, rad/s]: a command below it stands
+_MOST_KNOTS = 1000  # a solve of more takes longer than what it plans
 _BENT = 3.0  # [rad]: joints without limits go this far from the stand
 _LOSSES, _REVERSAL = 0.8, 0.05  # part of joints' losses that motors add; dry friction reverses over this [rad/s]
 
@@ -71,8 +72,15 @@ class Nmpc(ControllerBase):
             checked_number(getattr(self, key), f"{key} of nmpc", 0.0, above=True)
         if self.solve_rate > self.rate or self.rate / self.solve_rate > self.rate * self.knot:
             raise InputError(f"nmpc must solve at least once a knot and at most at its rate of {self.rate:g} Hz")
-        if int(self.knots) != self.knots or self.knots < 2:
-            raise InputError(f"the knots of nmpc must be a whole number of at least 2, got {self.knots}")
+        for key in ("clearance", "hip_height", "joint_kd"):
+            if (value := getattr(self, key)) is not None or key == "joint_kd":
+                checked_number(value, f"{key} of nmpc", 0.0, above=key != "joint_kd")
+        if not is_number(self.knots) or int(self.knots) != self.knots or not 2 <= self.knots <= _MOST_KNOTS:
+            raise InputError(f"the knots of nmpc must be a whole number from 2 to {_MOST_KNOTS}, got {self.knots!r}")
+        self.knots = int(self.knots)
+        for key, kind in {"gait": Gait, "prices": Prices, "plan": Goal | None}.items():
+            if not isinstance(value := getattr(self, key), kind):
+                raise InputError(f"{key} of nmpc must be a {key.capitalize()}, got {value!r}")
         if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
             raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, as its own")
         self.log: list[tuple[float, str]] = []

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from footfall.checks import positive_number
+from footfall.checks import one_or_more_names, positive_number
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator, Joint, Link
@@ -52,9 +52,11 @@ def with_spine(
         armature: Inertia of a series-elastic motor at the joint [kg m²].
         joints: Names of the spine's joints; those that carry several feet unless given.
     """
+    if not isinstance(robot, Robot):
+        raise InputError(f"a spine is changed of a Robot, such as ff.load(...), got {type(robot).__name__}")
     if kind not in KINDS:
         raise unknown("kind of spine", kind, KINDS)
-    found = spine_joints(robot) if joints is None else tuple(joints)
+    found = spine_joints(robot) if joints is None else one_or_more_names(joints, "joints of a spine")
     for name in found:
         if name not in robot.joint_names:
             raise unknown("spine joint", name, robot.joint_names, f"robot '{robot.name}' has")
