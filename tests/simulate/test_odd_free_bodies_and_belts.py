@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import random
 
@@ -75,3 +76,21 @@ def test_a_closed_loop_of_a_controller_that_draws_numbers_has_no_derivative():
 
     with pytest.raises(InputError, match="has no derivative"):
         linearize_loop(ff.Simulation(ARM, drawn, ground=FAR))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ground", ff.contact.Plane(0.1)),
+        ("objects", [ff.FreeBall(0.1, 1.0, (2, 0, 1))]),
+        ("dt", 2e-3),
+        ("contact", "stance"),
+    ],
+)
+def test_what_a_simulation_was_made_of_is_not_assigned_in_vain(name, value):
+    sim = swinging()
+    with pytest.raises(InputError, match=f"keeps the {name} it was made with"):
+        setattr(sim, name, value)
+    sim.command, sim.pushes = ff.Command(forward=0.1), [ff.Push(0.0, 0.01, (1.0, 0.0, 0.0), link="rod0")]
+    sim.run(0.01)
+    assert copy.deepcopy(sim).time == pytest.approx(0.01)

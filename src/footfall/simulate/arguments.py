@@ -21,6 +21,21 @@ from footfall.simulate.world import World
 
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
 _APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
+_MADE_OF = (
+    "robot", "controller", "contact", "ground", "dt", "integrator", "joints", "gravity", "touching", "collisions", "seed",
+    "sensors", "emergency_stop", "self_collision", "objects",
+)  # fmt: skip
+
+
+class MadeOnce:
+    """Refuses to have assigned, once it has a state, what its model was made of: the model would stay as it is."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _MADE_OF and "state" in self.__dict__ and value is not self.__dict__.get(name):
+            raise InputError(
+                f"a simulation keeps the {name} it was made with: make another, Simulation(..., {name}=...)"
+            )
+        super().__setattr__(name, value)
 
 
 def check_robot(robot: Any) -> None:

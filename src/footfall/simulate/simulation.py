@@ -43,6 +43,7 @@ from footfall.robot.model.parts import Foot
 from footfall.seams import unadapted
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.arguments import (
+    MadeOnce,
     check_clear,
     check_ground,
     check_law,
@@ -76,7 +77,7 @@ _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kH
 
 
 @dataclass(repr=False)
-class Simulation(Summarised):
+class Simulation(MadeOnce, Summarised):
     """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
 
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
