@@ -85,6 +85,8 @@ def _ranges(given: list[str]) -> bool | dict[str, Any]:
     ranges: dict[str, Any] = {}
     for text in given:
         name, _, numbers = text.partition("=")
+        if name in ranges:
+            raise InputError(f"--randomise is given twice for {name}")
         try:
             least, _, most = numbers.partition(":")
             ranges[name] = (float(least), float(most)) if most else float(least)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from footfall.checks import finite_number, is_number, number_between
 from footfall.control.learned import onnx_file
 from footfall.control.learned.policy import SUFFIXES
 from footfall.errors import InputError, unknown
@@ -76,8 +77,7 @@ def train(
         raise unknown("task", task, TASKS)
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
-    if iterations < 1:
-        raise InputError(f"a training needs at least one iteration, got {iterations}")
+    _check_ends(policy, iterations, reward, seconds)
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
@@ -102,6 +102,18 @@ def train(
     training.save_curve(policy.with_suffix(".csv"))
     curve_figure(training.curve).savefig(policy.with_suffix(".png"))
     return Trained(training, policy, None if keeper is None else keeper.score)
+
+
+def _check_ends(policy: Path, iterations: int, reward: float | None, seconds: float | None) -> None:
+    """Refuse before the training what would end it never, or in vain."""
+    if not is_number(iterations) or iterations < 1:
+        raise InputError(f"a training needs at least one iteration, got {iterations}")
+    if reward is not None:
+        finite_number(reward, "the reward at which a training stops")
+    if seconds is not None:
+        number_between(seconds, "the seconds of a training", -1e-9, wanted="0 or more")
+    if not policy.parent.is_dir():
+        raise InputError(f"there is no folder '{policy.parent}' to write the policy {policy.name} to")
 
 
 def _iterate(
