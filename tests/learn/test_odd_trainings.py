@@ -24,7 +24,7 @@ def test_ends_that_are_none_are_refused(tmp_path, options, words):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="there is no folder '.*nowhere' to write the policy p.npz to"):
+    with pytest.raises(InputError, match=r"there is no folder '.*nowhere' to write the policy p\.npz to"):
         train("mini_cheetah", tmp_path / "nowhere" / "p.npz", "walk", "cpu", iterations=1, robots=4)
 
 

@@ -22,8 +22,8 @@ from footfall.simulate.world import World
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
 _APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
 _MADE_OF = (
-    "robot", "controller", "contact", "ground", "dt", "integrator", "joints", "gravity", "touching", "collisions", "seed",
-    "sensors", "emergency_stop", "self_collision", "objects",
+    "robot", "controller", "contact", "ground", "dt", "integrator", "joints", "gravity", "touching", "collisions",
+    "seed", "sensors", "emergency_stop", "self_collision", "objects",
 )  # fmt: skip
 
 
