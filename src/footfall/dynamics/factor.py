@@ -110,9 +110,11 @@ def _limbs(
 ) -> tuple[dict[int, Float[ndarray, "6"]], list[int | None], list[tuple[int, ...]]]:
     """(twists of the joints on the base; the one that a degree of freedom hangs behind; what it meets above it).
 
-    What is behind a joint on the base does not meet that joint, only the base, unless limbs are ``coupled``.
+    What is behind a joint on the base does not meet that joint, only the base, unless limbs are ``coupled`` or free
+    bodies stand before the base, which limbs touch and twists of the base do not move.
     """
-    parent, twists = next_above(robot, coupled), {} if coupled else base_joint_twists(robot)
+    parent = next_above(robot, coupled)
+    twists = {} if coupled or robot.tree.base_dof != 6 else base_joint_twists(robot)
     above = [tuple(ancestors(parent, k)) for k in range(robot.nv)]
     behind = [next((i for i in above[k] if i in twists), None) for k in range(robot.nv)]
     return twists, behind, [tuple(i for i in chain if i not in twists) for chain in above]
