@@ -1,8 +1,8 @@
 """One iteration of a horizon in Crocoddyl, timed: a script that imports nothing of footfall.
 
-Crocoddyl 3.2.1 from PyPI ends its process beside Pinocchio 4.1, which footfall's referees use, and runs beside 4.0.0. So
-it has an environment of its own, whose Python runs this file with the horizon as JSON on standard input; the least time
-of an iteration [s] is printed.
+Crocoddyl 3.2.1 from PyPI ends its process beside Pinocchio 4.1, which footfall's referees use, and runs beside 4.0.0.
+So it has an environment of its own, whose Python runs this file with the horizon as JSON on standard input; the least
+time of an iteration [s] is printed.
 """
 
 from __future__ import annotations
