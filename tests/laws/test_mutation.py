@@ -90,7 +90,24 @@ TRACED = {
 _SERIES = "a late term of a series: below 1e-10 of the result at the largest turn it is used for"
 _GUARD = "decides what is refused, not what is computed"
 # Mutants that change no result that verify could see: (module, function, before) and the reason.
+_CONTACTS = "of contacts, which verify adds none: dynamics/test_limb_factors.py"
 HARMLESS: dict[tuple[str, str, str], str] = {
+    ("dynamics.factor", "next_above", "k - 1"): "of trees whose branches are coupled: dynamics/test_limb_factors.py",
+    ("dynamics.factor", "factor_unsymmetric", "(D.T @ J).T"): _CONTACTS,
+    ("dynamics.factor", "factor_unsymmetric", "D.T"): _CONTACTS,
+    ("dynamics.factor", "factor_unsymmetric", "J.T"): _CONTACTS,
+    (
+        "dynamics.factor",
+        "factor_unsymmetric",
+        "A[at(i, f), at(j, f)] + (below if j <= i else above)[i, j]",
+    ): _CONTACTS,
+    ("dynamics.factor", "solve_unsymmetric", "0.0 * b[0]"): "a zero of b's shape, or one that takes it",
+    ("dynamics.factor", "solve_unsymmetric", "0"): "a zero of b's shape: any of its rows has it",
+    (
+        "dynamics.reduced",
+        "_pivots",
+        "RANK_TOLERANCE * float(np.abs(A[left]).max(initial=0.0))",
+    ): _GUARD,
     ("robot.model.tree", "Tree.parallel_joints", "1.0"): "no axes are then shared: more operations, the same result",
     ("robot.model.tree", "Tree.parallel_joints", "1.0 - _PARALLEL"): "the same: no axes are then shared",
     ("robot.model.tree", "Tree.leg_of", "-1"): "a wheel's leg, which no specimen has: control/test_wheels.py",
@@ -199,6 +216,10 @@ def found_by_verify(mutant: Mutant, wanted: set[str]) -> set[str] | None:
 ELSEWHERE: dict[tuple[str, str], str] = {
     ("spatial.quaternion", "from_zyx"): "simulate/test_block.py",
     ("kinematics.forward", "_check_quaternion"): "simulate/test_nothing_ignored.py",
+    ("dynamics.dense_factor", "dense_solution"): "simulate/test_linearize.py",
+    ("dynamics.factor", "solution"): "simulate/test_linearize.py",  # the equation by which it is differentiated
+    ("dynamics.factor", "branch_product"): "simulate/test_linearize.py",
+    ("dynamics.reduced", "ModeCoordinates.dynamics"): "dynamics/test_reduced.py",
     ("dynamics.reduced", "ModeCoordinates.forces"): "dynamics/test_reduced.py",
     ("dynamics.reduced", "ModeCoordinates.worst_pivot"): "dynamics/test_reduced.py",
     ("dynamics.reduced", "ModeCoordinates._at_feet"): "dynamics/test_reduced.py",

@@ -150,16 +150,19 @@ def test_lerobot_dataset_is_whole_and_says_what_is_in_it(walk, tmp_path):
         lerobot.write(walk, folder)
 
 
+SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "netcdf": ".nc"}  # tables are named by them
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_convert_command_writes_the_file_or_says_why_not(walk, tmp_path, format, capsys):
     from footfall.cli import run
 
     source = walk.save(tmp_path / "walk.mcap")
-    out = tmp_path / "out"
+    out = tmp_path / f"out{SUFFIXES.get(format, '')}"
     assert run(["convert", str(source), "--format", format, "--out", str(out), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["out"] == str(out)
     assert said["count"] > 0
     assert out.exists()
-    assert run(["convert", str(source), "--format", "csv"]) == 2
-    assert "unknown format 'csv'" in capsys.readouterr().err
+    assert run(["convert", str(source), "--format", "xlsx"]) == 2
+    assert "unknown format 'xlsx'" in capsys.readouterr().err

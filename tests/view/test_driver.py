@@ -191,7 +191,7 @@ def test_a_defect_is_said_and_ends_nothing(driver, capsys):
 
 def test_of_choices_made_in_quick_succession_only_the_last_is_prepared(driver):
     made, make = [], driver._made
-    driver._made = lambda choice: made.append(choice) or make(choice)
+    driver._made = lambda choice, *others: made.append(choice) or make(choice, *others)
     busy, done = threading.Event(), threading.Event()
     driver.do(lambda: busy.set() or done.wait(PATIENCE))  # as with another simulation
     assert busy.wait(PATIENCE)
