@@ -360,8 +360,9 @@ class Driver:
 
     def _record(self) -> None:
         self._finish_recording()
-        self.recording = Path(self._folder.name) / f"{file_stem(self.sim.robot.name)}-{time.strftime('%H%M%S')}.mcap"
-        self.recorder = self._recorder(self.recording)
+        path = Path(self._folder.name) / f"{file_stem(self.sim.robot.name)}-{time.strftime('%H%M%S')}.mcap"
+        self.recorder = self._recorder(path)
+        self.recording = path  # said when it has begun
 
     def _recorder(self, path: Path | None = None) -> Recorder:
         """Shows all that happens in the plots, and keeps it in a file if there is one."""
