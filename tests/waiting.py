@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +28,21 @@ def until(what: Callable[[], object], seconds: float = PATIENCE, again: Callable
             asked = time.monotonic()
         time.sleep(0.005)
     return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """What is done takes less than this of the process's own time: garbage that other tests left is not collected."""
+    collects = gc.isenabled()
+    gc.disable()
+    began = time.process_time()
+    try:
+        yield
+    finally:
+        took = time.process_time() - began
+        if collects:
+            gc.enable()
+    assert took < seconds
 
 
 def finish(driver: Driver) -> None:

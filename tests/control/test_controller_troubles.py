@@ -7,10 +7,10 @@ program never hangs, and the next tick has a safe torque.
 import copy
 import dataclasses
 import functools
-import time
 
 import numpy as np
 import pytest
+from waiting import within
 
 import footfall as ff
 from footfall.control.joint.foot_impedance import FootImpedance
@@ -287,9 +287,8 @@ def test_a_degenerate_program_neither_hangs_nor_hurts(how, solver, monkeypatch):
 
     monkeypatch.setattr(locomotion_tick, "plan", spoilt)
     monkeypatch.setattr(controller, "_plan", lambda *arguments: spoilt(controller.walker, *arguments))
-    began = time.process_time()
-    asked, after = controller(0.001, ROBOT, sensed, ff.Command(), after)
-    assert time.process_time() - began < 5.0  # of this process: no hang
+    with within(5.0):  # no hang
+        asked, after = controller(0.001, ROBOT, sensed, ff.Command(), after)
     assert np.isfinite(asked.torque).all()
     assert (np.abs(asked.torque) <= controller.limits + 1e-9).all()
     if any("whole-body program" in words for _, words in controller.log):
@@ -327,9 +326,8 @@ def test_a_robot_of_almost_no_mass_is_controlled_or_refused_but_never_hangs():
     controller = on_command("whole_body")
     q, v = ff.control.standing_state(robot)
     sensed = ff.Sensed(q, v, np.tile([0.0, 0.0, robot.mass * 9.81 / 4], (4, 1)))
-    began = time.process_time()
-    asked, _ = controller(0.0, robot, sensed, ff.Command(forward=0.3), controller.start(robot))
-    assert time.process_time() - began < 5.0
+    with within(5.0):
+        asked, _ = controller(0.0, robot, sensed, ff.Command(forward=0.3), controller.start(robot))
     assert np.isfinite(asked.torque).all()
     assert np.abs(asked.torque).max() < robot.mass * 9.81  # its rotors, which are no links, are all that weighs
 

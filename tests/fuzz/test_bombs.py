@@ -3,7 +3,6 @@
 import io
 import json
 import struct
-import time
 import zipfile
 import zlib
 
@@ -11,6 +10,7 @@ import lz4.frame
 import numpy as np
 import pytest
 import zstandard
+from waiting import within
 
 from footfall.control.learned.policy import SHIPPED, Policy
 from footfall.errors import InputError, ModelError
@@ -22,14 +22,14 @@ from footfall.robot.files.mesh_files import MOST_TRIANGLES, read_mesh
 from footfall.simulate.simulation import Simulation
 from footfall.sweep.study import parse_study
 
-SOON = 4.0  # [s] of this process's own time, many times what any of these takes on a slow machine
+SOON = (
+    15.0  # [s] of this process's own time, many times what any of these takes on a slow machine; a bomb takes minutes
+)
 
 
-@pytest.fixture(autouse=True)
-def _in_no_time():
-    began = time.process_time()
-    yield
-    assert time.process_time() - began < SOON
+def in_no_time():
+    """Around the reader alone: to make a bomb may take longer than to refuse it."""
+    return within(SOON)
 
 
 # -- recordings --------------------------------------------------------------------------------------------------------
@@ -51,13 +51,14 @@ def test_a_chunk_of_zeros_is_no_million_records(tmp_path):
     size = mcap_file.MOST_CHUNK_BYTES
     path = with_chunks(tmp_path / "zeros.mcap", ("zstd", zstandard.compress(bytes(size)), size))
     assert path.stat().st_size < 50_000
-    assert len(Recording.load(path)) == 1
+    with in_no_time():
+        assert len(Recording.load(path)) == 1
 
 
 def test_records_of_no_kind_are_counted(tmp_path):
     data = struct.pack("<BQ", 0x80, 0) * 3_000_000
     path = with_chunks(tmp_path / "many.mcap", ("zstd", zstandard.compress(data), len(data)))
-    with pytest.raises(RecordingError, match="more than 1000000 records"):
+    with in_no_time(), pytest.raises(RecordingError, match="more than 1000000 records"):
         Recording.load(path)
 
 
@@ -65,20 +66,24 @@ def test_alternating_messages_take_time_in_proportion(tmp_path):
     pair = b"".join(struct.pack("<BQHIQQ", mcap_file.MESSAGE, 22, channel, 0, 0, 0) for channel in (900, 901))
     data = pair * 100_000
     path = with_chunks(tmp_path / "alternating.mcap", ("zstd", zstandard.compress(data), len(data)))
-    assert len(Recording.load(path)) == 1
+    with in_no_time():
+        assert len(Recording.load(path)) == 1
 
 
 def test_a_file_that_unpacks_to_gigabytes_is_refused_by_its_heads(tmp_path):
     size = mcap_file.MOST_CHUNK_BYTES
     chunk = ("zstd", zstandard.compress(bytes(size)), size)
     path = with_chunks(tmp_path / "large.mcap", *[chunk] * 40)
-    with pytest.raises(RecordingError, match=r"large.mcap is no recording to unpack: it is \d+ bytes long .* 10 GiB"):
+    with (
+        in_no_time(),
+        pytest.raises(RecordingError, match=r"large.mcap is no recording to unpack: it is \d+ bytes long .* 10 GiB"),
+    ):
         Recording.load(path)
 
 
 def test_lz4_is_unpacked_to_what_it_says_and_no_further(tmp_path):
     path = with_chunks(tmp_path / "lz4.mcap", ("lz4", lz4.frame.compress(bytes(1 << 28)), 1000))
-    with pytest.raises(RecordingError, match="footfall recover"):
+    with in_no_time(), pytest.raises(RecordingError, match="footfall recover"):
         Recording.load(path)
 
 
@@ -88,7 +93,8 @@ def test_a_recording_of_one_frozen_robot_still_opens(tmp_path):
     rows = 20_000
     columns = {"time": np.arange(rows) * 1e-3, "q": np.ones((rows, robot.nq)), "v": np.zeros((rows, robot.nv))}
     Recording(robot, columns).save(tmp_path / "frozen.mcap")
-    assert len(Recording.load(tmp_path / "frozen.mcap")) == rows
+    with in_no_time():
+        assert len(Recording.load(tmp_path / "frozen.mcap")) == rows
 
 
 # -- policies and checkpoints ------------------------------------------------------------------------------------------
@@ -116,9 +122,9 @@ def npy(shape, data=b"", dtype="<f8"):
 )
 def test_archives_that_hold_more_than_they_show_are_refused(arrays, tmp_path):
     path = zipped(tmp_path / "bomb.npz", arrays)
-    with pytest.raises(InputError, match="is not a policy of footfall's"):
+    with in_no_time(), pytest.raises(InputError, match="is not a policy of footfall's"):
         Policy.load(path)
-    with pytest.raises(InputError, match=r"is not a checkpoint, or damaged$"):
+    with in_no_time(), pytest.raises(InputError, match=r"is not a checkpoint, or damaged$"):
         Simulation(library.load("mini_cheetah")).resume(path)
 
 
@@ -126,7 +132,7 @@ def test_a_policy_of_pickles_or_one_array_is_refused(tmp_path):
     np.savez(tmp_path / "pickled.npz", words=np.array([{}], dtype=object))
     (tmp_path / "single.npz").write_bytes(npy((1,), bytes(8)))
     for name in ("pickled", "single"):
-        with pytest.raises(InputError, match="is not a policy of footfall's"):
+        with in_no_time(), pytest.raises(InputError, match="is not a policy of footfall's"):
             Policy.load(tmp_path / f"{name}.npz")
     assert Policy.load(SHIPPED / "mini_cheetah.npz").robot == "mini_cheetah"
 
@@ -148,14 +154,15 @@ def triangles(count):
 def test_instances_of_one_geometry_share_a_budget_of_triangles(tmp_path):
     path = tmp_path / "bomb.dae"
     path.write_text(collada("0 0 0 1 0 0 0 1 0 " * 10_000, triangles(100_000), 15_000))
-    with pytest.raises(ModelError, match=f"more than {MOST_TRIANGLES} triangles"):
+    with in_no_time(), pytest.raises(ModelError, match=f"more than {MOST_TRIANGLES} triangles"):
         read_mesh(path)
 
 
 def test_parts_that_share_their_places_read_them_once(tmp_path):
     path = tmp_path / "shared.dae"
     path.write_text(collada("0 0 0 1 0 0 0 1 0 " * 50_000, triangles(1) * 4000, 1))
-    assert len(read_mesh(path)) == 4000
+    with in_no_time():
+        assert len(read_mesh(path)) == 4000
 
 
 def polygons(counts, corners):
@@ -166,7 +173,7 @@ def polygons(counts, corners):
 def test_polygons_have_the_corners_that_are_given(tmp_path):
     path = tmp_path / "rising.dae"
     path.write_text(collada("0 0 0 1 0 0 0 1 0", polygons(" ".join(map(str, range(3, 400_000))), "0 1 2 " * 1000), 1))
-    with pytest.raises(ModelError, match="polygons do not have the 3000 corners given"):
+    with in_no_time(), pytest.raises(ModelError, match="polygons do not have the 3000 corners given"):
         read_mesh(path)
     path.write_text(collada("0 0 0 1 0 0 1 1 0 0 1 0 2 2 2", polygons("4 3", "0 1 2 3 4 1 0"), 1))
     (mesh,) = read_mesh(path)
@@ -176,7 +183,7 @@ def test_polygons_have_the_corners_that_are_given(tmp_path):
 def test_corners_before_the_first_are_refused(tmp_path):
     path = tmp_path / "negative.dae"
     path.write_text(collada("0 0 0 1 0 0 0 1 0", triangles(1).replace("0 1 2", "0 1 -1"), 1))
-    with pytest.raises(ModelError, match="triangles without corners"):
+    with in_no_time(), pytest.raises(ModelError, match="triangles without corners"):
         read_mesh(path)
 
 
@@ -194,7 +201,7 @@ def test_corners_before_the_first_are_refused(tmp_path):
     ],
 )
 def test_studies_of_more_than_a_million_values_are_refused(text, words, tmp_path):
-    with pytest.raises(InputError, match=words):
+    with in_no_time(), pytest.raises(InputError, match=words):
         parse_study(text, tmp_path)
 
 
@@ -209,7 +216,7 @@ def test_an_image_is_measured_before_it_is_unpacked(tmp_path):
     (tmp_path / "bomb.png").write_bytes(
         b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", pixels) + part(b"IEND", b"")
     )
-    with pytest.raises(InputError, match="30000 x 30000 pixels"):
+    with in_no_time(), pytest.raises(InputError, match="30000 x 30000 pixels"):
         Heightfield.from_file(tmp_path / "bomb.png")
 
 
@@ -236,5 +243,5 @@ def test_a_recording_whose_robot_was_changed_is_refused(crc, tmp_path):
     assert Recording.load(path).robot.digest == robot.digest
     damaged_robot(path, crc)
     words = "is not the one that was recorded" if crc else "'robot.json' does not agree with its checksum"
-    with pytest.raises(RecordingError, match=words):
+    with in_no_time(), pytest.raises(RecordingError, match=words):
         Recording.load(path)
