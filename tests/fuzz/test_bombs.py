@@ -23,7 +23,7 @@ from footfall.simulate.simulation import Simulation
 from footfall.sweep.study import parse_study
 
 SOON = (
-    15.0  # [s] of this process's own time, many times what any of these takes on a slow machine; a bomb takes minutes
+    15.0  # [s] of this process's own time, many times what any of these takes on a slow machine; a bomb: minutes
 )
 
 
