@@ -51,7 +51,15 @@ COUNTED = {
 MOST_OPERATIONS = {"forward_dynamics": 2765, "explicit": 3730, "implicit": 5800}
 
 
-@pytest.fixture(scope="module", params=[name for name in bench.NAMES if name != "gpu"])
+QUICK = ("dynamics", "step", "batch")  # the others compile for half a minute
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in bench.NAMES if name != "gpu"
+    ],
+)
 def report(request: pytest.FixtureRequest) -> Report:
     return bench.run(request.param, seconds=0.05)
 

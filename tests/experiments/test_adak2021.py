@@ -21,6 +21,7 @@ def outcome() -> Outcome:
     return experiments.run("adak2021", quick=True)
 
 
+@pytest.mark.slow
 def test_every_claim_is_judged_as_recorded(outcome: Outcome) -> None:
     assert unjudged(outcome) == set()
     assert changed(outcome) == []
@@ -42,6 +43,7 @@ def test_matrices_take_no_more_operations_than_their_times_allow(function: Any, 
     assert 0.5 * most < counted.live_operations <= most
 
 
+@pytest.mark.slow
 def test_machine_code_is_far_faster_than_stored_expressions(outcome: Outcome) -> None:
     for name in adak2021.PRINTED:
         symbolic = outcome.claim(f"table2_{name}_symbolic").measured
@@ -50,12 +52,14 @@ def test_machine_code_is_far_faster_than_stored_expressions(outcome: Outcome) ->
         assert outcome.claim(f"table2_{name}_ratio").measured == pytest.approx(symbolic / optimised)
 
 
+@pytest.mark.slow
 def test_notes_say_what_was_measured(outcome: Outcome) -> None:
     assert "evaluated one by one" in outcome.claim("table2_M_symbolic").note
     assert "machine code" in outcome.claim("table2_C_optimised").note
     assert "ours are chosen to it" in outcome.claim("legs_carry_quarter_of_mass").note
 
 
+@pytest.mark.slow
 def test_runs_are_kept_for_replays(outcome: Outcome) -> None:
     assert len(outcome.replays) == 1
     assert all(rec.duration > 0.5 for shown in outcome.replays.values() for rec in shown.values())

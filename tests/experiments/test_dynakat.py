@@ -21,11 +21,13 @@ def outcome() -> Outcome:
     return experiments.run("dynakat", quick=True)
 
 
+@pytest.mark.slow
 def test_every_claim_is_judged_as_recorded(outcome: Outcome) -> None:
     assert unjudged(outcome) == set()
     assert changed(outcome) == []
 
 
+@pytest.mark.slow
 def test_weaknesses_are_said_beside_the_verdicts(outcome: Outcome) -> None:
     assert "closed form" in outcome.claim("fabrik_no_weakness").note
     assert "crawls" in outcome.claim("fabrik_resists_singularity").note
@@ -50,6 +52,7 @@ def test_on_three_feet_a_robot_tips_within_its_wide_margin() -> None:
     assert np.degrees(np.abs(tipping.rec.trunk_euler()[:, 1:])).max() > 15.0
 
 
+@pytest.mark.slow
 def test_figures_and_tables_are_there_and_captioned(outcome: Outcome) -> None:
     assert set(outcome.figures) == set(outcome.captions)
     assert len(outcome.tables[0].rows) == 2 * (len(leg_race.METHODS) + 1)  # and the closed form
@@ -96,6 +99,7 @@ def test_fabrik_in_a_controller_asks_for_the_closed_form_s_feet() -> None:
             assert np.abs(feet[0] - feet[1]).max() < 2e-6
 
 
+@pytest.mark.slow
 def test_runs_are_kept_for_replays(outcome: Outcome) -> None:
     assert len(outcome.replays) == 3
     assert all(rec.duration > 0.5 for shown in outcome.replays.values() for rec in shown.values())

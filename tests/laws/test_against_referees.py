@@ -48,6 +48,14 @@ def test_every_rotor_mode_agrees_with_pinocchio_and_mujoco(name: str, rotors: st
 
 
 def test_real_robots_from_urdf_agree_with_pinocchio_and_mujoco(third_party: Robot) -> None:
+    report = verify(third_party, samples=10, seed=3, sides=QUICK)
+    assert report.failures() == []
+    assert report.skipped == {}
+    check_medians([report])
+
+
+@pytest.mark.slow
+def test_every_formalism_agrees_on_real_robots(third_party: Robot) -> None:
     report = verify(third_party, samples=10, seed=3)
     assert report.failures() == []
     assert report.skipped == {}

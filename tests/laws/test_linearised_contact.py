@@ -115,7 +115,7 @@ def test_linearised_contact_is_exact_at_rest_sliding_and_landing(law, steps):
         assert error < bar * np.abs(exact).max(), state
 
 
-@pytest.mark.parametrize("method", ["auto", "cone"])
+@pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "cone"])
 def test_linearised_stand_of_a_robot_over_a_tick_is_that_of_its_solution(method):
     """Feet 0.2 mm under the ground: no solver makes a turn after the first step, whose impulses are still right."""
     robot = ff.load("mini_cheetah")
