@@ -33,13 +33,15 @@ def first_name(kind: type) -> tuple[str, str]:
     return module, _RENAMED.get(kind.__qualname__, kind.__qualname__)
 
 
-def digest_of(thing: Any) -> str | None:
+def digest_of(thing: Any, older: bool = False) -> str | None:
     """The digest of a nest of footfall's dataclasses, arrays, numbers and names; None if something else is inside.
 
     A field with ``metadata={"added_later": True}`` does not count where it has its default: files of before still open.
+    With ``counted_later`` it counts in files of today, and not in those that ``older`` asks for, from before it was.
     """
+    later = ("added_later", "counted_later") if older else ("added_later",)
     try:
-        text = json.dumps(_plain(thing))
+        text = json.dumps(_plain(thing, later))
     except _Foreign:
         return None
     return hashlib.sha256(text.encode()).hexdigest()
@@ -49,7 +51,7 @@ class _Foreign(Exception):
     pass
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: Any, later: tuple[str, ...]) -> Any:
     if x is None or isinstance(x, (bool, int, str)):
         return x
     if issubclass(type(x), (float, np.floating)):  # a traced number passes for one with isinstance, and has no digits
@@ -57,16 +59,15 @@ def _plain(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
         return [list(x.shape), [float(v).hex() for v in x.ravel()]]
     if isinstance(x, (tuple, list)):
-        return [_plain(v) for v in x]
+        return [_plain(v, later) for v in x]
     if isinstance(x, dict):
-        return [[_plain(k), _plain(v)] for k, v in x.items()]
+        return [[_plain(k, later), _plain(v, later)] for k, v in x.items()]
     kind = type(x)
     if dataclasses.is_dataclass(x) and kind.__module__.split(".")[0] == "footfall":
         skipped = getattr(kind, "NOT_IN_DIGEST", ())
         skipped += tuple(name for name in vars(kind).get("NOT_IN_DIGEST_IF_EMPTY", ()) if not vars(x)[name])
-        fields = {f.name: _plain(getattr(x, f.name)) for f in dataclasses.fields(x) if f.name not in skipped}
-        added = {
-            f.name for f in dataclasses.fields(x) if f.metadata.get("added_later") and getattr(x, f.name) == f.default
-        }
+        fields = {f.name: _plain(getattr(x, f.name), later) for f in dataclasses.fields(x) if f.name not in skipped}
+        new = [f for f in dataclasses.fields(x) if f.name in fields and any(f.metadata.get(key) for key in later)]
+        added = {f.name for f in new if fields[f.name] == _plain(f.default, later)}  # as numbers, which arrays have too
         return [*first_name(kind), {key: value for key, value in fields.items() if key not in added}]
     raise _Foreign

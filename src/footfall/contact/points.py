@@ -7,7 +7,7 @@ in *base* axes: the ground's axes are applied to three numbers rather than to ev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -33,8 +33,8 @@ class Sphere:
     body: int
     center: Float[ndarray, "3"]
     radius: float
-    axis: Float[ndarray, "3"] | None = None
-    tyre: float = 0.0
+    axis: Float[ndarray, "3"] | None = field(default=None, metadata={"added_later": True})
+    tyre: float = field(default=0.0, metadata={"added_later": True})
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ class JointModel:
     stick_rate: float = STICK_RATE  # [rad/s], at which a joint creeps under a torque equal to its dry friction
     backlash: float = 0.0  # [rad], play between motor and joint, from end to end
     gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
-    static_ratio: Any = 1.0  # dry friction that holds over dry friction in motion, one for all joints or one each
+    # dry friction that holds over dry friction in motion, one for all joints or one each
+    static_ratio: Any = field(default=1.0, metadata={"counted_later": True})
     belt: Belt | None = field(default=None, metadata={"added_later": True})  # between motors and joints
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from footfall.archive import NoArchive, read_archive
 from footfall.errors import InputError, reason
@@ -48,11 +49,15 @@ def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) ->
     except NoArchive as error:
         raise InputError(f"{path} is not a checkpoint, or damaged") from error
     form, identity = (data.get(key, np.zeros(2)) for key in ("format", "identity"))
-    if form.shape or form != _FORMAT or identity.shape:
+    if form.shape or identity.shape or form not in (1, _FORMAT):
         raise InputError(f"{path} is not a checkpoint of this version of footfall")
-    if str(identity) != _identity(model):
-        raise InputError(f"{path} belongs to another simulation: its robot, world, controller or step differ")
+    if form == 1:
+        raise InputError(
+            f"{path} was written before the work of braking motors was counted, which its run could not tell afterwards"
+        )
     leaves, rebuild = tree.flatten(like)
+    if str(identity) not in (_identity(model), _identity(model, older=True)):
+        raise InputError(f"{path} belongs to another simulation: {_difference(data, model, like)}")
     stored = []
     for k, leaf in enumerate(leaves):
         array = data.get(f"leaf{k}")
@@ -72,12 +77,30 @@ def _check_state(state: RunState, path: str | Path) -> None:
         raise InputError(f"{path} is damaged: its state is not finite")
 
 
-def _identity(model: SimulationModel) -> str:
-    """The digest; with a user's own classes in the model, whose code no digest tells, that of each part or its name."""
-    if model.digest is not None:
-        return model.digest
+def _difference(data: dict[str, ndarray], model: SimulationModel, like: RunState) -> str:
+    """What a file that is not of this model tells by its shapes: numbers of the memory follow those of the physics."""
+    ours = [np.shape(leaf) for leaf in tree.flatten(like)[0]]
+    stored = [data[f"leaf{k}"].shape for k in range(len(data)) if f"leaf{k}" in data]
+    physics = len(ours) - len(tree.flatten((like.memory, like.objects))[0])
+    if stored[:physics] == ours[:physics] and stored[physics:] != ours[physics:]:
+        name = first_name(type(unadapted(model.acting)))[1]
+        return (
+            f"the memory of its controller is not that of this {name}. It had another controller, or was written when"
+            f" a {name} remembered other numbers, and such a run begins anew"
+        )
+    return "its robot, world, controller or step differ"
+
+
+def _identity(model: SimulationModel, older: bool = False) -> str:
+    """The digest; with a user's own classes in the model, whose code no digest tells, that of each part or its name.
+
+    older: as it was before the latest fields were there.
+    """
+    digest = model.digest_in_files(older)
+    if digest is not None:
+        return digest
     world = model.world
     parts = (world.robot, world.ground, world.contact, world.joints, world.gravity, world.spheres, model.controller)
     parts = (*parts, world.pairs) if world.pairs else parts  # type: ignore[assignment]
-    words = [digest_of(part) or first_name(type(unadapted(part)))[1] for part in parts]
-    return " ".join([*words, model.integrator, repr(model.dt), str(model.substeps)])
+    digests = [digest_of(part, older) or first_name(type(unadapted(part)))[1] for part in parts]
+    return " ".join([*digests, model.integrator, repr(model.dt), str(model.substeps)])

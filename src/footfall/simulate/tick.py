@@ -76,8 +76,12 @@ class SimulationModel:
     @cached_property
     def digest(self) -> str | None:
         """With the robot's poses, which its own digest leaves out: controllers stand in them."""
-        own = digest_of(self)
-        return None if own is None else digest_of((own, dict(self.world.robot.poses)))
+        return self.digest_in_files()
+
+    def digest_in_files(self, older: bool = False) -> str | None:
+        """The same, or as files have it from before its latest fields were there."""
+        own = digest_of(self, older)
+        return None if own is None else digest_of((own, dict(self.world.robot.poses)), older)
 
 
 @dataclass(frozen=True)

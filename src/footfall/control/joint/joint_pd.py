@@ -68,8 +68,8 @@ class JointPD(ControllerBase):
     spine_kd: float = SPINE_GAINS[1]
     inverse: str = "closed"
     pace: float = 0.0
-    oscillator: str | Network = "kuramoto"
-    touchdown: bool = False
+    oscillator: str | Network = field(default="kuramoto", metadata={"added_later": True})
+    touchdown: bool = field(default=False, metadata={"added_later": True})
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):

@@ -16,44 +16,37 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
-from footfall.control.locomotion import rolling
+from footfall.control.locomotion import plan_steps, rolling
 from footfall.control.locomotion.driven import Driven, driven_of, reduced
-from footfall.control.locomotion.footsteps import foothold, ground_slope, swing
+from footfall.control.locomotion.plan_steps import GroundEstimate, Kinematics, PushResponse, Reference, Schedule, Touch
 from footfall.control.locomotion.planned import Memory, Plan
 from footfall.control.locomotion.reach import Reach, left_free, reach_task
-from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
+from footfall.control.locomotion.reflexes import responses, touchdown
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
 from footfall.control.locomotion.single_body import SingleBody
-from footfall.control.locomotion.whole_body import Gains, Tasks, whole_body_program
+from footfall.control.locomotion.whole_body import Gains, Program, Tasks, whole_body_program
 from footfall.control.posture import free_motions, standing_state
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import joint_values
 from footfall.errors import InputError
 from footfall.gait.pattern import Gait
-from footfall.gravity import GRAVITY, STANDARD, Gravity, strength, weight_of
+from footfall.gravity import GRAVITY, STANDARD, Gravity, strength
 from footfall.identity import digest_of
-from footfall.kinematics.forward import center_of_mass, foot_positions
-from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
+from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
 from footfall.numeric import norm
 from footfall.robot.model.description import Robot
-from footfall.spatial import cross
-from footfall.spatial.quaternion import to_rotation
-from footfall.spatial.rotation import about_z, to_euler
+from footfall.spatial.rotation import about_z
 
 # beyond these a command is clipped; forward by what the gait and the legs can do (``Walker.fastest``), at least this
 LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
-FURTHEST = 0.45  # footholds from under the hip, as a part of the height
 SAG, SETTLES = 0.02, 0.7  # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
-MAKES_UP, WITHIN = (
-    0.4,
-    1.5,
-)  # of the commanded speed at most, by which more is asked of a robot that lags; time for it [s]
+# of the commanded speed at most, by which more is asked of a robot that lags; time for it [s]
+MAKES_UP, WITHIN = 0.4, 1.5
 COMPENSATED, REVERSAL = 0.8, 0.05  # part of the losses in joints; rate over which dry friction reverses [rad/s]
-FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +83,10 @@ class Walker:
     @cached_property
     def digest(self) -> str | None:
         return digest_of(self)
+
+    @property
+    def dt(self) -> float:
+        return 1.0 / self.rate
 
     @property
     def driven(self) -> Driven | None:
@@ -133,27 +130,41 @@ class Walker:
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
     """The plan of this tick and the memory for the next (its forces are those of the last stage one)."""
-    robot, dt, gravity = walker.robot, 1.0 / walker.rate, walker.body.gravity
-    g = strength(gravity)
-    reflex, has = memory.reflex, memory.reflex.has
-    duty, period = memory.beat[0], memory.beat[1]
-    q, v = sensed.q, sensed.v
-    R = to_rotation(q[3:7])
-    yaw, pitch, roll = to_euler(R, "zyx")
-    moving_at = R @ v[3:6]
-    feet_W = foot_positions(robot, q)[:4]
-    J_turn, J = feet_jacobian(robot, q)[:4, :3], feet_jacobian(robot, q)[:4, 3:]
-    bias_J = feet_bias_acceleration(robot, q, v)[:4]
-    wheels, stops, rate_J = walker.wheels, np.zeros((4, 3)), bias_J[:, 3:]
-    radii = np.array([foot.radius for foot in robot.feet[:4]])
+    at, forces = Kinematics.of(walker.robot, sensed), sensed.forces[:4]
+    reference = reference_of(walker, at, command, memory)
+    push = plan_steps.push_response(walker, at, memory, reference)
+    schedule = plan_steps.schedule_of(walker, at, memory, reference, push.alarm)
+    steps = plan_steps.footholds(walker, at, memory, reference, schedule, push.alarm)
+    touched = plan_steps.touch(walker, at, memory, schedule, steps.places, forces)
+    ground = plan_steps.ground_estimate(walker, at, memory, touched, forces)
+    targets, pull = plan_steps.swings(walker, at, schedule, touched, ground, steps.places)
+    trunk = trunk_task(walker, at, command, memory, reference, ground)
+    written = _program(walker, at, memory, reference, touched, ground, trunk, pull)
+    reflex = _reflex_memory(walker, memory, reference, push, schedule, touched, ground)
+    after = Memory(
+        memory.tick + 1.0, schedule.phase, schedule.walking, 1.0 + 0.0 * memory.started, reference.wanted,
+        reference.velocity, steps.mean, memory.delays, memory.beat, touched.lift_off, touched.last_down, touched.down,
+        reflex, memory.forces, trunk.sag, reference.lack, memory.goal, memory.trouble, memory.hand,
+    )  # fmt: skip
+    euler = np.array([at.roll, at.pitch, at.yaw])
+    planned = Plan(
+        written.program, written.bias, written.J, trunk.acceleration, pull, written.posture, at.feet, targets,
+        ground.normal, ground.slope, euler, trunk.level, trunk.travel, trunk.lift, ground.friction,
+        np.stack([schedule.duty, schedule.period]),
+    )  # fmt: skip
+    return planned, after
 
-    # -- the command, clipped, smoothed, and integrated into a wanted pose on a short leash
-    bounds = np.array([walker.fastest(duty, period), LIMITS.sideways, LIMITS.turn])
-    asked = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
-    grip = np.clip(reflex.friction / walker.friction, 0.2, 1.0)
-    weak = min(1.0, g / STANDARD)  # where things weigh less feet push less, and all takes longer
+
+def reference_of(walker: Walker, at: Kinematics, command: Command, memory: Memory) -> Reference:
+    """The command, clipped, smoothed, and integrated into a wanted pose on a short leash."""
+    q, yaw, dt = at.q, at.yaw, walker.dt
+    bounds = np.array([walker.fastest(memory.beat[0], memory.beat[1]), LIMITS.sideways, LIMITS.turn])
+    clipped = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
+    grip = np.clip(memory.reflex.friction / walker.friction, 0.2, 1.0)
+    # where things weigh less feet push less, and all takes longer
+    weak = min(1.0, strength(walker.body.gravity) / STANDARD)
     most = weak * np.array([1.0, 0.8, 2.0]) * dt * grip
-    velocity = memory.velocity + np.clip(asked - memory.velocity, -most, most)
+    velocity = memory.velocity + np.clip(clipped - memory.velocity, -most, most)
     wanted = np.where(memory.started > 0.5, memory.wanted, np.array([q[0], q[1], yaw]))
     across = about_z(wanted[2]) @ np.array([velocity[0], velocity[1], 0.0])
     lag = _within_turn(wanted[2] + dt * velocity[2] - yaw)
@@ -164,140 +175,80 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
             yaw + np.clip(lag, -YAW_LEASH, YAW_LEASH),
         ]
     )
-
     # a slope that heavy legs climb keeps back more than the leash may pull: ask for more, up to a part of the command
-    most = (0.0 if wheels else MAKES_UP) * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+    most = (0.0 if walker.wheels else MAKES_UP) * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
     lack = np.clip(memory.lack + dt / (WITHIN / weak) * (velocity[:2] - memory.mean[:2]), -most, most)
     across = about_z(wanted[2]) @ np.array([velocity[0] + lack[0], velocity[1] + lack[1], 0.0])
+    return Reference(clipped, velocity, wanted, lack, across, grip)
 
-    # -- a push that the usual steps do not catch
-    across_W = np.array([across[0], across[1], 0.0])
-    caught = sidestep.capture_point(center_of_mass(robot, q), moving_at, across_W, walker.height, g)
-    inside = sidestep.margin(caught, feet_W)
-    alarm = sidestep.alarmed(has("sidestep"), inside, reflex.alarm, dt)
-    doomed, folded = safe_stop.folded(
-        has("safe_stop"), safe_stop.doomed(R[2, 2], inside, walker.height), reflex.doomed, reflex.folded, dt
-    )
 
-    # -- the schedule
-    period = period * np.where(alarm > 0.0, sidestep.HURRY, 1.0)
-    steps = 1 if wheels else 0  # wheels step aside and around, and roll ahead
-    going = (np.max(np.abs(asked[steps:])) > 0.02) | (np.max(np.abs(velocity[steps:])) > 0.02) | (alarm > 0.0)
-    slow = np.max(np.abs(v[4:5] if wheels else moving_at[:2])) < 0.1
-    walking = np.where(going, 1.0, np.where(slow, 0.0, memory.walking))
-    phase = np.where(memory.walking > 0.5, memory.phase, 0.0)
-    phase = np.where(walking > 0.5, _part(phase + dt / period), 0.0)
-    leg_phase = _part(phase - memory.delays)
-    planned = np.where((leg_phase < duty) | (walking < 0.5), 1.0, 0.0)
-    stance, air = duty * period, (1.0 - duty) * period
-    part = np.where(planned > 0.5, 1.0, np.clip((leg_phase - duty) / (1.0 - duty), 0.0, 1.0))
-    repeated = reflex.again > 0.0
-    part = np.where(repeated, 1.0 - reflex.again / np.maximum(reflex.lasting, dt), part)
-    left = np.where(repeated, reflex.again, (1.0 - part) * air)
+@dataclass(frozen=True)
+class TrunkTask:
+    """How the trunk is to move."""
 
-    # -- where feet that are up will stand
-    heading = about_z(yaw)
-    # the body sways over its feet within every step: footholds follow the mean, unless there is no time for it
-    mean = memory.mean + dt / (0.5 * period) * (heading.T @ moving_at - memory.mean)
-    steady = np.where(alarm > 0.0, moving_at, heading @ mean)
-    reach = grip * np.where(alarm > 0.0, sidestep.FURTHEST, FURTHEST)
-    spin = np.array([0.0, 0.0, velocity[2]])
-    places = []
-    for k in range(4):
-        arm = heading @ walker.feet[k]
-        turning = cross(spin, arm)
-        under = q[:3] + arm + left[k] * (steady + turning)
-        going_at, wanted_at = steady + turning, across + turning
-        if wheels:
-            going_at, wanted_at = rolling.across(heading, going_at), rolling.across(heading, wanted_at)
-        places.append(foothold(under, going_at, wanted_at, stance, walker.height, reach, alarm > 0.0, g))
+    turn: Float[ndarray, "3"]  # wanted angular acceleration, base axes [rad/s²]
+    move: Float[ndarray, "3"]  # and linear, world axes [m/s²]
+    level: Float[ndarray, "2"]  # wanted roll and pitch [rad]
+    travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes [m/s]
+    lift: Any  # wanted height over the ground [m]
+    sag: Any  # by which this is higher, so that the trunk is as high as wanted [m]
 
-    # -- what the feet feel corrects the schedule
-    weight = weight_of(robot.mass, gravity)
-    forces = sensed.forces[:4]
-    felt = np.stack([norm(f, 1e-9) for f in forces]) > FELT * weight
-    swinging = np.where((memory.down < 0.5) & ((planned < 0.5) | repeated), 1.0, 0.0)
-    ways = [stumble.direction(memory.lift_off[k], places[k]) for k in range(4)]
-    barred = np.stack(
-        [stumble.barred(has("stumble"), swinging[k], part[k], felt[k], forces[k], ways[k]) for k in range(4)]
-    )
-    barred_for = np.where(barred, reflex.barred + dt, 0.0)
-    hit = barred_for > stumble.LASTING
-    up = np.where(repeated, 0.0, planned)
-    early = touchdown.early(has("early_touchdown"), up, part, felt) & ~barred
-    again, lasting, higher = stumble.swing_again(hit, left, reflex.again, reflex.lasting, reflex.higher, dt)
-    again = np.where(early, 0.0, again)
-    reaching, since = touchdown.missed(has("missed_touchdown"), planned, felt, memory.down, reflex.since, dt)
-    down = np.where(early, 1.0, np.where(reaching | (again > 0.0), 0.0, planned))
-    lifting = (down < 0.5) & (memory.down > 0.5)
-    lift_off = np.where((lifting | hit)[:, None], feet_W, memory.lift_off)
-    lift_off = lift_off - np.where(hit[:, None], stumble.RETRACT * np.stack(ways), 0.0)
-    stands = (down > 0.5) & felt
-    last_down = np.where(stands[:, None], feet_W, memory.last_down)
+    @property
+    def acceleration(self) -> Float[ndarray, "6"]:
+        return np.concatenate([self.turn, self.move])
 
-    # -- what the feet tell of the ground
-    soles = radii[:, None] * np.array([0.0, 0.0, 1.0])
-    expected, _ = ground_slope(memory.last_down - soles)
-    off = feet_W[:, 2] - radii - (expected[2] + expected[0] * feet_W[:, 0] + expected[1] * feet_W[:, 1])
-    unevenness = responses.uneven(reflex.unevenness, stands & (memory.down < 0.5), off)
-    clear, rise = responses.over_rough_ground(has("rough_ground"), unevenness)
-    slope, normal = ground_slope(last_down - soles)
-    slope, normal = responses.level_ground(has("slope"), slope, normal, q[:2])
-    foot_velocities = np.stack([J[k] @ v for k in range(4)])
-    turning_at = np.stack([J_turn[k] @ v for k in range(4)])
-    soles_at = slip.of_the_soles(foot_velocities, turning_at, radii, normal)
-    slides, measured, slid = slip.sliding(
-        has("slip"), memory.down * down, soles_at, forces, normal, weight, reflex.slid, dt
-    )
-    friction = slip.trusted(reflex.friction, walker.friction, normal, slides, measured, dt)
 
-    def ground(x: Any, y: Any) -> Any:
-        return slope[2] + slope[0] * x + slope[1] * y
-
-    # -- feet that are up
-    targets, pulls = [], []
-    for k in range(4):
-        lower, speed = touchdown.reach(since[k])
-        z = ground(places[k][0], places[k][1]) + radii[k] - 0.008 - lower
-        target = np.array([places[k][0], places[k][1], z])
-        s = np.where(again[k] > 0.0, 1.0 - again[k] / np.maximum(lasting[k], dt), part[k])
-        lasts = np.where(again[k] > 0.0, np.maximum(lasting[k], dt), air)
-        p, dp, ddp = swing(lift_off[k], target, walker.clearance + clear + higher[k], s, lasts)
-        kp, kd = walker.gains.swing
-        dp = dp - np.array([0.0, 0.0, 1.0]) * speed
-        pulls.append(ddp + kp * (p - feet_W[k]) + kd * (dp - foot_velocities[k]))
-        targets.append(target)
-    pull = np.stack(pulls)
-
-    # -- the trunk
-    n_H = heading.T @ normal
+def trunk_task(
+    walker: Walker, at: Kinematics, command: Command, memory: Memory, reference: Reference, ground: GroundEstimate
+) -> TrunkTask:
+    """The trunk along the ground, level with it, and at its height."""
+    q, across, wanted = at.q, reference.across, reference.wanted
+    n_H = at.heading.T @ ground.normal
     most = np.array([LIMITS.roll, LIMITS.pitch])
     leaning = np.clip(np.array([command.roll, command.pitch]), -most, most)
     level = np.array([np.arctan2(-n_H[1], n_H[2]), np.arctan2(n_H[0], n_H[2])]) + leaning
     kp, kd = walker.gains.base_turn
-    error = np.array([level[0] - roll, level[1] - pitch, _within_turn(wanted[2] - yaw)])
-    turn = kp * error + kd * (R.T @ spin - v[:3])
-    travel = np.array([across[0], across[1], slope[0] * across[0] + slope[1] * across[1]])
-    high = walker.height + rise + np.clip(command.height, -LIMITS.height, LIMITS.height)
-    too_low = ground(q[0], q[1]) + high - q[2]
-    sag = np.clip(memory.sag + dt / SETTLES * np.clip(too_low, -0.5 * SAG, 0.5 * SAG), -SAG, SAG)
+    error = np.array([level[0] - at.roll, level[1] - at.pitch, _within_turn(wanted[2] - at.yaw)])
+    turn = kp * error + kd * (at.R.T @ reference.spin - at.v[:3])
+    travel = np.array([across[0], across[1], ground.slope[0] * across[0] + ground.slope[1] * across[1]])
+    high = walker.height + ground.rise + np.clip(command.height, -LIMITS.height, LIMITS.height)
+    too_low = ground.height(q[0], q[1]) + high - q[2]
+    sag = np.clip(memory.sag + walker.dt / SETTLES * np.clip(too_low, -0.5 * SAG, 0.5 * SAG), -SAG, SAG)
     lift = high + sag
     kp, kd = walker.gains.base_move
-    place = np.array([wanted[0], wanted[1], ground(q[0], q[1]) + lift])
-    move = kp * np.array([0.3, 0.3, 1.0]) * (place - q[:3]) + kd * (travel - moving_at)
-    acceleration = np.concatenate([turn, move])
+    place = np.array([wanted[0], wanted[1], ground.height(q[0], q[1]) + lift])
+    move = kp * np.array([0.3, 0.3, 1.0]) * (place - q[:3]) + kd * (travel - at.velocity)
+    return TrunkTask(turn, move, level, travel, lift, sag)
 
-    # -- the whole-body program: the trunk moves as the forces of stage one would move it, and by its own feedback
-    gains, losses = walker.gains, np.concatenate([np.zeros(6), _losses(robot, v[6:])])
+
+@dataclass(frozen=True)
+class _Written:
+    """The whole-body program and what of it the solvers need besides."""
+
+    program: Program
+    bias: Float[ndarray, "nv"]
+    J: Float[ndarray, "4 3 nv"]
+    posture: Float[ndarray, "nj"]  # wanted accelerations of the joints that are free [rad/s²]
+
+
+def _program(
+    walker: Walker, at: Kinematics, memory: Memory, reference: Reference, touched: Touch, ground: GroundEstimate,
+    trunk: TrunkTask, pull: Float[ndarray, "4 3"],
+) -> _Written:  # fmt: skip
+    """The trunk moves as the forces of stage one would move it, and by its own feedback."""
+    robot, gains, gravity, wheels, own = walker.robot, walker.gains, walker.body.gravity, walker.wheels, walker.own
+    q, v, R, down, normal = at.q, at.v, at.R, touched.down, ground.normal
+    J, rate_J, stops = at.J, at.bias_J[:, 3:], np.zeros((4, 3))
+    losses = np.concatenate([np.zeros(6), _losses(robot, v[6:])])
     bias = bias_terms(robot, q, v, gravity) + losses
-    arms = feet_W - radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
+    arms = at.feet - at.radii[:, None] * np.array([0.0, 0.0, 1.0]) - (q[:3] + R @ walker.body.com)
     by_force, free_base = walker.body.base_acceleration(R, v[:6], arms)
-    base = free_base + gains.base_feedback * np.concatenate([turn, R.T @ move])
+    base = free_base + gains.base_feedback * np.concatenate([trunk.turn, R.T @ trunk.move])
     if wheels:
-        touching = rolling.rolling(wheels, J, J_turn, rate_J, bias_J[:, :3], v, normal, down)
+        touching = rolling.rolling(wheels, J, at.J_turn, rate_J, at.bias_J[:, :3], v, normal, down)
         J, rate_J, stops = touching.J, touching.rate_J, touching.stops
     M, driven = mass_matrix(robot, q), walker.driven
-    own, sits, moves = walker.own, walker.stand - q[7:], v[6:]
+    sits, moves = walker.stand - q[7:], v[6:]
     if driven is not None:  # in the coordinates of the motors
         terms = reduced(robot, q, v, M, bias, J, rate_J)
         M, bias, J, rate_J = terms.M, terms.bias, terms.J, terms.rate_J
@@ -308,46 +259,43 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
         free, bias = left_free(robot, walker.reach, hand.J, free), bias + hand.pushes
     posture = gains.posture[0] * sits - gains.posture[1] * moves
     if wheels:
-        posture = rolling.wheel_posture(wheels, posture, v, heading[:, 0] @ across)
+        posture = rolling.wheel_posture(wheels, posture, v, at.heading[:, 0] @ reference.across)
     posture = free @ posture
     tasks = Tasks(base, by_force, pull, posture, free, down, normal, stops, hand)
-    program = whole_body_program(own, gains, friction, M, bias, J, rate_J, tasks, gravity)
-    gear = responses.gear(reflex.gear, norm(velocity[:2], 1e-9), walker.height, g=g)
-    tilt = np.arccos(np.clip(normal[2], -1.0, 1.0))
+    program = whole_body_program(own, gains, ground.friction, M, bias, J, rate_J, tasks, gravity)
+    return _Written(program, bias, J, posture)
+
+
+def _reflex_memory(
+    walker: Walker, memory: Memory, reference: Reference, push: PushResponse, schedule: Schedule, touched: Touch,
+    ground: GroundEstimate,
+) -> ReflexMemory:  # fmt: skip
+    reflex, has = memory.reflex, memory.reflex.has
+    speed, g = norm(reference.velocity[:2], 1e-9), strength(walker.body.gravity)
+    gear = responses.gear(reflex.gear, speed, walker.height, g=g)
+    tilt = np.arccos(np.clip(ground.normal[2], -1.0, 1.0))
     trunk = {
-        "sidestep": alarm > 0.0, "safe_stop": folded > 0.5, "slope": held(reflex, "slope", tilt, responses.SLOPED),
-        "rough_ground": held(reflex, "rough_ground", np.sqrt(unevenness + 1e-12), responses.ROUGH),
+        "sidestep": push.alarm > 0.0, "safe_stop": push.folded > 0.5,
+        "slope": held(reflex, "slope", tilt, responses.SLOPED),
+        "rough_ground": held(reflex, "rough_ground", np.sqrt(ground.unevenness + 1e-12), responses.ROUGH),
     }  # fmt: skip
     legs = {
-        "early_touchdown": early & (part < touchdown.ON_TIME) & (memory.down < 0.5), "slip": slides,
-        "missed_touchdown": reaching & (since > touchdown.LATE), "stumble": again > 0.0,
+        "early_touchdown": touched.early & (schedule.progress < touchdown.ON_TIME) & (memory.down < 0.5),
+        "slip": ground.slides, "missed_touchdown": touched.reaching & (touched.since > touchdown.LATE),
+        "stumble": touched.again > 0.0,
     }  # fmt: skip
-    remembered = ReflexMemory(
-        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), since, slid, friction, barred_for,
-        again, lasting, np.where(down > 0.5, 0.0, higher), alarm, doomed, folded, unevenness, gear,
+    return ReflexMemory(
+        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), touched.since, ground.slid,
+        ground.friction, touched.barred_for, touched.again, touched.lasting,
+        np.where(touched.down > 0.5, 0.0, touched.higher), push.alarm, push.doomed, push.folded, ground.unevenness,
+        gear,
     )  # fmt: skip
-    after = Memory(
-        memory.tick + 1.0, phase, walking, 1.0 + 0.0 * memory.started, wanted, velocity, mean,
-        memory.delays, memory.beat, lift_off, last_down, down, remembered, memory.forces, sag, lack,
-        memory.goal, memory.trouble, memory.hand,
-    )  # fmt: skip
-    euler = np.array([roll, pitch, yaw])
-    found = Plan(
-        program, bias, J, acceleration, pull, posture, feet_W, np.stack(targets), normal, slope, euler, level, travel,
-        lift, friction, np.stack([duty, period]),
-    )  # fmt: skip
-    return found, after
 
 
 def _losses(robot: Robot, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
     """What motors add for the joints' own damping and dry friction [N m]; more than there is would drive the joints."""
     drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), REVERSAL)
     return COMPENSATED * (joint_values(robot, "damping") + drag) * rates
-
-
-def _part(x: Any) -> Any:
-    """The part of a cycle in [0, 1)."""
-    return x - np.floor(x)
 
 
 def _within_turn(angle: Any) -> Any:
