@@ -188,8 +188,8 @@ JOINT, JOINT_RATE, LOAD = ("q", 9), ("v", 8), ("forces", 2)
 LOOKED_AT = {
     "gravity": (JOINT, LOAD), "computed_torque": (JOINT, JOINT_RATE, LOAD), "impedance": (JOINT, JOINT_RATE, LOAD),
     "lqr": (JOINT, JOINT_RATE, ("q", 2), ("v", 0)),
-    **dict.fromkeys(ON_COMMAND, (JOINT, JOINT_RATE, LOAD, ("q", 2), ("q", 4), ("v", 0))),
 }  # fmt: skip
+WALKED_BY = (JOINT, JOINT_RATE, LOAD, ("q", 2), ("q", 4), ("v", 0))
 
 
 @pytest.mark.parametrize("name", LOOKED_AT)
@@ -198,12 +198,51 @@ def test_what_is_sensed_must_be_finite_or_the_torque_is_not(name):
     q, v = ff.control.standing_state(ROBOT)
     good = {"q": q, "v": v, "forces": np.tile([0.0, 0.0, 20.0], (4, 1))}
     for value in NOT_FINITE:
-        for key, place in LOOKED_AT.get(name, ()):
-            if key == "forces" and np.isinf(value) and name not in ON_COMMAND:
+        for key, place in LOOKED_AT[name]:
+            if key == "forces" and np.isinf(value):
                 continue  # above or below any load: a foot that is down, or up
             bad = {k: array.copy() for k, array in good.items()}
             bad[key].flat[place] = value
             assert _fails(controller, ff.Sensed(**bad)), (name, key, place, value)
+
+
+@pytest.mark.parametrize("solver", ["inside", "daqp"])
+@pytest.mark.parametrize("name", ON_COMMAND)
+def test_locomotion_that_senses_no_numbers_holds_the_weight_waits_and_says_which_sensor(name, solver):
+    """The next good tick is as if nothing had been, whatever the sensor said; 1e9 is no joint's angle either."""
+    controller = on_command(name, solver=solver)
+    q, v = ff.control.standing_state(ROBOT)
+    loads = np.tile([0.0, 0.0, ROBOT.mass * 9.81 / 4], (4, 1))
+    good, command = {"q": q, "v": v, "forces": loads}, ff.Command(forward=0.3)
+    standing, _ = controller(0.0, ROBOT, ff.Sensed(**good), ff.Command(), controller.start(ROBOT))
+    _, walking = controller(0.0, ROBOT, ff.Sensed(**good), command, controller.start(ROBOT))
+    wanted, _ = controller(0.001, ROBOT, ff.Sensed(**good), command, walking)
+    for value in (*NOT_FINITE, 1e9):
+        for key, place in WALKED_BY:
+            bad = {k: array.copy() for k, array in good.items()}
+            bad[key].flat[place] = value
+            asked, blind = controller(0.001, ROBOT, ff.Sensed(**bad), command, walking)
+            asked = asked.spread(ROBOT.nj)
+            np.testing.assert_allclose(asked.torque, standing.torque, atol=0.25 * np.abs(standing.torque).max())
+            assert all(np.isfinite(getattr(asked, f.name)).all() for f in dataclasses.fields(asked))
+            assert controller.log[-1] == (
+                0.001,
+                f"{_name(key, place)} is not finite; the feet that are down hold the weight",
+            )
+            again, _ = controller(0.001, ROBOT, ff.Sensed(**good), command, blind)
+            np.testing.assert_array_equal(again.spread(ROBOT.nj).torque, wanted.spread(ROBOT.nj).torque)
+    assert len(controller.log) == (len(NOT_FINITE) + 1) * len(WALKED_BY)
+
+
+def _name(key, place):
+    """Of a sensor."""
+    if key == "forces":
+        return f"force sensor '{ROBOT.foot_names[place // 3]}'"
+    if place < (7 if key == "q" else 6):
+        return {("q", 2): "position of the base", ("q", 4): "orientation of the base"}.get(
+            (key, place), "angular velocity of the base"
+        )
+    return f"encoder '{ROBOT.joint_names[place - 7]}'" if key == "q" else f"joint rate '{ROBOT.joint_names[place - 6]}'"
 
 
 def _fails(controller, sensed):

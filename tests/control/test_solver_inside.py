@@ -79,10 +79,22 @@ def test_what_is_not_finite_is_never_passed_over(cheetah):
     simulation.run(0.01)
     assert simulation.stopped is not None
     assert simulation.stopped.kind == "diverged"
-    controller = ff.control.Locomotion()
-    sensed = ff.Sensed(simulation.q * np.nan, simulation.v, np.zeros((4, 3)))
-    with pytest.raises(InputError, match="not finite"):
-        controller(0.0, cheetah, sensed, ff.Command(), controller.start(cheetah))
+
+
+@pytest.mark.parametrize(
+    ("sensor", "axis", "name"), [("position", 2, "encoder 'LF_knee'"), ("force", 4, "force sensor 'RF'")]
+)
+def test_a_sensor_that_is_lost_for_a_moment_stops_no_compiled_walk(cheetah, sensor, axis, name):
+    fault = ff.hardware.Fault(sensor, "missing", 0.2, 0.003, 0.0, (axis,))
+    simulation, recording = walk(cheetah, "inside", 0.5, sensors=ff.hardware.Sensors(faults=(fault,)))
+    assert simulation.controller_is_compiled
+    assert simulation.stopped is None
+    assert np.isfinite(recording.torque).all()
+    assert [event.message for event in recording.events] == [
+        f"{name} is not finite; the feet that are down hold the weight"
+    ]
+    _, sound = walk(cheetah, "inside", 0.5, sensors=ff.hardware.Sensors())
+    np.testing.assert_allclose(recording.q[-1], sound.q[-1], atol=0.02)  # three ticks late
 
 
 def test_another_friction_is_walked_on_by_the_same_machine_code(cheetah):
@@ -170,6 +182,13 @@ def test_exported_controller_needs_no_heap_and_agrees(cheetah, tmp_path):
     for row in rows:
         asked, memory = controller(0.0, cheetah, sensed, ff.Command(), memory)
         np.testing.assert_allclose(row[-cheetah.nj :], asked.torque, atol=1e-6)
+    for place in (9, cheetah.nq + 8, cheetah.nq + cheetah.nv + 2, len(given) - 6):  # encoder, rate, force, command
+        spoilt = " ".join("nan" if k == place else word for k, word in enumerate(line.split()))
+        text = f"{line}\n{spoilt}\n{line}\n"
+        said = subprocess.run([str(tmp_path / "main")], input=text, capture_output=True, text=True, check=True)
+        found = np.array([row.split() for row in said.stdout.splitlines()], float)
+        assert np.isfinite(found).all()
+        np.testing.assert_array_equal(found[[0, 2]], rows)
 
 
 def walked_ticks(robot, seconds, dtype=np.float64):

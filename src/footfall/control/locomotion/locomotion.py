@@ -23,6 +23,7 @@ from footfall.checks import is_number
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.balance import balance_forces
 from footfall.control.locomotion.driven import driven_of
+from footfall.control.locomotion.last_sensed import LastSensed, sensed_names, trusted
 from footfall.control.locomotion.legged_plan import LIMITS, Memory, Plan, Walker, plan
 from footfall.control.locomotion.locomotion_tick import (
     MPC_STEP,
@@ -30,6 +31,7 @@ from footfall.control.locomotion.locomotion_tick import (
     Walking,
     beat_of,
     locomotion_tick,
+    shared_weight,
     towards_gait,
 )
 from footfall.control.locomotion.qp import solve_bounded
@@ -63,7 +65,7 @@ class Locomotion(ControllerBase):
     stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
     solver: ``inside`` is part of the controller and compiled with it; ``daqp`` is called from Python.
     ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
-    solution. Each is said when it begins, and a recording has it as an event.
+    solution, sensors that say what is no number. Each is said when it begins, and a recording has it as an event.
     """
 
     gait: Gait = field(default_factory=lambda: trot(duty=0.6))
@@ -105,6 +107,7 @@ class Locomotion(ControllerBase):
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
         self._wrong: set[str] = set()  # what is wrong now, and was said
+        self._missing = ""  # the sensor that says nothing now, which was said
         self.walker: Walker
         self.body: SingleBody
         self._robot: Robot | None = None
@@ -142,6 +145,7 @@ class Locomotion(ControllerBase):
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         self.log.clear()
         self._wrong.clear()
+        self._missing = ""
         self._told: dict[tuple[str, str], float] = {}
         return Memory.at_start(self.walker, self.reflexes)
 
@@ -200,7 +204,8 @@ class Locomotion(ControllerBase):
     ) -> tuple[JointCommand, Memory]:
         traced = numeric.tracer.get() is not None
         if not traced:
-            self._check(t, sensed, command)
+            check_command(command)
+            self._check_command(t, command)
         if self._set_up(robot, sensed.gravity) and self._compile is not None and not traced:
             self._compile_plan(robot)
         sensed = Sensed(sensed.q, sensed.v, sensed.forces)  # it has no use for more, and is compiled without
@@ -235,29 +240,30 @@ class Locomotion(ControllerBase):
 
     def _observe(self, t: float, before: Memory, after: Memory) -> None:
         self.log += begun(t, before.reflex, after.reflex, self._told)
-        one, two = (TROUBLES[round(float(code))] for code in after.trouble)
+        self._tell_missing(t, after.trouble[2])
+        one, two = (TROUBLES[round(float(code))] for code in after.trouble[:2])
         self._tell(t, self.stage, one and f"{_PROGRAMS[self.stage]}: {one}; the weight is shared")
         self._tell(t, "torques", two and f"whole-body program: {two}; the feet that are down hold the weight")
 
     def _by_daqp(self, t: float, sensed: Sensed, command: Command, memory: Memory) -> tuple[JointCommand, Memory]:
         """The same tick with its programs solved outside."""
         assert self._robot is not None
+        sensed, command, missing = trusted(sensed, command, memory.last)
         found, after = self._plan(sensed, command, towards_gait(self.walker, memory))
+        self._tell_missing(t, missing)
+        if missing > 0.5:
+            torque = leg_torques(self._robot, found, after.down, shared_weight(self.body, after.down), self.limits)
+            troubles = np.array([*memory.trouble[:2], missing])
+            asked = JointCommand(velocity=np.zeros(len(torque)), kd=self.joint_kd * self._robot.mass, torque=torque)
+            return asked, dataclasses.replace(memory, trouble=troubles)
         self.log += begun(t, memory.reflex, after.reflex, self._told)
+        after = dataclasses.replace(after, last=LastSensed(sensed.q, sensed.v, sensed.forces), trouble=np.zeros(3))
         if after.reflex.folded > 0.5:
             return fold(self.crouch, sensed.q[7:], self.limits, self.body.weight), after
         forces = self._forces(t, sensed, command, found, memory, after)
         after = dataclasses.replace(after, forces=forces)
         torque = self._torque(t, sensed, found, after)
         return JointCommand(velocity=sensed.v[6:], kd=self.joint_kd * self._robot.mass, torque=torque), after
-
-    def _check(self, t: float, sensed: Sensed, command: Command) -> None:
-        """Refuse what is not finite; say when a command begins to be clipped."""
-        check_command(command)
-        for key in ("q", "v", "forces"):
-            if not np.isfinite(getattr(sensed, key)).all():
-                raise InputError(f"{key} of what is sensed is not finite")
-        self._check_command(t, command)
 
     def _check_command(self, t: float, command: Command) -> None:
         assert self._robot is not None
@@ -272,6 +278,14 @@ class Locomotion(ControllerBase):
             self.log.append((t, wrong))
         (self._wrong.add if wrong else self._wrong.discard)(key)
 
+    def _tell_missing(self, t: float, code: Any) -> None:
+        """Log which sensor says what is no number, when it begins."""
+        assert self._robot is not None
+        name = sensed_names(self._robot)[-round(float(code))] if code > 0.5 else ""
+        if name and name != self._missing:
+            self.log.append((t, f"{name} is not finite; the feet that are down hold the weight"))
+        self._missing = name
+
     def switch(self, gait: Gait) -> None:
         """Change to another gait while walking: delays, duty and period move over within about a second."""
         self.gait = gait
@@ -283,17 +297,13 @@ class Locomotion(ControllerBase):
         if self.stage == "balance":
             forces, status = balance_forces(self.body, sensed, found, after.down, float(found.friction))
             self._tell(t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared")
-            return self._shared(after) if forces is None else forces
+            return shared_weight(self.body, after.down) if forces is None else forces
         every = max(1, round(self.rate / self.mpc_rate))
         if int(before.tick) % every and (after.down == before.down).all():
             return before.forces
         forces, status = self._mpc(sensed, command, found, after)
         self._tell(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")
-        return self._shared(after) if forces is None else forces
-
-    def _shared(self, after: Memory) -> Float[ndarray, "4 3"]:
-        """Without a solution: the weight in equal parts on the feet that are down."""
-        return np.outer(after.down, np.array([0.0, 0.0, self.body.weight / max(1.0, float(after.down.sum()))]))
+        return shared_weight(self.body, after.down) if forces is None else forces
 
     def _mpc(
         self, sensed: Sensed, command: Command, found: Plan, after: Memory

@@ -2,7 +2,7 @@
 
 The same programs as ``Locomotion`` hands to DAQP, solved by ``footfall.solve``; what goes wrong is kept in the memory
 as a number (``TROUBLES``), and a program without a solution falls back to the weight shared by the feet that are down,
-or to -Jᵀf, as it does there.
+or to -Jᵀf, as it does there. So does a tick that senses what is no number, and its memory waits (``last_sensed``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from footfall import numeric
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.locomotion.balance import balance_inside
 from footfall.control.locomotion.horizon import mpc_forces
+from footfall.control.locomotion.last_sensed import LastSensed, kept_where, trusted
 from footfall.control.locomotion.legged_plan import Memory, Plan, Walker, plan
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.safe_stop import fold
@@ -63,23 +64,36 @@ def beat_of(gait: Gait) -> Float[ndarray, "6"]:
 def locomotion_tick(walking: Walking, sensed: Sensed, command: Command, memory: Memory) -> tuple[JointCommand, Memory]:
     """(what the joints are asked for, the memory for the next tick)."""
     walker, robot = walking.walker, walking.walker.robot
+    sensed, command, missing = trusted(sensed, command, memory.last)
+    blind = missing > 0.5
     found, after = plan(walker, sensed, command, towards_gait(walker, memory))
     folded = after.reflex.folded > 0.5
-    forces, trouble = _stage_one(walking, sensed, found, memory, after, folded)
+    forces, trouble = _stage_one(walking, sensed, found, memory, after, folded | blind)
+    forces = np.where(blind, shared_weight(walking.body, after.down), forces)
     torque, wrong = leg_torques(walker.own, found, after.down, forces, walking.limits), 0.0
     if walking.stage == "whole_body":
         best, solution = whole_body_torques(walker.own, walker.body.weight, found, after.down, forces, walking.limits)
         wrong = trouble_of(solution)
-        torque = np.where(wrong > 0.5, torque, best)
+        torque = np.where(blind | (wrong > 0.5), torque, best)
     torque, limits = walker.all_joints(torque), walker.all_joints(walking.limits)
     gives_in = fold(walking.crouch, sensed.q[7:], limits, walking.body.weight).spread(robot.nj)
     asked = JointCommand(
-        position=gives_in.position, velocity=np.where(folded, 0.0, sensed.v[6:]), kp=gives_in.kp,
+        position=gives_in.position, velocity=np.where(folded | blind, 0.0, sensed.v[6:]), kp=gives_in.kp,
         kd=np.where(folded, gives_in.kd, walking.joint_kd * robot.mass),
         torque=np.where(folded, gives_in.torque, torque),
     )  # fmt: skip
     troubles = np.where(folded, 0.0, np.stack([trouble, wrong + 0.0 * trouble]))
-    return asked, dataclasses.replace(after, forces=forces, trouble=troubles)
+    after = dataclasses.replace(after, forces=forces, trouble=np.concatenate([troubles, np.zeros(1)]))
+    after = kept_where(blind, memory, dataclasses.replace(after, last=memory.last))
+    troubles = np.concatenate([after.trouble[:2], np.stack([missing])])
+    last = LastSensed(sensed.q, sensed.v, sensed.forces)
+    return asked, dataclasses.replace(after, trouble=troubles, last=last)
+
+
+def shared_weight(body: SingleBody, down: Float[ndarray, "4"]) -> Float[ndarray, "4 3"]:
+    """The weight in equal parts on the feet that are down."""
+    share = body.weight / np.maximum(1.0, np.sum(down))
+    return np.stack([np.array([0.0 * d, 0.0 * d, d * share]) for d in down])
 
 
 def towards_gait(walker: Walker, memory: Memory) -> Memory:
@@ -96,19 +110,18 @@ def towards_gait(walker: Walker, memory: Memory) -> Memory:
 
 
 def _stage_one(
-    walking: Walking, sensed: Sensed, found: Plan, before: Memory, after: Memory, folded: Any
+    walking: Walking, sensed: Sensed, found: Plan, before: Memory, after: Memory, idle: Any
 ) -> tuple[Float[ndarray, "4 3"], Any]:
     """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
     down = after.down
-    share = walking.body.weight / np.maximum(1.0, np.sum(down))
-    shared = np.stack([np.array([0.0 * d, 0.0 * d, d * share]) for d in down])
+    shared = shared_weight(walking.body, down)
     if walking.stage == "balance":
         forces, solution = balance_inside(walking.body, sensed, found, down)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
     every = max(1, round(walking.walker.rate / walking.mpc_rate))
     on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
-    due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~folded
+    due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
 
     def fresh(given: Ahead) -> tuple[Any, Any]:
         forces, solution = solve_ahead(walking, given)

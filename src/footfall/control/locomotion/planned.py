@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.control.locomotion.last_sensed import NOTHING, LastSensed
 from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.control.locomotion.reflexes.switches import Reflexes
 from footfall.control.locomotion.whole_body import Program
@@ -38,18 +39,23 @@ class Memory:
     sag: Any  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
     lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
     goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
-    trouble: Float[ndarray, "2"]  # of the programs of stage one and two: 0, or why there is no solution
+    trouble: Float[ndarray, "3"]  # of stage one, stage two and what is sensed: 0, or what is wrong
     hand: Float[ndarray, "6"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
+    last: LastSensed = NOTHING  # which a plan leaves out: it sees what may be trusted
 
     @staticmethod
     def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
         feet, gait = walker.feet + np.array([0.0, 0.0, walker.height]), walker.gait
+        robot, q = walker.robot, np.concatenate([[0.0, 0.0, walker.height, 1.0, 0.0, 0.0, 0.0], walker.stand])
+        loads = np.zeros((robot.nf, 3))
+        loads[:4, 2] = 0.25 * walker.body.weight
         return Memory(
             tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
             delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
             down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
             forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2), goal=np.array([*gait.delays, gait.duty, gait.period]),
-            trouble=np.zeros(2), hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
+            trouble=np.zeros(3), hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
+            last=LastSensed(q, np.zeros(robot.nv), loads),
         )  # fmt: skip
 
 
