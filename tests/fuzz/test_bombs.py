@@ -22,9 +22,7 @@ from footfall.robot.files.mesh_files import MOST_TRIANGLES, read_mesh
 from footfall.simulate.simulation import Simulation
 from footfall.sweep.study import parse_study
 
-SOON = (
-    15.0  # [s] of this process's own time, many times what any of these takes on a slow machine; a bomb: minutes
-)
+SOON = 15.0  # [s] of this process's own time, many times what any of these takes on a slow machine; a bomb: minutes
 
 
 def in_no_time():
