@@ -37,6 +37,9 @@ from footfall.simulate.belts import Belt, Driven, Rotor, through_belt
 
 Modes = dict[str, Any]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
+_ALONE = 6.0  # turns, after which one joint at a time is held or let slide: all at once would chase each other
+_LAST = 17.0  # turns, after which dry friction leaves a joint that it would drive
+_HARDLY = 1e-6  # of its dry friction: what is left to such a joint
 _FAR = 10.0  # times what dry friction stops: a joint that turned so fast is not held on its way
 _LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its torque, if no other line is known
 
@@ -113,8 +116,8 @@ def joint_modes(robot: Robot, model: JointModel) -> Modes:
     """What an implicit step chooses for the joints, before its first turn; empty where there is nothing to choose.
 
     ``saturated``: motors at their lowest (-1) or highest torque (1); ``piece``: of that limit, see ``_limit_pieces``;
-    ``slides``: the way in which dry friction is overcome, or 0 where it holds; ``side`` of a belt's play that is taken
-    up, or 0.
+    ``slides``: the way in which dry friction is overcome, times what part of it acts, or 0 where it holds; ``side`` of
+    a belt's play that is taken up, or 0.
     """
     none = np.zeros(robot.nj)
     if model.belt is not None:
@@ -161,7 +164,7 @@ def joint_forces(
     if model.has_dry_friction(robot):
         friction = model.dry_friction_of(robot, motor)
         if modes and "slides" in modes:
-            drag = np.where(_is_none(modes["slides"]), model.static_ratio * friction / model.stick_rate, 0.0)
+            drag = np.where(_is_held(modes["slides"]), model.static_ratio * friction / model.stick_rate, 0.0)
             passive, steep = passive - drag * rates - modes["slides"] * friction, steep + drag
         else:
             passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
@@ -244,12 +247,15 @@ def judged_modes(
         differ = differ + np.sum(np.where(pulls, 1.0, 0.0))
     if "slides" in modes:
         slides = modes["slides"]
-        overcome = _is_none(slides) & (np.abs(ends) > model.stick_rate)
+        overcome = _is_held(slides) & (np.abs(ends) > model.stick_rate)
         stopped = _stopped(robot, model, torques.asked, inertia, dt)
         # friction drives no joint, however slow: one that ends on the other side is held first
-        back = (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate) & (turn < LATE)
+        back = (np.abs(slides) > 0.5) & (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate)
         turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
-        after["slides"] = np.where(back, turned, np.where(overcome, np.sign(ends), slides))
+        turned = np.where(turn < _LAST, turned, _HARDLY * slides)
+        wrong = np.where(overcome | back, np.abs(ends), 0.0)
+        alone = (turn < _ALONE) | (turn >= _LAST) | (wrong >= np.max(wrong))
+        after["slides"] = np.where(alone & back, turned, np.where(alone & overcome, np.sign(ends), slides))
         differ = differ + np.sum(np.where(overcome | back, 1.0, 0.0))
     return after, differ
 
@@ -257,6 +263,11 @@ def judged_modes(
 def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, dt: float) -> Float[ndarray, "nj"]:
     """The rate that dry friction takes from a joint of the given inertia in a step [rad/s]."""
     return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
+
+
+def _is_held(slides: Any) -> Any:
+    """Whether dry friction holds a joint."""
+    return np.abs(slides) < 0.5 * _HARDLY
 
 
 def _is_none(mode: Any) -> Any:

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.contact.force_law import LATE
 from footfall.contact.pairs import pair_points
 from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
@@ -36,7 +37,9 @@ from footfall.simulate.world import World
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 
-TURNS = 16  # at most, in which a step's modes are settled; late ones only tighten them
+TURNS = 20  # at most, in which a step's modes are settled; late ones only tighten them
+
+PATIENCE = 4.0  # turns by which feet are late later where joints have dry friction
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,14 @@ def step(
     )
 
 
+def solutions(world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float) -> Any:
+    """How many times a step solves the equations of motion until what it finds agrees with its modes."""
+    modes, before = _modes(world), state.memory or world.contact.start(world.contacts)
+    if not any(modes.values()):
+        return 1.0
+    return np.minimum(_last_turn(world, state, command, push, dt, advance, before, modes).turn + 1.0, TURNS)
+
+
 def accelerate(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float
 ) -> tuple[Float[ndarray, "nv"], Acted]:
@@ -104,6 +115,25 @@ def _settled(
         a, acted, *_ = _solve(world, state, command, push, dt, before, modes, 0.0)
         a = numeric.narrow(a)
         return a, acted if state.memory else replace(acted, memory={}), onward(world.robot, state, a, dt)
+    last = _last_turn(world, state, command, push, dt, onward, before, modes)
+
+    # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
+    def once_more(found: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
+        modes, turn = numeric.held((last.modes, last.turn))
+        numeric.doubted(last.unsettled > 0.5)
+        a, acted, *_ = _solve(world, state, command, push, dt, before, modes, turn, settled=True)
+        a = numeric.narrow(a)
+        return a, acted, onward(world.robot, state, a, dt)
+
+    a, acted, after = numeric.solved((last.a, last.acted, last.after), once_more, always=False)
+    return a, acted if state.memory else replace(acted, memory={}), after
+
+
+def _last_turn(
+    world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float,
+    onward: Callable[[Robot, State, ndarray, float], State], before: dict[str, ndarray], modes: dict[str, Any],
+) -> _Turn:  # fmt: skip
+    """The solution in whose modes the step is settled."""
 
     # State and inputs go through the loop unchanged, so that it holds all of the work and keeps nothing else alive: it
     # nearly always turns once, and what it would have kept from outside costs a GPU more than doing it again.
@@ -120,18 +150,7 @@ def _settled(
     )  # fmt: skip
     still = State(state.q, state.v)
     start = _Turn(np.zeros(world.robot.nv), nothing, modes, 0.0, 0.0, before, state, command, push, still)
-    last = numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
-
-    # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
-    def once_more(found: tuple[Any, Acted, State]) -> tuple[Any, Acted, State]:
-        modes, turn = numeric.held((last.modes, last.turn))
-        numeric.doubted(last.unsettled > 0.5)
-        a, acted, *_ = _solve(world, state, command, push, dt, before, modes, turn, settled=True)
-        a = numeric.narrow(a)
-        return a, acted, onward(world.robot, state, a, dt)
-
-    a, acted, after = numeric.solved((last.a, last.acted, last.after), once_more, always=False)
-    return a, acted if state.memory else replace(acted, memory={}), after
+    return numeric.repeat(TURNS, again, start, until=lambda carry: carry.unsettled < 0.5)
 
 
 @dataclass(frozen=True)
@@ -184,7 +203,9 @@ def _solve(
     pushed = _all_pushes(world, at_q, push)
     bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
-    known = {**modes["contact"], "turn": turn, "settled": settled} if modes["contact"] else before
+    # feet are judged for good when the joints' dry friction has found its ways, not in the middle of it
+    foot_turn = np.minimum(turn, np.maximum(turn - PATIENCE, LATE - 1.0)) if "slides" in at else turn
+    known = {**modes["contact"], "turn": foot_turn, "settled": settled} if modes["contact"] else before
     loops = _loops(at_q, poses, q_J, v, dt)
     all_ = together(world, at_q, poses, spheres, state.objects, M, force, points, v, loops)
     a, forces_B, memory = world.contact.respond(
