@@ -17,7 +17,7 @@ from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque
 from footfall.control.joint.joint_pd import JointPD
 from footfall.control.locomotion import locomotion_tick
-from footfall.control.locomotion.legged_plan import LIMITS, plan
+from footfall.control.locomotion.legged_plan import plan
 from footfall.control.locomotion.whole_body import Gains, Program
 from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND, on_command
 from footfall.errors import InputError
@@ -46,10 +46,11 @@ def test_every_excursion_of_a_command_is_an_event_once_and_in_the_file(tmp_path)
         simulation.command = ff.Command(forward=forward)
         said.append([event for event in simulation.run(0.05, path).events if event.kind == "controller"])
     assert [len(events) for events in said] == [0, 1, 0, 0, 1]
-    assert said[1][0].message == "the command forward = 9 is clipped to ±1.5"
+    most = controller.command_limits(ROBOT)["forward"]
+    assert said[1][0].message == f"the command forward = 9 is clipped to ±{most:g}"
     assert said[1][0].time == pytest.approx(0.05)
     assert said[4][0].time == pytest.approx(0.2)
-    assert simulation.state.memory.velocity[0] >= -LIMITS.forward
+    assert simulation.state.memory.velocity[0] >= -most
     assert ff.Recording.load(path).events[-1].message == said[4][0].message
 
 
@@ -58,7 +59,7 @@ def test_each_part_of_a_command_is_clipped_to_its_limit(key):
     controller, q, v = on_command("balance"), *ff.control.standing_state(ROBOT)
     memory = controller.start(ROBOT)
     sensed = ff.Sensed(q, v, np.tile([0.0, 0.0, 20.0], (4, 1)))
-    most = getattr(LIMITS, key)
+    most = controller.command_limits(ROBOT)[key]
     beyond, _ = controller(0.0, ROBOT, sensed, ff.Command(**{key: 50.0}), memory)
     assert [words for _, words in controller.log] == [f"the command {key} = 50 is clipped to ±{most:g}"]
     memory = controller.start(ROBOT)

@@ -5,19 +5,24 @@ import pytest
 from third_party_models import walker
 
 import footfall as ff
-from footfall.control.locomotion.locomotion import LIMITS
-from footfall.control.named import FLYING, on_command, schedule
+from footfall.control.locomotion.locomotion import Locomotion
+from footfall.control.locomotion.reflexes.responses import GEARS
+from footfall.control.named import FLYING, nmpc, on_command, schedule
 from footfall.control.posture import with_stand
 from footfall.errors import InputError
 from footfall.simulate.runfile import RunOptions, plan
 
+GALLOPS, PAIRS = ("rotary_gallop", "transverse_gallop"), ("half_bound", "bound")
 RUNS = [
-    *[("mini_cheetah", g, v, "whole_body") for g in ("rotary_gallop", "transverse_gallop") for v in (1.5, 2.5)],
-    *[("go2", g, 2.5, "whole_body") for g in ("rotary_gallop", "transverse_gallop")],
-    *[("spined", g, 1.0, "whole_body") for g in ("rotary_gallop", "transverse_gallop")],
-    ("mini_cheetah", "half_bound", 1.0, "whole_body"),
-    ("mini_cheetah", "bound", 1.0, "whole_body"),
-    ("mini_cheetah", "rotary_gallop", 1.5, "mpc"),
+    *[("mini_cheetah", g, v, "whole_body") for g in GALLOPS for v in (1.5, 2.5)],
+    *[("go2", g, v, "whole_body") for g in GALLOPS for v in (1.5, 2.5)],
+    *[("spined", g, 1.0, "whole_body") for g in GALLOPS],
+    *[(name, g, 1.0, "whole_body") for name in ("mini_cheetah", "go2", "spined") for g in PAIRS],
+    *[("spined", "half_bound", v, "whole_body") for v in (0.8, 1.2)],
+    *[("mini_cheetah", g, v, "mpc") for g in GALLOPS for v in (1.5, 2.0)],
+    *[("go2", g, 1.5, "mpc") for g in GALLOPS],
+    *[("spined", g, 1.0, "mpc") for g in GALLOPS],
+    *[(name, g, 1.0, "mpc") for name in ("mini_cheetah", "go2", "spined") for g in PAIRS],
 ]  # fmt: skip
 
 
@@ -60,7 +65,7 @@ def behind(rec, left, right):
 def test_hind_feet_land_in_the_order_of_the_fore_feet_in_a_transverse_gallop_only(name, speed):
     """In a rotary gallop they land against it, so that the landings go round the body."""
     leads = {}
-    for gait in ("rotary_gallop", "transverse_gallop"):
+    for gait in GALLOPS:
         rec, _ = run(name, gait, speed, seconds=7.0)
         assert not rec.meta["fell"]
         fore, hind = behind(rec, 0, 1), behind(rec, 2, 3)
@@ -86,18 +91,35 @@ def test_short_stances_are_planned_more_often_and_fast_gallops_have_shorter_ones
     assert stances[-1] < 0.11
 
 
-@pytest.mark.parametrize("name", ["mini_cheetah", "xiling", "spined"])
+@pytest.mark.parametrize("name", ["mini_cheetah", "xiling", "spined", "dynakat"])
 def test_a_speed_limit_follows_the_gait_and_the_robot(name):
     robot = ff.load(name)
-    trot = on_command("whole_body", "trot").command_limits(robot)["forward"]
-    gallop = on_command("whole_body", "rotary_gallop", 2.5).command_limits(robot)["forward"]
-    assert trot >= LIMITS.forward
-    assert gallop > 1.5 * trot
+    gaits = ("walk", "trot", "rotary_gallop")
+    walk, trot, gallop = (on_command("whole_body", g, 2.5).command_limits(robot)["forward"] for g in gaits)
+    assert 2.0 * walk < trot < 0.6 * gallop
     taller = on_command("whole_body", "rotary_gallop", 2.5).command_limits(ff.load("xiling"))["forward"]
-    assert taller >= gallop or name == "spined"
+    assert taller >= gallop
+    assert nmpc("trot").command_limits(robot)["forward"] == pytest.approx(trot)
     controller = on_command("whole_body", "rotary_gallop", 2.5)
     controller.start(robot)
-    controller._check_command(0.0, ff.Command(forward=2.5))
+    controller._check_command(0.0, ff.Command(forward=0.99 * gallop))
     assert not controller.log
     controller._check_command(0.1, ff.Command(forward=99.0))
     assert "clipped" in controller.log[0][1]
+
+
+def test_a_speed_limit_is_that_of_the_fastest_gear_where_speed_chooses_the_gait():
+    robot, gear = ff.load("mini_cheetah"), GEARS[-1]
+    walking = on_command("whole_body", "walk", reflexes=["speed_gait"]).command_limits(robot)["forward"]
+    assert walking == pytest.approx(Locomotion(gait=gear).command_limits(robot)["forward"])
+    assert walking > 3.0 * on_command("whole_body", "walk").command_limits(robot)["forward"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gait", ["walk", "trot"])
+@pytest.mark.parametrize("name", ["mini_cheetah", "go2", "spined", "xiling", "dynakat"])
+def test_every_robot_keeps_most_of_its_speed_limit(name, gait):
+    speed = 0.85 * on_command("whole_body", gait).command_limits(with_stand(walker(name)))["forward"]
+    rec, made = run(name, gait, speed)
+    assert not rec.meta["fell"]
+    assert rec.mean_velocity(made.ramp)[0] == pytest.approx(speed, rel=0.1)

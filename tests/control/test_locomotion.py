@@ -96,7 +96,7 @@ def test_commands_beyond_the_robot_are_clipped_and_logged():
     controller = ff.control.Locomotion()
     simulation, _ = walked(walker("mini_cheetah"), ff.Command(forward=9.0), 0.3, controller=controller)
     assert any("clipped" in message for _, message in controller.log)
-    assert simulation.state.memory.velocity[0] <= 1.5
+    assert simulation.state.memory.velocity[0] <= controller.command_limits(simulation.robot)["forward"]
 
 
 def test_a_program_without_a_solution_falls_back_to_a_safe_torque(monkeypatch):

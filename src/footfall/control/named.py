@@ -40,7 +40,7 @@ _SCHEDULES = {  # that the force controllers run well
     "walk": {"duty": 0.78, "period": 0.9},
     "pace": {"duty": 0.6, "period": 0.4},
     "bound": {"duty": 0.55, "period": 0.36},
-    "half_bound": {"duty": 0.45, "period": 0.36},
+    "half_bound": {"duty": 0.45, "period": 0.32},
     "pronk": {"duty": 0.6, "period": 0.5},
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from footfall.checks import is_number
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.locomotion.locomotion import LIMITS, Locomotion
+from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import schedule
 from footfall.control.posture import standing_joints
 from footfall.hardware.connection import damping
@@ -142,7 +142,8 @@ class Sport:
             self._memory = self.locomotion.start(self.robot)
             self._enter("balance")
         part = _LEVELS[self._level]
-        most = [part * getattr(LIMITS, key) for key in ("forward", "sideways", "turn")]
+        limits = self.locomotion.command_limits(self.robot)
+        most = [part * limits[key] for key in ("forward", "sideways", "turn")]
         self._asked = Command(*(float(np.clip(v, -m, m)) for v, m in zip((x, y, turn), most)))
         self._until = now + HOLD
         return OK

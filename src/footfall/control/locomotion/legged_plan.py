@@ -22,26 +22,25 @@ from footfall.control.locomotion.plan_steps import GroundEstimate, Kinematics, P
 from footfall.control.locomotion.planned import Memory, Plan
 from footfall.control.locomotion.reach import Reach, left_free, reach_task
 from footfall.control.locomotion.reflexes import responses, touchdown
+from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
 from footfall.control.locomotion.single_body import SingleBody
+from footfall.control.locomotion.speed_limit import UNKNOWN, fastest, longest_step
 from footfall.control.locomotion.whole_body import Gains, Program, Tasks, whole_body_program
 from footfall.control.posture import free_motions, standing_state
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import joint_values
-from footfall.errors import InputError
 from footfall.gait.pattern import Gait
 from footfall.gravity import GRAVITY, STANDARD, Gravity, strength
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
-from footfall.kinematics.leg_geometry import leg_geometry
-from footfall.kinematics.leg_inverse import hip_height
 from footfall.numeric import norm
 from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import about_z
 
-# beyond these a command is clipped; forward by what the gait and the legs can do (``Walker.fastest``), at least this
-LIMITS = Command(1.5, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)
+# beyond these a command is clipped; forward by what gait and legs can do (``Walker.fastest``) where that is known
+LIMITS = Command(UNKNOWN, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
 SAG, SETTLES = 0.02, 0.7  # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
 # of the commanded speed at most, by which more is asked of a robot that lags; time for it [s]
@@ -110,22 +109,12 @@ class Walker:
     @cached_property
     def longest_step(self) -> float:
         """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
-        try:
-            legs = [leg_geometry(self.robot, foot.name, nearly=True) for foot in self.robot.feet[:4]]
-        except InputError:
-            return 0.0
-        squares = [
-            (leg.stretch + (leg.foot.length if leg.foot else 0.0)) ** 2
-            - (hip_height(leg, [float(self.stand[j]) for j in leg.joints]) - leg.radius) ** 2
-            for leg in legs
-        ]
-        return max(0.0, min(squares)) ** 0.5
+        return longest_step(self.robot, self.stand)
 
     def fastest(self, duty: Any, period: Any) -> Any:
-        """The forward speed that a command may ask for [m/s]: a stance goes over at most three quarters of what a leg
-        reaches to either side, and a gait that stands shortly is the faster for it."""
-        least = rolling.FASTEST if self.wheels else LIMITS.forward
-        return np.maximum(least, 1.5 * self.longest_step / (duty * period))
+        """The forward speed that a command may ask for [m/s]; wheels roll at theirs whatever the legs do."""
+        stepping = fastest(self.longest_step, duty, period)
+        return np.maximum(rolling.FASTEST, stepping) if self.wheels else stepping
 
 
 def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
@@ -158,7 +147,10 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
 def reference_of(walker: Walker, at: Kinematics, command: Command, memory: Memory) -> Reference:
     """The command, clipped, smoothed, and integrated into a wanted pose on a short leash."""
     q, yaw, dt = at.q, at.yaw, walker.dt
-    bounds = np.array([walker.fastest(memory.beat[0], memory.beat[1]), LIMITS.sideways, LIMITS.turn])
+    highest = GEARS[-1]  # of the gaits by speed, which a command may shift up to
+    by_gait = walker.fastest(memory.beat[0], memory.beat[1])
+    most = np.where(memory.reflex.has("speed_gait"), walker.fastest(highest.duty, highest.period), by_gait)
+    bounds = np.array([most, LIMITS.sideways, LIMITS.turn])
     clipped = np.clip(np.array([command.forward, command.sideways, command.turn]), -bounds, bounds)
     grip = np.clip(memory.reflex.friction / walker.friction, 0.2, 1.0)
     # where things weigh less feet push less, and all takes longer

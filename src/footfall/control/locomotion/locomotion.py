@@ -38,6 +38,7 @@ from footfall.control.locomotion.qp import solve_bounded
 from footfall.control.locomotion.reach import Reach, hand_of
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.safe_stop import crouch, fold
 from footfall.control.locomotion.rolling import wheels_of
 from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
@@ -129,7 +130,8 @@ class Locomotion(ControllerBase):
     def command_limits(self, robot: Robot) -> dict[str, float]:
         """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
-        return dataclasses.asdict(LIMITS) | {"forward": float(self.walker.fastest(self.gait.duty, self.gait.period))}
+        gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
+        return dataclasses.asdict(LIMITS) | {"forward": float(self.walker.fastest(gait.duty, gait.period))}
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:

@@ -19,6 +19,7 @@ from footfall.checks import checked_number, is_number
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
+from footfall.control.locomotion.speed_limit import fastest, longest_step
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps, window
 from footfall.control.optimal.horizon import HorizonProblem, error
@@ -87,6 +88,7 @@ class Nmpc(ControllerBase):
         self._wrong: set[str] = set()
         self.goals: GaitGoals
         self.problem: HorizonProblem | None = None
+        self._step: tuple[Robot, float] | None = None  # a robot, and how far it steps
         self._error: Callable[..., ndarray]
         self._lowest: Callable[..., ndarray]
 
@@ -94,7 +96,10 @@ class Nmpc(ControllerBase):
         return standing_joints(robot, self.hip_height)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        return {key: getattr(LIMITS, key) for key in ("forward", "sideways", "turn")}
+        if self._step is None or self._step[0] is not robot:  # it is asked at every tick
+            self._step = robot, longest_step(robot, standing_joints(robot, self.hip_height))
+        forward = float(fastest(self._step[1], self.gait.duty, self.gait.period))
+        return {"forward": forward, "sideways": LIMITS.sideways, "turn": LIMITS.turn}
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> dict[str, ndarray]:
