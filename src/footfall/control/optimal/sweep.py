@@ -6,9 +6,10 @@ go over (x, 1), and a stage is three products and a factorisation,
     H = L + Zᵀ V Z,   H_uu = C Cᵀ,   Y = C⁻¹ H_u·,   V = H_·· - YᵀY,   (K, k) = -C⁻ᵀ Y
 
 small enough that the number of calls counts for more than their operations: BLAS is called as it is, by what it does on
-one thread (triangles are inverted and multiplied: OpenBLAS wakes threads to solve with them, however small). Inputs have
-limits (Tassa, Mansard, Todorov 2014): a knot that meets one is solved by projected Newton, and inputs at a limit have
-no gain.
+one thread (triangles are inverted and multiplied: OpenBLAS wakes threads to solve with them, however small).
+
+Inputs have limits (Tassa, Mansard, Todorov 2014): a knot that meets one is solved by projected Newton, and inputs at a
+limit have no gain.
 """
 
 from __future__ import annotations
