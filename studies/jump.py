@@ -22,8 +22,9 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.optimal.between_solves import lowest_points
 from footfall.control.optimal.follow import Follow
-from footfall.control.optimal.nmpc import Nmpc, lowest_points
+from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.optimal.trajectory import Trajectory, optimise
 from footfall.control.stand_gains import stand_gains
 from footfall.gravity import STANDARD

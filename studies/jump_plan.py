@@ -15,9 +15,9 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.optimal.between_solves import lowest_points
 from footfall.control.optimal.horizon import HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
-from footfall.control.optimal.nmpc import lowest_points
 from footfall.control.optimal.trajectory import Trajectory, optimise
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.gravity import STANDARD

@@ -10,9 +10,9 @@ import pytest
 import footfall as ff
 from footfall import compiling
 from footfall.control.optimal import knot
+from footfall.control.optimal.between_solves import lowest_points
 from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps
 from footfall.control.optimal.horizon import HorizonProblem, _row
-from footfall.control.optimal.nmpc import lowest_points
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.gait.pattern import trot
 

@@ -7,9 +7,9 @@ import numpy as np
 from footfall import compiling
 from footfall.bench import subject
 from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.optimal.between_solves import lowest_points
 from footfall.control.optimal.horizon import HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
-from footfall.control.optimal.nmpc import lowest_points
 from footfall.control.optimal.trajectory import Trajectory, improved, optimise
 from footfall.dynamics.coordinates import integrate
 from footfall.simulate.simulation import Simulation

@@ -33,6 +33,8 @@ class JointCommand:
 
 
 def _spread(value: Any, joints: int, key: str) -> ndarray:
+    if type(value) is ndarray and value.dtype == float and value.shape == (joints,):
+        return value
     if isinstance(value, (list, tuple)):
         value = np.array(value)  # traced values too
     elif hasattr(value, "__array__") and not isinstance(value, (ndarray, np.generic)):

@@ -45,6 +45,8 @@ class HorizonProblem:
         self._roll = compile(rolled, model, x, *rows, np.array(0.0), goals, verify=False)
         self._expand = compile(expanded, model, x, u, first, x, target="batch", verify=False)
         self._error = compile(error, model, x, x, target="batch", verify=False)
+        size = robot.nj + n + 1
+        self._Z, self._L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))  # fresh ones would cost a third
 
     @property
     def knots(self) -> int:
@@ -75,18 +77,18 @@ class HorizonProblem:
         return self._error(x_from, x_to)
 
     def quadratic(self, x: ndarray, u: ndarray) -> Model:
-        """The whole horizon about a trajectory."""
+        """The whole horizon about a trajectory; good until the next call, which writes over it."""
         last = np.zeros((1, u.shape[1]))
         after = np.concatenate([x[1:], x[-1:]])
         terms = self._expand(x, np.concatenate([u, last]), self.goals, after)
-        return _assembled(terms, self.goals, self.robot.nv)
+        return _assembled(terms, self.goals, self.robot.nv, self._Z, self._L)
 
 
-def _assembled(terms: KnotTerms, goals: Goal, nv: int) -> Model:
-    """Of the knots' terms: joints move by their velocities after an interval, velocities cost by themselves."""
+def _assembled(terms: KnotTerms, goals: Goal, nv: int, Z: ndarray, L: ndarray) -> Model:
+    """Of the knots' terms, written into Z and L: joints move by their velocities after an interval, velocities cost by
+    themselves."""
     N, m, n = len(terms.effort) - 1, terms.effort.shape[1], 2 * nv
-    motion, size = terms.motion[:N], m + n + 1
-    Z, L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))
+    motion = terms.motion[:N]
     Z[:, :-1, :6], Z[:, :-1, nv:n], Z[:, -1, n] = motion[:, :, :6], motion[:, :, 6:], 1.0
     np.multiply(goals.interval[:N, None, None], motion[:, :, 12:], out=Z[:, :-1, 6:nv])
     joints, speeds, inputs = np.arange(6, nv), np.arange(m + nv, m + n), np.arange(m)

@@ -21,28 +21,24 @@ from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
 from footfall.control.locomotion.speed_limit import fastest, longest_step
 from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.optimal.between_solves import Ticks, act, follow, lowest_points
 from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps, window
-from footfall.control.optimal.horizon import HorizonProblem, error
+from footfall.control.optimal.horizon import HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
 from footfall.control.optimal.trajectory import Trajectory, improved
 from footfall.control.posture import standing_joints, standing_state
 from footfall.control.stand_gains import stand_gains
-from footfall.dynamics.passive import joint_values
 from footfall.errors import FootfallError, InputError
 from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.gravity import GRAVITY, Gravity
-from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
-_LEASH, _YAW_LEASH = 0.08, 0.3  # of the wanted pose [m, rad]
-_HASTE = np.array([1.0, 0.8, 2.0])  # by which a command is followed [m/s², m/s², rad/s²]
+_FOLLOWED = ("velocity", "wanted", "going", "phase", "mean", "lift_off", "last_down", "feet")  # of the memory
 _SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
 _FIRST = 8  # iterations of the first solve, which has nothing to begin with
-_STILL = 0.02  # [m/s, rad/s]: a command below it stands
 _MOST_KNOTS = 1000  # a solve of more takes longer than what it plans
 _BENT = 3.0  # [rad]: joints without limits go this far from the stand
-_LOSSES, _REVERSAL = 0.8, 0.05  # part of joints' losses that motors add; dry friction reverses over this [rad/s]
 
 
 @dataclass(eq=False)
@@ -89,8 +85,7 @@ class Nmpc(ControllerBase):
         self.goals: GaitGoals
         self.problem: HorizonProblem | None = None
         self._step: tuple[Robot, float] | None = None  # a robot, and how far it steps
-        self._error: Callable[..., ndarray]
-        self._lowest: Callable[..., ndarray]
+        self._told: Command | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         return standing_joints(robot, self.hip_height)
@@ -109,13 +104,14 @@ class Nmpc(ControllerBase):
             raise InputError(f"nmpc knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
         self.log.clear()
         self._wrong.clear()
+        self._told = None
         q, v = standing_state(robot, self.hip_height)
         x, N = np.concatenate([q, v]), self.knots
         feet = lowest_points(robot, q)
         return {
             "tick": np.zeros(()), "phase": np.zeros(()), "going": np.zeros(()), "wanted": np.zeros(3),
             "velocity": np.zeros(3), "mean": np.zeros(2), "lift_off": feet, "last_down": feet, "into": np.zeros(()),
-            "since": np.zeros(()), "x": np.tile(x, (N + 1, 1)), "u": np.zeros((N, robot.nj)),
+            "since": np.zeros(()), "feet": feet, "x": np.tile(x, (N + 1, 1)), "u": np.zeros((N, robot.nj)),
             "gains": np.zeros((N, robot.nj, 2 * robot.nv)), "solved": np.zeros(()),
         }  # fmt: skip
 
@@ -133,72 +129,59 @@ class Nmpc(ControllerBase):
             x, np.zeros(3), np.zeros(3), np.zeros(2), np.zeros(4), False, feet, feet, np.zeros(3), self.knot
         )  # fmt: skip
         self.problem = HorizonProblem(model, self.goals(self.gait, still), compile)
-        self._error = compile(error, model, x, x, verify=False)
-        self._lowest = compile(lowest_points, robot, q, verify=False)
+        ticks = Ticks(model, self.gait, self.rate)
+        none, three = np.zeros(()), np.zeros(3)
+        walk = three, three, three, none, none, np.zeros(2), feet, feet
+        self._follow = compile(follow, ticks, q, v, *walk, verify=False)
+        gains = np.zeros((robot.nj, 2 * robot.nv))
+        self._act = compile(act, ticks, x, x, x, np.zeros(robot.nj), gains, none, verify=False)
         self._gains = stand_gains(robot, gravity)
-        self._damping, self._drag = joint_values(robot, "damping"), joint_values(robot, "dry_friction")
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        check_command(command)
         if self.problem is None:
             raise InputError(
                 "nmpc is compiled before it runs: hand it to a simulation, or call prepare(robot, compile)"
             )
-        if not (np.isfinite(sensed.q).all() and np.isfinite(sensed.v).all()):
-            raise InputError("q and v of what nmpc senses must be finite")
-        memory = self._walk(t, robot, sensed, command, memory)
         x = np.concatenate([sensed.q, sensed.v])
+        if not np.isfinite(x).all():
+            raise InputError("q and v of what nmpc senses must be finite")
+        memory = self._walk(sensed, self._asked(t, robot, command), memory)
         if round(float(memory["tick"])) % max(1, round(self.rate / self.solve_rate)) == 0:
             memory = self._solve(t, robot, x, memory)
+        memory["tick"] = memory["tick"] + 1.0
         if memory["solved"] < 0.5:  # nothing to go by: the legs hold what they can
             kp, kd = self._gains
-            return JointCommand(self.goals.stand, 0.0, kp, kd), {**memory, "tick": memory["tick"] + 1.0}
-        u, K, states = memory["u"], memory["gains"], memory["x"]
-        first = self.knot - float(memory["into"])
-        part = min(1.0, float(memory["since"]) / first)
-        off = self._error(states[0], x) - part * self._error(states[0], states[1])
-        torque = u[0] + K[0] @ off + self._losses(sensed.v[6:])
-        rates = states[0, robot.nq + 6 :] + part * (states[1, robot.nq + 6 :] - states[0, robot.nq + 6 :])
-        limits = self.problem.model.limits
-        asked = JointCommand(
-            velocity=rates, kd=self.joint_kd * robot.mass, torque=np.clip(torque, -limits, limits)
-        )  # fmt: skip
-        return asked, {**memory, "tick": memory["tick"] + 1.0, "since": memory["since"] + 1.0 / self.rate}
+            return JointCommand(self.goals.stand, 0.0, kp, kd), memory
+        states, since = memory["x"], float(memory["since"])
+        part = min(1.0, since / (self.knot - float(memory["into"])))
+        torque, rates = self._act(x, states[0], states[1], memory["u"][0], memory["gains"][0], part)
+        memory["since"] = np.array(since + 1.0 / self.rate)
+        none = np.zeros(robot.nj)
+        return JointCommand(none, rates, none, np.full(robot.nj, self.joint_kd * robot.mass), torque), memory
 
-    def _walk(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
-    ) -> dict[str, ndarray]:
-        """The command smoothed and integrated into a wanted pose, the gait's phase, and where feet have left."""
-        dt, q = 1.0 / self.rate, sensed.q
-        R = to_rotation(q[3:7])
-        yaw = float(np.arctan2(R[1, 0], R[0, 0]))
-        limits = self.command_limits(robot)
-        asked = np.array([self._clipped(t, key, getattr(command, key), most) for key, most in limits.items()])
-        velocity = memory["velocity"] + np.clip(asked - memory["velocity"], -dt * _HASTE, dt * _HASTE)
-        wanted = memory["wanted"] if memory["tick"] > 0.5 else np.array([q[0], q[1], yaw])
-        c, s = np.cos(wanted[2]), np.sin(wanted[2])
-        to = wanted + dt * np.array([c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1], velocity[2]])
-        turn = (to[2] - yaw + np.pi) % (2.0 * np.pi) - np.pi
-        place = q[:2] + np.clip(to[:2] - q[:2], -_LEASH, _LEASH)
-        wanted = np.array([*place, yaw + np.clip(turn, -_YAW_LEASH, _YAW_LEASH)])
-        going = bool(np.abs(asked).max() > _STILL or np.abs(velocity).max() > _STILL)
-        going = going or bool(memory["going"] > 0.5 and np.abs(sensed.v[3:5]).max() > 0.1)
-        phase = memory["phase"] + dt / self.gait.period if going and memory["going"] > 0.5 else np.zeros(())
-        feet, down = self._lowest(q), self._down(phase, going)
-        lift_off = np.where(down[:, None] > 0.5, feet, memory["lift_off"])
-        mean = memory["mean"] + dt / (0.5 * self.gait.period) * ((R @ sensed.v[3:6])[:2] - memory["mean"])
-        return {
-            **memory, "velocity": velocity, "wanted": wanted, "going": np.array(float(going)),
-            "phase": np.asarray(phase), "lift_off": lift_off, "mean": mean,
-            "last_down": np.where(down[:, None] > 0.5, feet, memory["last_down"]),
-        }  # fmt: skip
+    def _walk(self, sensed: Sensed, asked: Float[ndarray, "3"], memory: dict[str, ndarray]) -> dict[str, ndarray]:
+        """A new memory in which the command has been followed for a tick."""
+        wanted = memory["wanted"]
+        if memory["tick"] < 0.5:
+            R = to_rotation(sensed.q[3:7])
+            wanted = np.array([*sensed.q[:2], np.arctan2(R[1, 0], R[0, 0])])
+        before = (memory[key] for key in _FOLLOWED[2:7])
+        after = self._follow(sensed.q, sensed.v, asked, memory["velocity"], wanted, *before)
+        return {**memory, **dict(zip(_FOLLOWED, map(np.asarray, after)))}
 
-    def _down(self, phase: Any, going: bool) -> Float[ndarray, "4"]:
-        part = (float(phase) - np.array(self.gait.delays)) % 1.0
-        return np.where(part < self.gait.duty, 1.0, 0.0) if going else np.ones(4)
+    def _asked(self, t: float, robot: Robot, command: Command) -> Float[ndarray, "3"]:
+        """The command within its limits; what a command asks too much is said when it changes."""
+        if command is not self._told:
+            check_command(command)
+            limits = self.command_limits(robot)
+            self._within = np.array(
+                [self._clipped(t, key, getattr(command, key), most) for key, most in limits.items()]
+            )
+            self._told = command
+        return self._within
 
     def _solve(self, t: float, robot: Robot, x: ndarray, memory: dict[str, ndarray]) -> dict[str, ndarray]:
         """One iteration, or several where there is nothing to begin with."""
@@ -211,7 +194,7 @@ class Nmpc(ControllerBase):
         cycle = float(memory["phase"]) - np.array(self.gait.delays)
         steps = Steps(
             x, memory["wanted"], memory["velocity"], memory["mean"], cycle, bool(memory["going"] > 0.5),
-            self._lowest(x[: robot.nq]), memory["lift_off"], plane, self.knot - into,
+            memory["feet"], memory["lift_off"], plane, self.knot - into,
         )  # fmt: skip
         goals = self.goals(self.gait, steps)
         if self.plan is not None:
@@ -241,10 +224,6 @@ class Nmpc(ControllerBase):
             found = improved(self.problem, found, x, weight=1e-2)
         return found
 
-    def _losses(self, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-        """What motors add for the joints' own damping and dry friction [N m]."""
-        return _LOSSES * (self._damping + self._drag / np.maximum(np.abs(rates), _REVERSAL)) * rates
-
     def _clipped(self, t: float, key: str, asked: float, most: float) -> float:
         self._say(t, key, f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else "")
         return float(np.clip(asked, -most, most))
@@ -254,9 +233,3 @@ class Nmpc(ControllerBase):
         if wrong and key not in self._wrong:
             self.log.append((t, wrong))
         (self._wrong.add if wrong else self._wrong.discard)(key)
-
-
-def lowest_points(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "4 3"]:
-    """Of the feet, world axes [m]."""
-    radii = np.array([foot.radius for foot in robot.feet])
-    return foot_positions(robot, q) - radii[:, None] * np.array([0.0, 0.0, 1.0])

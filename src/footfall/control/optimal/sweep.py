@@ -5,9 +5,11 @@ go over (x, 1), and a stage is three products and a factorisation,
 
     H = L + Zᵀ V Z,   H_uu = C Cᵀ,   Y = C⁻¹ H_u·,   V = H_·· - YᵀY,   (K, k) = -C⁻ᵀ Y
 
-small enough that the number of calls counts for more than their operations: BLAS is called as it is. Inputs have
-limits (Tassa, Mansard, Todorov 2014): a knot that meets one is solved by projected Newton, and inputs at a limit have
-no gain.
+small enough that the number of calls counts for more than their operations: BLAS is called as it is, by what it does on
+one thread (triangles are inverted and multiplied: OpenBLAS wakes threads to solve with them, however small).
+
+Inputs have limits (Tassa, Mansard, Todorov 2014): a knot that meets one is solved by projected Newton, and inputs at a
+limit have no gain.
 """
 
 from __future__ import annotations
@@ -104,11 +106,12 @@ def _knot(H: ndarray, G: ndarray, low: ndarray | None, high: ndarray | None) -> 
     C, wrong = lapack.dpotrf(H, lower=1)
     if wrong:
         return None
-    Y, _ = lapack.dtrtrs(C, G, lower=1)
-    law, _ = lapack.dtrtrs(C, Y, lower=1, trans=1)
-    change = -law[:, -1]
+    inverse, _ = lapack.dtrtri(C, lower=1)
+    Y = blas.dtrmm(1.0, inverse, G, lower=1)
+    law = blas.dtrmm(-1.0, inverse, Y, lower=1, trans_a=1)
+    change = law[:, -1]
     if low is None or high is None or ((change > low) & (change < high)).all():
-        return -law, Y
+        return law, Y
     solved = box_minimum(H, G[:, -1], low, high)
     if solved is None:
         return None

@@ -117,6 +117,7 @@ class Batch(Function):
         super().__init__(signature, code.dtype, program)
         self.code, self.lanes = code, code.lanes
         self._can_advance = code.roll is not None
+        self._places = code.layout.places()
         self._local = threading.local()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -157,7 +158,7 @@ class Batch(Function):
                 kept.clear()
             kept[count] = Blocks(self.code, count)
         blocks = kept[count]
-        places, at = self.code.layout.places(), 0
+        places, at = self._places, 0
         shapes = list(itertools.chain(*signature.shapes))
         with np.errstate(over="ignore"):
             for k, (leaf, shape) in enumerate(zip(leaves, shapes)):
