@@ -332,6 +332,18 @@ controller = "pd"
 """
 
 
+SCHEDULED = b"""robot = "mini_cheetah"
+controller = "mpc"
+duration = 6.0
+push = "1.0, 0.1, 0, 60, 0; 2.0, 0.1, 0, -60, 0, trunk"
+schedule = [
+  { time = 0.0, forward = 0.3 },
+  { time = 2.5, forward = 0.3, turn = 0.5 },
+  { time = 4, sideways = 0.1, height = -0.02 },
+]
+"""
+
+
 def studies(folder: Path) -> Case:
     small = parse_study('[run]\nrobot = "mini_cheetah"\n[grid]\nspeed = [0.1, 0.2, 0.3]', folder)
     items = small.items()
@@ -347,7 +359,7 @@ def studies(folder: Path) -> Case:
             if luck.randrange(40) == 0:
                 check_names(study)
         elif act == 1:
-            (folder / "case.toml").write_bytes(spoiled_text(RUN, luck))
+            (folder / "case.toml").write_bytes(spoiled_text(luck.choice((RUN, SCHEDULED)), luck))
             options = options_of(read_run_file(folder / "case.toml"))
             if luck.randrange(20) == 0:
                 plan(library.load("mini_cheetah"), options)

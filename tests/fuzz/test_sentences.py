@@ -172,6 +172,15 @@ def test_a_journal_in_a_file_is_one_sentence(tmp_path):
         Journal(tmp_path / "file", "j", False, {})
 
 
+def test_a_schedule_with_a_number_too_large_for_a_float_is_one_sentence(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(f'robot = "mini_cheetah"\nschedule = [{{ time = 0, forward = {"9" * 400} }}]\n')
+    with pytest.raises(InputError, match="finite numbers"):
+        read_run_file(path)
+    with pytest.raises(InputError, match="forward of a command must be a finite number"):
+        Simulation(ROBOT, command=ff.Command(forward=10**400))
+
+
 # -- recordings --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("changed", [
     {"q": np.full((3, ROBOT.nq), np.nan)}, {"q": np.full((3, ROBOT.nq), 1e300)}, {"q": np.zeros((3, ROBOT.nq))},
