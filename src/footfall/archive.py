@@ -9,11 +9,13 @@ import io
 import math
 import os
 import zipfile
+from collections.abc import Collection
+from typing import BinaryIO
 
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import SPOILED
+from footfall.errors import SPOILED, reason
 
 MOST_ARRAYS = 10_000
 
@@ -22,16 +24,38 @@ class NoArchive(Exception):
     """A file that is no archive of plain numbers, or too large a one; says why."""
 
 
-def read_archive(path: str | os.PathLike[str], most_bytes: int) -> dict[str, ndarray]:
-    """The arrays of an archive that unpacks to at most so many bytes; an OSError passes, else NoArchive."""
+def read_archive(
+    path: str | os.PathLike[str], most_bytes: int, names: Collection[str] | None = None
+) -> dict[str, ndarray]:
+    """The arrays of an archive, or those named, if they unpack to at most so many bytes.
+
+    An OSError of opening it passes; whatever else is wrong is a NoArchive.
+    """
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            if len(members) > MOST_ARRAYS or sum(m.file_size for m in members) > most_bytes:
-                raise NoArchive(f"it would unpack to more than {most_bytes / 1e6:g} MB")
-            return {m.filename.removesuffix(".npy"): _array(archive.read(m)) for m in members}
+        with open(path, "rb") as file:
+            return _unpacked(file, most_bytes, names)
     except SPOILED as error:
         raise NoArchive(str(error) or type(error).__name__) from None
+
+
+def _unpacked(file: BinaryIO, most_bytes: int, names: Collection[str] | None) -> dict[str, ndarray]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            found = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
+            chosen = {name: m for name, m in found.items() if names is None or name in names}
+            if len(found) > MOST_ARRAYS or sum(m.file_size for m in chosen.values()) > most_bytes:
+                raise NoArchive(f"it would unpack to more than {most_bytes / 1e6:g} MB")
+            return {name: _array(_content(archive, m)) for name, m in chosen.items()}
+    except OSError as error:  # a head that points to a place before the file, say
+        raise NoArchive(reason(error)) from None
+
+
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """What a member holds: no more than its head says is unpacked, whatever lies in the file."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("an array packed as NumPy packs none")
+    with archive.open(member) as packed:
+        return packed.read(member.file_size + 1)
 
 
 def _array(data: bytes) -> ndarray:

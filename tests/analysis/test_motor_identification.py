@@ -152,6 +152,10 @@ def test_recordings_that_are_none_are_refused_in_one_sentence(tmp_path):
         Encoders.read(tmp_path / "text.npz")
     with pytest.raises(InputError, match="constant rate"):
         Encoders(np.arange(300.0) ** 2, np.zeros((300, 2)), np.zeros((300, 2)))
+    with pytest.raises(InputError, match="from 1 to 10000 rows a second"):
+        Encoders(1e290 * np.arange(300.0), np.zeros((300, 2)), np.zeros((300, 2)))
+    with pytest.raises(InputError, match="within 1e"):
+        Encoders(0.01 * np.arange(300.0), np.zeros((300, 2)), np.full((300, 2), 1e300))
     with pytest.raises(InputError, match="3 joints"):
         Hanging(pendulum(2), Encoders(np.arange(300.0), np.zeros((300, 3)), np.zeros((300, 3))), 1.0, 0.1)
 

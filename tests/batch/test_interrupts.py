@@ -96,6 +96,17 @@ def test_a_compiled_function_says_that_it_stays_here(target):
         pickle.dumps(function)
 
 
+@pytest.fixture(scope="module")
+def changeable():
+    paths = [
+        "trunk.mass",
+        "trunk.com",
+        "trunk.inertia",
+        *(f"{JOINT}.{key}" for key in ("rotation", "damping", "armature")),
+    ]
+    return ff.Batch(ff.load("mini_cheetah"), 4, free=paths)
+
+
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
@@ -104,10 +115,14 @@ def test_a_compiled_function_says_that_it_stays_here(target):
         ("trunk.inertia", [[0.1, 1e-3, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, 0.1]], "symmetric"),
         (f"{JOINT}.rotation", 2.0 * np.eye(3), "rotation matrices"),
         (f"{JOINT}.damping", -1.0, "0 or more"),
+        ("trunk.mass", [3.0, 3.0, 1e30, 3.0], r"a value beyond 1e\+09: 1e\+30"),
+        ("trunk.com", [0.0, 0.0, -1e7], r"a value beyond 1e\+06: -1e\+07"),
+        ("trunk.inertia", 1e20 * np.eye(3), r"a value beyond 1e\+15: 1e\+20"),
+        (f"{JOINT}.armature", 1e30, r"a value beyond 1e\+15"),
     ],
 )
-def test_parameters_that_no_robot_has_are_refused(path, value, words):
-    batch = ff.Batch(ff.load("mini_cheetah"), 4, free=[path])
+def test_parameters_that_no_robot_has_are_refused(path, value, words, changeable):
+    batch = changeable
     before = batch.parameters[path].copy()
     with pytest.raises(InputError, match=words):
         batch.set({path: value})

@@ -26,7 +26,8 @@ HERE = Path(__file__).parent
 KINDS = {
     "models": ("models:models", 7000), "meshes": ("models:meshes", 3000), "recordings": ("files:recordings", 3000),
     "policies": ("files:policies", 2000), "policies in ONNX": ("onnx_files:cases", 2000),
-    "checkpoints": ("files:checkpoints", 2000),
+    "checkpoints": ("files:checkpoints", 2000), "training checkpoints": ("files:training_checkpoints", 1000),
+    "joint angles and motors": ("files:motors", 2000),
     "studies": ("files:studies", 3000), "page messages": ("page:messages", 2000),
     "controllers": ("controllers:controllers", 200),
 }  # fmt: skip
@@ -175,6 +176,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first case")
     parser.add_argument("--only", default="", help="kinds whose names hold this")
     parser.add_argument("--jobs", type=int, default=2, help="kinds at a time")
+    parser.add_argument("--least", type=int, default=0, help="cases that must have been run, else exit status 1")
     parser.add_argument("--json", help="file for the counts")
     given = parser.parse_args()
     if given.work:
@@ -185,13 +187,16 @@ def main() -> int:
     )
     ours = {name: tally for name, tally in found.items() if name in KINDS}
     lost = sum(len(tally.lost) for tally in ours.values())
-    print(f"{sum(t.cases for t in ours.values())} cases, {lost} lost")
+    cases = sum(t.cases for t in ours.values())
+    print(f"{cases} cases, {lost} lost")
     if given.json:
         Path(given.json).parent.mkdir(parents=True, exist_ok=True)
         Path(given.json).write_text(
             json.dumps({n: {"answers": t.answers, "lost": t.lost} for n, t in found.items()}, indent=1)
         )
-    return 1 if lost else 0
+    if cases < given.least:
+        print(f"time was up after {cases} of at least {given.least} cases: give it more with --seconds")
+    return 1 if lost or cases < given.least else 0
 
 
 if __name__ == "__main__":

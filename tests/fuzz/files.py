@@ -1,4 +1,4 @@
-"""Spoiled recordings, policies, checkpoints, studies, run files and journals."""
+"""Spoiled recordings, policies, checkpoints, joint angles, motors, studies, run files and journals."""
 
 from __future__ import annotations
 
@@ -217,6 +217,89 @@ def checkpoints(folder: Path) -> Case:
     return case
 
 
+def training_checkpoints(folder: Path) -> Case:
+    """What a training goes on from is of its own shapes and finite, and it can go on."""
+    from footfall.learn.ppo import Settings
+    from footfall.learn.training import CpuTraining
+
+    training = CpuTraining(robots=2, settings=Settings(hidden=(4,), steps=2, epochs=1, rows=4), seed=1)
+    training.iterate()
+    training.save(folder / "whole.npz")
+    source = (folder / "whole.npz").read_bytes()
+    with np.load(folder / "whole.npz") as found:
+        arrays = {key: found[key] for key in found.files}
+    words = json.loads(arrays["words"].tobytes())
+    path = folder / "case.npz"
+
+    def case(seed: int) -> str:
+        luck = random.Random(seed)
+        act = luck.randrange(3)
+        if act == 0:
+            path.write_bytes(spoiled_bytes(source, luck))
+        elif act == 1:
+            path.write_bytes(spoiled_archive(arrays, luck))
+        else:
+            text = as_json(spoiled_json(words, luck)).encode()
+            np.savez(path, **{**arrays, "words": np.frombuffer(text, np.uint8)})
+        training.resume(path)
+        policy = training.policy()
+        if not all(np.isfinite(x).all() for layer in policy.weights for x in layer):
+            raise AssertionError("a training goes on from numbers that are not finite")
+        if luck.randrange(20) == 0:
+            training.iterate()
+        return "loaded"
+
+    return case
+
+
+# -- motors ------------------------------------------------------------------------------------------------------------
+def motors(folder: Path) -> Case:
+    """Joint angles that ``footfall identify motors`` reads, and the file that it writes, as ``--motors`` reads it."""
+    from footfall.analysis.hanging import COLUMNS, Encoders
+    from footfall.analysis.motor_report import read_identified
+    from footfall.hardware.motor_model import MotorModel
+
+    robot = small_robot()
+    time = np.arange(300) * 0.01
+    angles = np.sin(time)[:, None]
+    arrays = {"time": time, "wanted": angles, "measured": 0.9 * angles}
+    sources = []
+    for save in (np.savez, np.savez_compressed):
+        save(folder / "whole.npz", **arrays)
+        sources.append((folder / "whole.npz").read_bytes())
+    row = dict.fromkeys(COLUMNS, 0.0) | {"armature": 0.01, "static_ratio": 1.1, "gain": 0.9, "delay": 0.004}
+    written: Any = {
+        "joints": list(robot.joint_names), "table": [[row[key] for key in COLUMNS]],
+        "motors": {"bias": [0.0], "gain": [0.9], "delay": [0.004]},
+    }  # fmt: skip
+    path = folder / "case.npz"
+
+    def case(seed: int) -> str:
+        luck = random.Random(seed)
+        act = luck.randrange(4)
+        if act < 2:
+            path.write_bytes(
+                spoiled_archive(arrays, luck) if act == 0 else spoiled_bytes(luck.choice(sources), luck)
+            )  # fmt: skip
+            found = Encoders.read(path)
+            if not (found.period > 0 and np.isfinite(found.measured).all() and np.isfinite(found.wanted).all()):
+                raise AssertionError("joint angles were read that are not finite")
+            return "loaded"
+        file = folder / "case.json"
+        whole = as_json(written).encode()
+        file.write_bytes(spoiled_text(whole, luck) if act == 2 else as_json(spoiled_json(written, luck)).encode())
+        model = MotorModel.read(file)
+        changed, identified, _ = read_identified(file, robot)
+        for part in (model, identified):
+            if not all(np.isfinite(getattr(part, key)).all() for key in ("bias", "gain", "delay")):
+                raise AssertionError("motors were read that are not finite")
+        if not np.isfinite([joint.armature for joint in changed.joints]).all():
+            raise AssertionError("a robot of motors that are not finite")
+        return "loaded"
+
+    return case
+
+
 # -- studies, run files, journals --------------------------------------------------------------------------------------
 STUDY = b"""name = "small"
 seed = 3
@@ -249,6 +332,18 @@ controller = "pd"
 """
 
 
+SCHEDULED = b"""robot = "mini_cheetah"
+controller = "mpc"
+duration = 6.0
+push = "1.0, 0.1, 0, 60, 0; 2.0, 0.1, 0, -60, 0, trunk"
+schedule = [
+  { time = 0.0, forward = 0.3 },
+  { time = 2.5, forward = 0.3, turn = 0.5 },
+  { time = 4, sideways = 0.1, height = -0.02 },
+]
+"""
+
+
 def studies(folder: Path) -> Case:
     small = parse_study('[run]\nrobot = "mini_cheetah"\n[grid]\nspeed = [0.1, 0.2, 0.3]', folder)
     items = small.items()
@@ -264,7 +359,7 @@ def studies(folder: Path) -> Case:
             if luck.randrange(40) == 0:
                 check_names(study)
         elif act == 1:
-            (folder / "case.toml").write_bytes(spoiled_text(RUN, luck))
+            (folder / "case.toml").write_bytes(spoiled_text(luck.choice((RUN, SCHEDULED)), luck))
             options = options_of(read_run_file(folder / "case.toml"))
             if luck.randrange(20) == 0:
                 plan(library.load("mini_cheetah"), options)
@@ -285,4 +380,4 @@ def studies(folder: Path) -> Case:
     return case
 
 
-__all__ = ["checkpoints", "policies", "recordings", "strange", "studies"]
+__all__ = ["checkpoints", "motors", "policies", "recordings", "strange", "studies", "training_checkpoints"]

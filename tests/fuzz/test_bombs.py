@@ -12,6 +12,8 @@ import pytest
 import zstandard
 from waiting import within
 
+from footfall.analysis.hanging import Encoders
+from footfall.archive import NoArchive, read_archive
 from footfall.control.learned.policy import SHIPPED, Policy
 from footfall.errors import InputError, ModelError
 from footfall.recording import mcap_file
@@ -103,6 +105,15 @@ def zipped(path, arrays):
     return path
 
 
+def says_size(path, size):
+    """The file with another size in the head of its last member."""
+    data = bytearray(path.read_bytes())
+    place = data.rindex(b"PK\x01\x02") + 24
+    data[place : place + 4] = struct.pack("<I", size)
+    path.write_bytes(data)
+    return path
+
+
 def npy(shape, data=b"", dtype="<f8"):
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
@@ -124,6 +135,39 @@ def test_archives_that_hold_more_than_they_show_are_refused(arrays, tmp_path):
         Policy.load(path)
     with in_no_time(), pytest.raises(InputError, match=r"is not a checkpoint, or damaged$"):
         Simulation(library.load("mini_cheetah")).resume(path)
+
+
+@pytest.mark.parametrize("most", [1 << 20, 1 << 30], ids=["said", "hidden"])
+def test_archives_unpack_to_no_more_than_their_heads_say(most, tmp_path):
+    """A bomb whose head lies is cut where the head says; so is one that is packed as NumPy packs none."""
+    import tracemalloc
+
+    bomb = zipped(tmp_path / "bomb.npz", {"time": npy((1 << 22,), bytes(1 << 25))})
+    if most > 1 << 25:
+        says_size(bomb, 1000)
+    tracemalloc.start()
+    try:
+        with in_no_time(), pytest.raises(NoArchive):
+            read_archive(bomb, most)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+    with zipfile.ZipFile(tmp_path / "other.npz", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("time.npy", npy((1,), bytes(8)))
+    with pytest.raises(NoArchive, match="packed as NumPy packs none"):
+        read_archive(tmp_path / "other.npz", most)
+
+
+def test_joint_angles_that_unpack_to_gigabytes_are_refused(tmp_path):
+    path = says_size(zipped(tmp_path / "bomb.npz", {"time": npy((1 << 28,))}), 1 << 31)
+    with in_no_time(), pytest.raises(InputError, match="would unpack to more than"):
+        Encoders.read(path)
+
+
+def test_what_an_archive_holds_beside_the_joint_angles_is_left_alone(tmp_path):
+    time, angles = 0.01 * np.arange(300.0), np.zeros((300, 2))
+    np.savez(tmp_path / "more.npz", time=time, wanted=angles, dof_pos=angles, notes=np.array([{}], dtype=object))
+    np.testing.assert_array_equal(Encoders.read(tmp_path / "more.npz").time, time)
 
 
 def test_a_policy_of_pickles_or_one_array_is_refused(tmp_path):

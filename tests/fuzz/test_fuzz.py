@@ -1,9 +1,10 @@
 """A sample of the campaign (``make fuzz``): nothing that is spoiled ends a process or shows a traceback."""
 
 import random
+import sys
 
 import pytest
-from campaign import KINDS, run
+from campaign import KINDS, main, run
 from spoil import spoiled_bytes, spoiled_json, spoiled_text
 
 FIRST = 1_000_000  # seeds that the campaign itself does not use
@@ -26,6 +27,14 @@ def test_cases_depend_on_the_seed_alone():
         one, other = (repr([spoil(whole, random.Random(seed)) for seed in range(50)]) for _ in range(2))
         assert one == other
         assert len({repr(spoil(whole, random.Random(seed))) for seed in range(50)}) > 25
+
+
+def test_a_campaign_that_ran_too_few_cases_does_not_pass(monkeypatch, capsys):
+    few = ["campaign", "--only", "studies", "--part", "0.001", "--jobs", "1"]
+    for least, status in ((3, 0), (4, 1)):
+        monkeypatch.setattr(sys, "argv", [*few, "--least", str(least)])
+        assert main() == status
+    assert "time was up after 3 of at least 4 cases" in capsys.readouterr().out
 
 
 def test_a_case_that_kills_hangs_or_raises_is_counted_as_lost():

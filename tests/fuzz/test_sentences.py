@@ -68,6 +68,58 @@ def test_a_checkpoint_that_no_run_has_reached(place, value, tmp_path):
     assert sim.run(0.01).time[-1] == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("W", np.nan, "not finite"), ("seen_mean", np.zeros(3), "of shape"), ("steps", [1], "is not a checkpoint"),
+        ("seconds", -1.0, "is not a checkpoint"), ("curve", [[1.0]], "is not a checkpoint"),
+        ("random", [{"bit_generator": "PCG64"}], "is not a checkpoint"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_a_training_refuses_a_checkpoint_that_it_did_not_write_and_stays_as_it_was(key, value, words, tmp_path):
+    from footfall.learn.ppo import Settings
+    from footfall.learn.training import CpuTraining
+
+    training = CpuTraining(robots=2, settings=Settings(hidden=(4,), steps=2, epochs=1, rows=4), seed=1)
+    training.save(tmp_path / "c.npz")
+    with np.load(tmp_path / "c.npz") as found:
+        arrays = dict(found)
+    if key == "W":
+        arrays["actor0"] = np.full_like(arrays["actor0"], value)
+    elif key in arrays:
+        arrays[key] = value
+    else:
+        changed = {**json.loads(arrays["words"].tobytes()), key: value}
+        arrays["words"] = np.frombuffer(json.dumps(changed).encode(), np.uint8)
+        arrays["actor0"] = arrays["actor0"] + 1.0
+    np.savez(tmp_path / "c.npz", **arrays)
+    before = training.policy()
+    with pytest.raises(InputError, match=words):
+        training.resume(tmp_path / "c.npz")
+    after = training.policy()
+    for one, other in zip(before.weights, after.weights):
+        np.testing.assert_array_equal(one[0], other[0])
+
+
+def test_numbers_too_large_for_a_float_are_junk():
+    from footfall.view.command_limits import clipped
+    from footfall.view.gamepad import understood
+
+    assert clipped("forward", 10**400) == 0.0
+    with pytest.raises(ValueError, match="no numbers"):
+        understood(json.dumps({"axes": [10**400], "buttons": []}))
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,x\n", "a\n" + "9" * 200_000 + "\n", "a\n1,2\n", "\xff\0"], ids=range(4))
+def test_a_curve_that_is_none_is_one_sentence(text, tmp_path):
+    from footfall.learn.figures import read_curve
+
+    (tmp_path / "curve.csv").write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match="is not a learning curve"):
+        read_curve(tmp_path / "curve.csv")
+
+
 # -- studies -----------------------------------------------------------------------------------------------------------
 def small_study(folder):
     return parse_study('[run]\nrobot = "mini_cheetah"\n[grid]\nspeed = [0.1, 0.2]', folder)
@@ -118,6 +170,15 @@ def test_a_journal_in_a_file_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write the journal of the study"):
         Journal(tmp_path / "file", "j", False, {})
+
+
+def test_a_schedule_with_a_number_too_large_for_a_float_is_one_sentence(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(f'robot = "mini_cheetah"\nschedule = [{{ time = 0, forward = {"9" * 400} }}]\n')
+    with pytest.raises(InputError, match="finite numbers"):
+        read_run_file(path)
+    with pytest.raises(InputError, match="forward of a command must be a finite number"):
+        Simulation(ROBOT, command=ff.Command(forward=10**400))
 
 
 # -- recordings --------------------------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@ All but two change what they do only after sixty calls, so that no comparison of
 
 from __future__ import annotations
 
+import builtins
 import collections
+import contextvars
 import functools
 import itertools
+import os
 import random
 import types
 
@@ -20,6 +23,7 @@ STAND = CHEETAH.poses["stand"].joints
 LATE = 60
 COUNT = 0
 BOARD: dict[str, int] = {}
+CALLS: contextvars.ContextVar[int] = contextvars.ContextVar("calls")
 NOTEBOOK = types.ModuleType("notebook_of_a_user")
 
 
@@ -317,6 +321,37 @@ def in_numpys_random_numbers():
     return control
 
 
+def in_the_environment():
+    os.environ.pop("FOOTFALL_TEST_CALLS", None)
+
+    def control(t, robot, sensed, command, memory):
+        calls = int(os.environ.get("FOOTFALL_TEST_CALLS", "0")) + 1
+        os.environ["FOOTFALL_TEST_CALLS"] = str(calls)
+        return asking(calls), memory
+
+    return control
+
+
+def in_a_variable_of_the_context():
+    CALLS.set(0)
+
+    def control(t, robot, sensed, command, memory):
+        CALLS.set(CALLS.get() + 1)
+        return asking(CALLS.get()), memory
+
+    return control
+
+
+def in_builtins():
+    builtins.footfall_test_calls = 0
+
+    def control(t, robot, sensed, command, memory):
+        builtins.footfall_test_calls += 1
+        return asking(builtins.footfall_test_calls), memory
+
+    return control
+
+
 def in_what_it_saw_first():
     """Not late but early: it holds the pose that it met at its first call."""
     met = {}
@@ -347,5 +382,6 @@ MECHANISMS = [
     in_a_bound_method, in_a_partial, in_a_mutable_default, in_an_attribute_of_a_function, in_a_nested_function,
     in_a_wrapped_function, in_a_callable_object, in_an_array, in_a_bytearray, in_an_iterator,
     in_a_counter_of_itertools, in_a_generator, in_a_random_generator, in_the_method_of_a_random_generator,
-    in_pythons_random_numbers, in_numpys_random_numbers, in_what_it_saw_first, in_whether_it_was_called,
+    in_pythons_random_numbers, in_numpys_random_numbers, in_the_environment, in_a_variable_of_the_context,
+    in_builtins, in_what_it_saw_first, in_whether_it_was_called,
 ]  # fmt: skip

@@ -19,6 +19,6 @@ FILES = files()
     "case", [case for name in FILES for case in cases(name)], ids=lambda c: f"{c.robot}-{c.act}-{c.ground}"
 )
 def test_a_robot_from_a_file_does_as_it_is_told(case):
-    outcome = run(case, FILES[case.robot], seconds=6.0)
+    outcome = run(case, FILES[case.robot], seconds=10.0)
     assert not outcome.silent
     assert outcome.passed, outcome.words

@@ -8,7 +8,6 @@ feel each other: a candidate for one leg may run in the same lane as any candida
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ from numpy import ndarray
 
 from footfall import compiling, numeric
 from footfall.analysis.search import Range
+from footfall.archive import NoArchive, read_archive
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
-from footfall.errors import InputError
+from footfall.errors import SPOILED, InputError, reason
 from footfall.hardware.motor_model import MotorModel
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
@@ -42,6 +42,9 @@ RANGES = (
 _NAMES = {"measured": ("measured", "dof_pos"), "wanted": ("wanted", "des_dof_pos")}
 _STEP = 1e-3  # [s], about
 _LEAST_ROWS = 200
+_RATES = (1.0, 1e4)  # [1/s] of rows
+_FARTHEST = 1e6  # [rad] that a joint may have turned
+_MOST_BYTES = 1 << 28  # of a file: twenty minutes of twelve joints at 1 kHz
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,15 @@ class Encoders:
             if not np.isfinite(getattr(self, name)).all():
                 raise InputError(f"column '{name}' holds a value that is not finite")
         rows = np.diff(self.time)
-        if rows.min() <= 0 or np.ptp(rows) > 0.02 * rows.mean():
+        if rows.min() <= 0 or not np.ptp(rows) <= 0.02 * rows.mean():
             raise InputError("motors are identified from rows at one constant rate")
+        if not _RATES[0] <= 1.0 / self.period <= _RATES[1]:
+            raise InputError(
+                f"motors are identified from {_RATES[0]:g} to {_RATES[1]:g} rows a second, got {1.0 / self.period:g}"
+            )
+        farthest = max(float(np.abs(x).max(initial=0.0)) for x in (self.wanted, self.measured))
+        if farthest > _FARTHEST:
+            raise InputError(f"a joint angle must lie within {_FARTHEST:g} rad, got {farthest:g}")
 
     @property
     def period(self) -> float:
@@ -80,15 +90,17 @@ class Encoders:
     def read(path: str | Path) -> Encoders:
         """A NumPy archive with ``time``, ``wanted`` and ``measured`` (or ``des_dof_pos`` and ``dof_pos``)."""
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                found = {key: next(n for n in names if n in archive) for key, names in _NAMES.items()}
-                columns = {key: np.asarray(archive[name], dtype=float) for key, name in found.items()}
-                return Encoders(np.asarray(archive["time"], dtype=float), **columns)
-        except OSError:
-            raise
-        except (StopIteration, KeyError, ValueError, AttributeError, TypeError, EOFError, zipfile.BadZipFile):
+            arrays = read_archive(path, _MOST_BYTES, {"time", *(name for names in _NAMES.values() for name in names)})
+            found = {key: next(arrays[name] for name in names if name in arrays) for key, names in _NAMES.items()}
+            return Encoders(
+                np.asarray(arrays["time"], dtype=float), **{k: np.asarray(a, float) for k, a in found.items()}
+            )
+        except OSError as error:
+            raise InputError(f"cannot read the joint angles {path}: {reason(error)}") from None
+        except (NoArchive, *SPOILED) as error:
+            why = f": {error}" if isinstance(error, NoArchive) else ""
             raise InputError(
-                f"'{path}' is no NumPy archive with time, wanted and measured joint angles (.npz)"
+                f"'{path}' is no NumPy archive with time, wanted and measured joint angles (.npz){why}"
             ) from None
 
 

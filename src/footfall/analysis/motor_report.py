@@ -21,6 +21,7 @@ from footfall.analysis.joint_order import Order, joint_orders, told_apart
 from footfall.analysis.motors import Motors, Progress, by_gradients, by_search, held_out
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.hardware.motor_model import MotorModel
+from footfall.json_file import read_json
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 
@@ -107,13 +108,12 @@ def identify_motors(
 
 def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
     """(robot, motors, joint effects) from the file that ``footfall identify motors`` writes."""
+    wrong = f"'{path}' holds no motors: footfall identify motors writes such a file"
+    content = read_json(path, "the motors", wrong)
     try:
-        content = json.loads(Path(path).read_text())
         joints, table = tuple(content["joints"]), np.array(content["table"], dtype=float)
-    except OSError:
-        raise
     except SPOILED:
-        raise InputError(f"'{path}' holds no motors: footfall identify motors writes such a file") from None
+        raise InputError(wrong) from None
     if joints != robot.joint_names or table.shape != (robot.nj, len(COLUMNS)):
         raise InputError(f"the motors of '{path}' are of other joints than those of robot '{robot.name}'")
     return applied(robot, joints, table)

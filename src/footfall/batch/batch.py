@@ -30,6 +30,7 @@ from footfall.errors import FootfallError, InputError, unknown
 from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import MOST_INERTIA, MOST_LENGTH, MOST_MASS
 from footfall.simulate.commanding import warn_unfollowed
 from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.recorder import columns_of
@@ -175,7 +176,7 @@ class Batch(Summarised):
             if path not in self.parameters:
                 raise unknown("free parameter", path, self.parameters, "this batch has")
             _check_parameter(path, value)
-            _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path))
+            _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path), _most(path))
 
     def set_command(self, which: Any = slice(None), **command: Any) -> None:
         """What is asked of robots: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
@@ -339,6 +340,15 @@ def _least(path: str) -> float:
     return 0.0 if name in bounded else -math.inf
 
 
+def _most(path: str) -> float:
+    """The largest value, as of a robot's own parts: more costs the others all their digits."""
+    name = path.rpartition(".")[2]
+    of_parts = {
+        "mass": MOST_MASS, "com": MOST_LENGTH, "origin": MOST_LENGTH, "inertia": MOST_INERTIA, "armature": MOST_INERTIA,
+    }  # fmt: skip
+    return of_parts.get(name, math.inf)
+
+
 def _check_parameter(path: str, value: Any) -> None:
     """Refuse tensors that no body has and matrices that turn nothing, which one number alone does not show."""
     name = path.rpartition(".")[2]
@@ -360,7 +370,9 @@ def _check_parameter(path: str, value: Any) -> None:
             raise InputError(f"the parameter '{path}' must be rotation matrices")
 
 
-def _put(array: ndarray, which: Any, value: Any, what: str, least: float = -math.inf) -> None:
+def _put(
+    array: ndarray, which: Any, value: Any, what: str, least: float = -math.inf, most: float = math.inf
+) -> None:  # fmt: skip
     """Set rows of an array to finite numbers."""
     try:
         number = np.asarray(value, float)
@@ -370,6 +382,8 @@ def _put(array: ndarray, which: Any, value: Any, what: str, least: float = -math
         raise InputError(f"{what} must be finite")
     if number.min(initial=math.inf) < least:
         raise InputError(f"{what} must be {'positive' if least > 0 else '0 or more'}, got {number.min():g}")
+    if np.abs(number).max(initial=0.0) > most:
+        raise InputError(f"{what} holds a value beyond {most:g}: {number.flat[np.abs(number).argmax()]:g}")
     try:
         array[which] = number
     except (ValueError, IndexError) as error:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from numbers import Real
 
-import numpy as np
-
-from footfall.errors import InputError
+from footfall.errors import InputError, finite
 
 
 @dataclass(frozen=True)
@@ -31,5 +29,5 @@ def check_command(command: Command) -> None:
         )
     for f in fields(Command):
         value = getattr(command, f.name)
-        if not isinstance(value, Real) or not np.isfinite(float(value)):
+        if not isinstance(value, Real) or not finite(value):
             raise InputError(f"{f.name} of a command must be a finite number, got {value!r}")

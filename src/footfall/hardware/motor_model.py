@@ -12,7 +12,6 @@ its mean over the tick, and has a slope in the delay.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -24,6 +23,7 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.errors import SPOILED, InputError
+from footfall.json_file import read_json
 from footfall.robot.model.description import Robot
 
 _FIELDS = ("position", "velocity", "kp", "kd", "torque")
@@ -66,15 +66,13 @@ class MotorModel:
     @staticmethod
     def read(path: str | Path) -> MotorModel:
         """From the file that ``footfall identify motors`` writes."""
+        wrong = f"'{path}' holds no motors: footfall identify motors writes such a file"
+        content = read_json(path, "the motors", wrong)
         try:
-            table = json.loads(Path(path).read_text())["motors"]
+            table = content["motors"]
             return MotorModel(**{f.name: table[f.name] for f in fields(MotorModel)})
-        except OSError:
-            raise
-        except InputError:
-            raise
         except SPOILED:
-            raise InputError(f"'{path}' holds no motors: footfall identify motors writes such a file") from None
+            raise InputError(wrong) from None
 
     def to_json(self) -> Mapping[str, Any]:
         return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(self)}

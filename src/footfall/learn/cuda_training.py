@@ -10,7 +10,6 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.control.learned.policy import Policy
-from footfall.errors import InputError
 from footfall.learn.cuda_lanes import CudaLanes
 from footfall.learn.cuda_ppo import CudaPPO, pytorch
 from footfall.learn.ppo import Settings
@@ -64,8 +63,6 @@ class CudaTraining(Training):
 
     def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
         for key, tensor in self.ppo.numbers().items():
-            if numbers[key].shape != tuple(tensor.shape):
-                raise InputError(f"the checkpoint's {key} has shape {numbers[key].shape}, not {tuple(tensor.shape)}")
             tensor.copy_(self.torch.from_numpy(np.array(numbers[key])))
         self.ppo.random.set_state(self.torch.from_numpy(np.array(numbers["random"])))
         self.ppo.iteration = int(words["iteration"])

@@ -28,7 +28,7 @@ def read_curve(path: str | Path) -> list[dict[str, float]]:
             return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
     except OSError as error:
         raise InputError(f"cannot read the curve {path}: {error.strerror}") from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, csv.Error):
         raise InputError(f"{path} is not a learning curve") from None
 
 

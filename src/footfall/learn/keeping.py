@@ -14,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.control.learned.policy import Policy
+from footfall.errors import InputError
 from footfall.learn.recover import RecoverTask, evaluate_recovery
 from footfall.learn.rough import Courses, RoughTask
 from footfall.learn.task_base import Task
@@ -67,8 +68,12 @@ class Keeper:
 
     def take(self, numbers: dict[str, ndarray], scores: list[Any], like: Policy) -> None:
         """Go on from such arrays; ``like``: any policy of the training."""
-        self.scores = [(int(at), float(score)) for at, score in scores]
-        if "kept_mean" not in numbers:
-            return
-        weights = tuple((numbers[f"kept_W{k}"], numbers[f"kept_b{k}"]) for k in range(len(like.weights)))
-        self.best = replace(like, mean=numbers["kept_mean"], spread=numbers["kept_spread"], weights=weights)
+        before = [(int(at), float(score)) for at, score in scores]
+        best = None
+        if "kept_mean" in numbers:
+            weights = tuple((numbers[f"kept_W{k}"], numbers[f"kept_b{k}"]) for k in range(len(like.weights)))
+            best = replace(like, mean=numbers["kept_mean"], spread=numbers["kept_spread"], weights=weights)
+            best.check("that is kept")
+            if [W.shape for W, _ in best.weights] != [W.shape for W, _ in like.weights]:
+                raise InputError("the policy that is kept has layers of other sizes")
+        self.scores, self.best = before, best if best is not None else self.best

@@ -26,7 +26,8 @@ from footfall.trace.face import tree
 from footfall.whole_file import whole_file
 
 COLUMNS = ("iteration", "samples", "seconds", "reward", "forward_error", "turn_error", "falls", "score", "noise")
-_MOST_BYTES = 1 << 31  # of a checkpoint: one of 4096 robots has 4 MB
+_MOST_WORDS = 1 << 26  # bytes of a checkpoint beside the numbers of its training: its curve, and the best policy
+_MOST_AMOUNT = 2.0**52  # of iterations, samples, seconds: more cannot be counted
 
 
 class Training(ABC):
@@ -102,15 +103,19 @@ class Training(ABC):
     def resume(self, path: str | Path) -> None:
         """Go on from a checkpoint of the same training."""
         try:
-            arrays = read_archive(path, _MOST_BYTES)
+            own = self._numbers()
+            arrays = read_archive(path, 2 * sum(array.nbytes for array in own.values()) + _MOST_WORDS)
             words = json.loads(arrays.pop("words").tobytes())
             for key, value in self._identity().items():
                 if words[key] != value:
                     raise InputError(f"the checkpoint {path} is of another training: {key} {words[key]}, not {value}")
-            self._take(arrays, words)
-            self.curve, self.seconds = list(words["curve"]), float(words["seconds"])
+            _check_numbers(arrays, own)
+            curve = [{key: float(row[key]) for key in COLUMNS} for row in words["curve"]]
+            seconds = _amount(words["seconds"])
             if self.keeper is not None:
                 self.keeper.take(arrays, words["exams"], self.policy())
+            self._take(arrays, words)
+            self.curve, self.seconds = curve, seconds
         except OSError as error:
             raise InputError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
         except NoArchive as error:
@@ -201,16 +206,39 @@ class CpuTraining(Training):
 
     def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
         ppo = self.ppo
+        generators = [ppo.rng, *self.env.lanes.generators]
+        count, rate, iteration, samples = (_amount(words[key]) for key in ("seen", "rate", "iteration", "samples"))
+        actor_steps, critic_steps = (int(_amount(steps)) for steps in words["steps"])
+        for generator, state in zip(generators, words["random"], strict=True):  # wrong ones are refused here
+            type(generator.bit_generator)().state = state
         for key, array in self._arrays().items():
-            if numbers[key].shape != array.shape:
-                raise InputError(f"the checkpoint's {key} has shape {numbers[key].shape}, not {array.shape}")
             array[...] = numbers[key]
         ppo.normaliser.mean, ppo.normaliser.square = numbers["seen_mean"].copy(), numbers["seen_square"].copy()
-        ppo.normaliser.count, ppo.rate = float(words["seen"]), float(words["rate"])
-        ppo.iteration, ppo.samples = int(words["iteration"]), int(words["samples"])
-        ppo._actor_step.steps, ppo._critic_step.steps = map(int, words["steps"])
-        for generator, state in zip([ppo.rng, *self.env.lanes.generators], words["random"], strict=True):
+        ppo.normaliser.count, ppo.rate = count, rate
+        ppo.iteration, ppo.samples = int(iteration), int(samples)
+        ppo._actor_step.steps, ppo._critic_step.steps = actor_steps, critic_steps
+        for generator, state in zip(generators, words["random"]):
             generator.bit_generator.state = state
+
+
+def _check_numbers(numbers: dict[str, ndarray], own: dict[str, ndarray]) -> None:
+    """Refuse arrays of other shapes or kinds than the training's own, or that are not finite where its own are."""
+    for key, array in own.items():
+        given = numbers[key]
+        if given.shape != array.shape or given.dtype != array.dtype:
+            raise InputError(
+                f"the checkpoint's {key} is {given.dtype} of shape {given.shape}, not {array.dtype} of {array.shape}"
+            )
+        if np.isfinite(array).all() and not np.isfinite(given).all():
+            raise InputError(f"the checkpoint's {key} holds numbers that are not finite")
+
+
+def _amount(value: Any) -> float:
+    """A finite number that is not negative; the caller says what was wrong."""
+    amount = float(value)
+    if not 0.0 <= amount < _MOST_AMOUNT:
+        raise ValueError
+    return amount
 
 
 def make_training(

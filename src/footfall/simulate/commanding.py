@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from footfall.control.interface import Command, Controller, check_command
-from footfall.errors import InputError, callers_level, unknown
+from footfall.errors import InputError, callers_level, finite, unknown
 from footfall.robot.model.description import Robot
 
 KEYS = tuple(f.name for f in fields(Command))
@@ -62,8 +62,8 @@ class Schedule:
             if not isinstance(row, Mapping) or "time" not in row:
                 raise InputError(f"an entry of a schedule needs a time, as {{time = 4.0, forward = 0.3}}, got {row!r}")
             values = {key: value for key, value in row.items() if key != "time"}
-            if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in row.values()):
-                raise InputError(f"an entry of a schedule holds numbers, got {row!r}")
+            if not all(isinstance(x, int | float) and not isinstance(x, bool) and finite(x) for x in row.values()):
+                raise InputError(f"an entry of a schedule holds finite numbers, got {row!r}")
             entries.append((float(row["time"]), command_of(values)))
         return Schedule(tuple(entries))
 

@@ -21,7 +21,7 @@ def clipped(key: str, value: Any, sim: Simulation | None = None) -> float:
     """A number of a command within its limits; junk is zero."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # a whole number may be too large for a float
         return 0.0
     most = limit(key, sim)
     return min(max(number, -most), most) if math.isfinite(number) else 0.0

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from footfall.errors import finite
+
 PROTOCOL = "footfall-gamepad"
 DEAD_ZONE = 0.12  # of a stick's way: sticks seldom rest at zero
 SILENCE = 0.4  # [s] after which a gamepad is lost
@@ -81,7 +83,7 @@ def understood(text: Any) -> Seen:
             pass
         case _:
             raise ValueError("no gamepad")
-    if not all(type(a) in (int, float) and math.isfinite(a) for a in axes) or not all(type(b) is bool for b in buttons):
+    if not all(type(a) in (int, float) and finite(a) for a in axes) or not all(type(b) is bool for b in buttons):
         raise ValueError("no numbers")
     x, y, turn = ([beyond_dead_zone(float(a)) for a in axes] + [0.0] * 3)[:3]
     command = {"forward": -y * FULL["forward"], "sideways": -x * FULL["sideways"], "turn": -turn * FULL["turn"]}

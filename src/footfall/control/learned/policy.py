@@ -292,10 +292,10 @@ class Policy(Summarised, ControllerBase):
             raise InputError(f"{file} is not a policy of footfall's: {error}") from None
         except SPOILED:
             raise InputError(f"{file} is not a policy of footfall's") from None
-        policy._check(file)
+        policy.check(file)
         return policy
 
-    def _check(self, file: Path) -> None:
+    def check(self, file: str | Path) -> None:
         """Refuse layers that do not fit together, or numbers that are not finite."""
         numbers = [self.mean, self.spread, *(x for layer in self.weights for x in layer)]
         flat = all(x.ndim == 1 for x in (self.mean, self.spread, *(b for _, b in self.weights)))
@@ -361,7 +361,7 @@ def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str
     mean, spread, weights, activation = layers
     task = metadata.get("task", "walk")
     policy = Policy(words["robot"], drive, mean, spread, weights, activation, joints, task)
-    policy._check(file)
+    policy.check(file)
     return policy
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from footfall.control.interface import JointCommand
-from footfall.errors import FootfallError
+from footfall.errors import SPOILED, FootfallError
 from footfall.hardware.clock import Clock, RealTime
 from footfall.hardware.connection import RobotState
 from footfall.hardware.dds.domain import LOOPBACK, Participant
@@ -127,7 +127,7 @@ class DdsConnection:
         end = time.monotonic() + timeout
         while True:
             code, data = self.switcher.call(CHECK_MODE)
-            name = json.loads(data or "{}").get("name", "") if code == 0 else "?"
+            name = _mode(data) if code == 0 else "?"
             if not name:
                 return
             if time.monotonic() > end:
@@ -139,6 +139,14 @@ class DdsConnection:
 
     def close(self) -> None:
         self.participant.close()
+
+
+def _mode(data: str) -> str:
+    """The name of the mode that has the motors, as the robot says it; "?" where that is no answer."""
+    try:
+        return str(json.loads(data or "{}").get("name", ""))
+    except SPOILED:
+        return "?"
 
 
 __all__ = ["ConnectionLost", "DdsConnection", "Service"]

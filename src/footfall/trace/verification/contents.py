@@ -1,5 +1,6 @@
 """What data hold, for a look at hidden state: containers, arrays, buffers, random generators, objects."""
 
+import contextvars
 import functools
 import logging
 import random
@@ -15,6 +16,7 @@ from footfall.trace.verification.look import Look
 
 _LARGEST = 10_000  # elements of one container that are looked at
 _HEAVIEST = 1 << 26  # bytes of one array that are looked at
+_NOTHING = object()
 _CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, weakref.ref, np.dtype)
 
 
@@ -22,6 +24,8 @@ def visit_data(look: Look, value: Any, label: str) -> None:
     """Note what an object holds, and see what is in it."""
     if isinstance(value, _CLOSED) or type(value).__module__.startswith("footfall.trace."):
         look.note(label, id(value))
+    elif isinstance(value, contextvars.ContextVar):
+        _visit_variable(look, value, label)
     elif isinstance(value, np.ndarray):
         _visit_array(look, value.view(np.ndarray), label)
     elif isinstance(value, (bytearray, memoryview)) or type(value).__module__ in ("array", "ctypes", "mmap"):
@@ -41,6 +45,14 @@ def _visit_array(look: Look, array: np.ndarray, label: str) -> None:
         if array.flags.writeable:
             look.undo.append(functools.partial(np.copyto, array, array.copy()))
         look.note(label, "array", array.shape, str(array.dtype), array.tobytes())
+
+
+def _visit_variable(look: Look, variable: contextvars.ContextVar, label: str) -> None:
+    """What a context's variable holds here; one without a value cannot be emptied again."""
+    held = variable.get(_NOTHING)
+    if held is not _NOTHING:
+        look.undo.append(functools.partial(variable.set, held))
+    look.note(label, "variable", None if held is _NOTHING else look.see(held, label))
 
 
 def _visit_buffer(look: Look, value: Any, label: str) -> None:

@@ -7,6 +7,7 @@ compiled code keeps to itself cannot be seen: it is known by its address.
 
 import builtins
 import functools
+import os
 import random
 import types
 from typing import Any
@@ -130,10 +131,25 @@ def _module(look: Look, module: types.ModuleType, label: str, named: set[str]) -
         return look.see(random._inst, label)
     if module is np.random or (module is np and "random" in named):
         return look.see(np.random.mtrand._rand, f"{label}.random")
-    if _is_library(look, module.__name__):
+    if module is os:
+        return _environment(look, label) if named & {"environ", "getenv", "putenv"} else id(module)
+    if _is_library(look, module.__name__) and module is not builtins:
         return id(module)
     names = sorted(name for name in named if not name.startswith("__"))
     return [look.holds(vars(module), name, f"{label}.{name}") for name in names]
+
+
+def _environment(look: Look, label: str) -> None:
+    """The variables of this process's environment."""
+    held = dict(os.environ)
+
+    def undo() -> None:
+        for name in os.environ.keys() - held.keys():
+            del os.environ[name]
+        os.environ.update({name: text for name, text in held.items() if os.environ.get(name) != text})
+
+    look.undo.append(undo)
+    look.note(f"{label}.environ", held)
 
 
 def _names(code: types.CodeType) -> set[str]:
