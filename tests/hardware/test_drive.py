@@ -51,9 +51,11 @@ def test_soft_start_begins_at_the_measured_pose_without_force():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "spoil"), [("dropped", dropping(0.2)), ("reordered", reordering())], ids=("dropped", "reordered")
+    ("name", "spoil"),
+    [("dropped", dropping(0.2)), ("reordered", reordering()), ("delayed", delaying(4))],  # 8 ms each way
+    ids=("dropped", "reordered", "delayed"),
 )
-def test_robot_walks_on_over_a_link_that_loses_or_reorders_messages(name, spoil):
+def test_robot_walks_on_over_a_link_that_loses_reorders_or_delays_messages(name, spoil):
     bench = Bench(spoil)
     driver = drive(bench, 1.2)
     assert driver.reason == ""
@@ -61,10 +63,11 @@ def test_robot_walks_on_over_a_link_that_loses_or_reorders_messages(name, spoil)
     assert (bench.firmware.counts["out of order"] > 50) == (name == "reordered")
 
 
-def test_delay_of_20_ms_ends_in_a_robot_that_sits_or_is_damped():
+def test_delay_of_20_ms_ends_in_a_robot_that_is_damped():
     bench = Bench(delaying(10))
     driver = drive(bench, 2.0)
-    assert driver.phases[-1][1] == "damp"
+    assert "turns at" in driver.reason  # the walk shakes, and is given up before it goes wild
+    assert [phase for _, phase in driver.phases] == ["up", "walk", "damp"]
     assert bench.highest < 1.5 * STAND  # it did not leap
     for _ in range(500):  # nobody commands it any more
         bench.wait()
