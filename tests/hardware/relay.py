@@ -1,4 +1,7 @@
-"""A bad link between two DDS domains: ``python relay.py ROBOT_DOMAIN DRIVER_DOMAIN drop|delay|reorder|forge``.
+"""A bad link between two DDS domains: ``python relay.py ROBOT_DOMAIN DRIVER_DOMAIN drop|delay|reorder|forge|nan``.
+
+``forge`` adds messages of both kinds that are refused; ``nan`` adds states that are not finite but have a good checksum,
+from three seconds after the first command on.
 
 States go one way, commands the other, both with the fault; calls of services pass as they are. Says "relaying" when
 it is ready.
@@ -19,6 +22,21 @@ DELAY = 0.02  # [s]
 SHARE = 0.2
 
 
+def copied(message):
+    copy = type(message).blank()
+    copy.values = list(message.values)
+    copy.sample_info = message.sample_info
+    return copy
+
+
+def forged_state(message, fault):
+    """A state that nobody sent: a changed one, or with a good checksum nonsense."""
+    message.set("motor_state.q", [float("nan") if fault == "nan" else 9.0] * 12)
+    if fault == "nan":
+        message.set("crc", [message.checksum()])
+    return message
+
+
 def forged(message, rng):
     """A command that nobody sent: a changed one, or with a good checksum nonsense."""
     kind = rng.randrange(3)
@@ -30,8 +48,8 @@ def forged(message, rng):
     return message
 
 
-def spoiled(message, fault, now, rng, is_command):
-    """[(when to send, message)] of one that has come."""
+def spoiled(message, fault, now, rng, is_command, commanded):
+    """[(when to send, message)] of one that has come; ``commanded``: when the first command did."""
     chance = rng.random() < SHARE
     if fault == "drop":
         return [] if chance else [(now, message)]
@@ -39,11 +57,11 @@ def spoiled(message, fault, now, rng, is_command):
         return [(now + DELAY, message)]
     if fault == "reorder":
         return [(now + 0.006 * chance, message)]
-    if chance and is_command:
-        copy = type(message).blank()
-        copy.values = list(message.values)
-        copy.sample_info = message.sample_info
-        return [(now, message), (now, forged(copy, rng))]
+    if chance and is_command and fault == "forge":
+        return [(now, message), (now, forged(copied(message), rng))]
+    if chance and not is_command and (fault == "forge" or now > commanded + 3.0):
+        first, second = (0.0, 0.0005) if fault == "forge" else (0.0005, 0.0)  # whoever reads seldom sees the last one
+        return [(now + first, forged_state(copied(message), fault)), (now + second, message)]
     return [(now, message)]
 
 
@@ -61,12 +79,13 @@ def main(robot_domain: int, driver_domain: int, fault: str) -> None:
     waiting: list[tuple[float, int, object, object]] = []
     print("relaying", flush=True)
     raise_priority()
-    count = 0
+    count, commanded = 0, float("inf")
     while True:
         now = time.monotonic()
         for source, sink, is_command in ways:
             for message in source.take():
-                for when, item in spoiled(message, fault, now, rng, is_command):
+                commanded = min(commanded, now) if is_command else commanded
+                for when, item in spoiled(message, fault, now, rng, is_command, commanded):
                     count += 1
                     waiting.append((when, count, sink, item))
         for _, _, sink, item in sorted((w for w in waiting if w[0] <= now), key=lambda w: w[:2]):

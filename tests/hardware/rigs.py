@@ -63,6 +63,11 @@ class Bench:
         self.sent: list[JointCommand] = []
         self.lowest, self.highest = np.inf, -np.inf
 
+    def stand(self) -> Bench:
+        """Already on its feet."""
+        self.simulated.reset()
+        return self
+
     # -- the clock: waiting makes the next tick come
     @property
     def period(self) -> float:

@@ -18,8 +18,8 @@ ROBOT = 100 + os.getpid() % 50
 DRIVER = ROBOT + 50
 
 
-@pytest.mark.parametrize("fault", ["drop", "delay", "reorder", "forge"])
-def test_bad_link_leaves_a_robot_that_walks_sits_or_is_damped(fault):
+@pytest.mark.parametrize("fault", ["drop", "delay", "reorder", "forge", "nan"])
+def test_bad_link_leaves_a_robot_that_walks_or_is_damped(fault):
     script = [sys.executable, str(Path(__file__).parent / "relay.py"), str(ROBOT), str(DRIVER), fault]
     with Served("--domain", str(ROBOT), "--start", "lying") as served:
         relay = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env=QUIET)
@@ -35,8 +35,12 @@ def test_bad_link_leaves_a_robot_that_walks_sits_or_is_damped(fault):
     assert np.isfinite(served.report["place"]).all()
     assert served.report["watchdog"] >= 1  # nobody commands it any more
     assert max(served.report["heights"]) < 0.5  # it never leapt
-    if fault == "delay":  # 40 ms there and back are too much for any controller of ours: it must give up, not go wild
-        assert report["phases"][-1][1] == "damp" if "phases" in report else not report["ok"]
+    if fault in ("delay", "nan"):  # 40 ms there and back are too much for our controllers: it must give up, not go wild
+        assert driver.returncode == 1
+        assert not report["ok"]
+        assert report["phases"][-2:][0][1] == "walk", report
+        assert ("turns at" in report["damped"] or "leans" in report["damped"]) == (fault == "delay")
+        assert ("not finite" in report["damped"]) == (fault == "nan")
         return
     assert driver.returncode == 0, err
     assert served.report["place"][0] > 0.6
@@ -44,5 +48,6 @@ def test_bad_link_leaves_a_robot_that_walks_sits_or_is_damped(fault):
         assert counts["bad checksum"] > 20
         assert counts["not finite"] > 20
         assert counts["kp out of bounds"] > 20
+        assert report["states"]["bad checksum"] > 20
     if fault == "reorder":
         assert counts["out of order"] > 100

@@ -73,6 +73,33 @@ def test_slow_machine_is_told_by_counts():
     assert report["jitter"]["p100"] < 0.02
 
 
+@pytest.mark.parametrize(("work", "share"), [(0.0019, 0.0), (0.0039, 0.48), (0.006, 0.66), (0.0101, 0.8)])
+def test_tick_that_was_skipped_counts_as_late(work, share):
+    """With w of work a tick of 2 ms, only 2 ms / w of the ticks that are due can come."""
+    hand = Hand()
+    real, passed = clock(hand, patience=0.002), 0
+    while hand.time < 110.0:
+        passed += real.wait()
+        hand.work(work)
+    report = real.report()
+    assert report["ticks"] + report["skipped"] == passed == pytest.approx(5000, abs=10)
+    assert report["late_share"] == pytest.approx((report["late"] + report["skipped"]) / passed)
+    assert report["late_share"] >= 1.0 - 0.002 / max(work, 0.002) - 0.01
+    assert report["late_share"] >= share
+
+
+def test_single_stalls_cost_the_ticks_that_they_covered():
+    hand = Hand()
+    real = clock(hand, patience=0.002)
+    for k in range(1, 5001):
+        real.wait()
+        if k % 250 == 0:
+            hand.work(0.2)
+    report = real.report()
+    assert report["skipped"] == pytest.approx(19 * 99, abs=40)
+    assert report["late_share"] == pytest.approx(0.28, abs=0.02)
+
+
 def test_period_must_be_positive():
     for period in (0.0, -1.0, np.nan, "x"):
         with pytest.raises(InputError):

@@ -51,9 +51,11 @@ def test_soft_start_begins_at_the_measured_pose_without_force():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "spoil"), [("dropped", dropping(0.2)), ("reordered", reordering())], ids=("dropped", "reordered")
+    ("name", "spoil"),
+    [("dropped", dropping(0.2)), ("reordered", reordering()), ("delayed", delaying(4))],  # 8 ms each way
+    ids=("dropped", "reordered", "delayed"),
 )
-def test_robot_walks_on_over_a_link_that_loses_or_reorders_messages(name, spoil):
+def test_robot_walks_on_over_a_link_that_loses_reorders_or_delays_messages(name, spoil):
     bench = Bench(spoil)
     driver = drive(bench, 1.2)
     assert driver.reason == ""
@@ -61,10 +63,11 @@ def test_robot_walks_on_over_a_link_that_loses_or_reorders_messages(name, spoil)
     assert (bench.firmware.counts["out of order"] > 50) == (name == "reordered")
 
 
-def test_delay_of_20_ms_ends_in_a_robot_that_sits_or_is_damped():
+def test_delay_of_20_ms_ends_in_a_robot_that_is_damped():
     bench = Bench(delaying(10))
     driver = drive(bench, 2.0)
-    assert driver.phases[-1][1] == "damp"
+    assert "turns at" in driver.reason  # the walk shakes, and is given up before it goes wild
+    assert [phase for _, phase in driver.phases] == ["up", "walk", "damp"]
     assert bench.highest < 1.5 * STAND  # it did not leap
     for _ in range(500):  # nobody commands it any more
         bench.wait()
@@ -83,6 +86,7 @@ def test_robot_is_damped_by_itself_when_its_driver_is_killed():
             raise killed
 
     driver.on_row = kill
+    bench.write = lambda command: bench.now() > 3.5 or Bench.write(bench, command)  # nor does it say a last word
     with pytest.raises(RuntimeError):
         driver.run()
     for _ in range(int(0.06 / bench.period)):
@@ -138,6 +142,58 @@ def test_state_that_is_not_finite_or_out_of_limits_damps():
     ):
         driver = drive(Bench(ill(change)))
         assert word in driver.reason, change
+
+
+def test_controller_that_raises_anything_damps_at_once_with_a_sentence():
+    def late(t, robot, sensed, command, memory):
+        if t > 0.1:
+            raise ValueError("index out of range in somebody's controller")
+        return JointCommand(position=go2().poses["stand"].joints, kp=60.0, kd=2.0), memory
+
+    def shapeless(t, robot, sensed, command, memory):
+        return JointCommand(position=np.zeros(7)), memory
+
+    for function, word in ((late, "ValueError: index out of range"), (shapeless, "failed")):
+        bench = Bench().stand()
+        driver = drive(bench, controller=FunctionController(function, 500.0))
+        assert word in driver.reason
+        assert driver.phases[-1] == (pytest.approx(driver.phases[-2][0] + (0.102 if function is late else 0.0)), "damp")
+        assert np.all(bench.sent[-1].kp == 0.0)
+        assert np.all(bench.sent[-1].kd > 0.0)
+
+
+def test_last_command_damps_however_the_drive_ends():
+    bench = Bench().stand()
+
+    def interrupt(row):
+        if row.time > 0.6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(bench, on_row=interrupt)
+    assert np.max(bench.sent[-2].kp) > 10.0
+    assert np.all(bench.sent[-1].kp == 0.0)
+    assert np.all(bench.sent[-1].kd > 0.0)
+
+
+def test_controller_sees_the_time_of_the_clock_over_skipped_ticks():
+    bench, times = Bench().stand(), []
+
+    def slow() -> int:
+        Bench.wait(bench)
+        return 3 if bench.ticks > 700 else 1
+
+    bench.wait = slow
+
+    def note(t, robot, sensed, command, memory):
+        times.append((t, driver.seconds - driver.phases[1][0]))
+        return JointCommand(position=go2().poses["stand"].joints, kp=60.0, kd=2.0), memory
+
+    driver = Driver(bench, FunctionController(note, 250.0), duration=0.5)
+    driver.run()
+    assert len(times) > 100
+    np.testing.assert_allclose(*np.transpose(times), atol=1e-9)
+    assert np.diff(times[-50:], axis=0).min() == pytest.approx(0.006)  # every time: 6 ms are more than its 4
 
 
 def test_controller_that_fails_or_asks_for_nonsense_is_not_obeyed():

@@ -59,6 +59,26 @@ def test_forged_commands_are_refused_and_the_robot_is_damped():
     assert not bench.firmware.damped
 
 
+def test_sender_whose_clock_is_behind_is_obeyed_once_the_other_is_silent_or_has_let_go():
+    bench = Bench()
+    assert bench.firmware.command(GOOD, bench.now(), stamp=500.0) == "taken"
+    while not bench.firmware.watchdog.silent(bench.now()):
+        assert bench.firmware.command(GOOD, bench.now(), stamp=400.0) == "out of order"
+        bench.wait()
+    assert bench.now() == pytest.approx(bench.firmware.patience, abs=2 * bench.period)
+    assert bench.firmware.command(GOOD, bench.now(), stamp=400.0) == "taken"
+    assert bench.firmware.command(GOOD, bench.now(), stamp=399.0) == "out of order"  # by its own clock
+    robot = Sporting("down")
+    assert robot.call(1003, service="motion_switcher") == 0
+    robot.go(0.2)
+    assert robot.firmware.command(GOOD, robot.now(), stamp=500.0) == "taken"
+    assert robot.call(1002, {"name": "normal"}, "motion_switcher") == 0
+    assert robot.call(1003, service="motion_switcher") == 0
+    robot.firmware.watchdog.patience = 60.0  # it has not been silent
+    robot.go(0.2)
+    assert robot.firmware.command(GOOD, robot.now(), stamp=300.0) == "taken"
+
+
 def test_command_is_held_until_it_is_missed():
     bench = Bench()
     bench.firmware.command(GOOD, bench.now())

@@ -7,6 +7,7 @@ that it made late: they are counted as skipped, and time goes on from the presen
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +16,7 @@ import numpy as np
 
 from footfall.checks import checked_number
 
+LATE = 4e-3  # [s] beyond which a tick counts as late
 _ROOM = 1 << 20  # lateness of the last so many ticks is kept: half an hour at 500 Hz
 
 
@@ -48,7 +50,7 @@ class RealTime:
     sleep: Callable[[float], None] = time.sleep
     ticks: int = 0
     skipped: int = 0  # ticks that were given up
-    _late: list[float] = field(default_factory=list, repr=False)
+    _late: deque[float] = field(default_factory=lambda: deque(maxlen=_ROOM), repr=False)
 
     def __post_init__(self) -> None:
         checked_number(self.period, "period of a clock", 0.0, above=True)
@@ -70,8 +72,7 @@ class RealTime:
         if left > 0:
             self.sleep(left)
         late = max(0.0, self.read() - due)
-        if len(self._late) < _ROOM:
-            self._late.append(late)
+        self._late.append(late)
         if late <= self.patience:
             return 1
         lost = int(late / self.period)
@@ -83,17 +84,20 @@ class RealTime:
         """How much later than the next tick it is now [s]: negative while there is time left."""
         return self.read() - (self.start + (self.ticks + 1) * self.period)
 
-    def report(self, limit: float = 4e-3) -> dict[str, Any]:
-        """Lateness of the ticks in numbers: percentiles [s], how many were more than a period and ``limit`` late."""
+    def report(self, limit: float = LATE) -> dict[str, Any]:
+        """Lateness of the ticks in numbers: percentiles [s], how many were more than a period and ``limit`` late.
+
+        ``late_share`` is of all ticks that were due: one that was skipped never came, and counts as late.
+        """
         late = np.array(self._late) if self._late else np.zeros(1)
-        half = max(1, len(late) // 2)
+        half, too_late = max(1, len(late) // 2), int((late > limit).sum())
         return {
             "ticks": self.ticks, "rate": 1.0 / self.period, "skipped": self.skipped,
-            "overruns": int((late > self.period).sum()), "late": int((late > limit).sum()),
-            "late_share": float((late > limit).mean()), "limit": limit,
+            "overruns": int((late > self.period).sum()), "late": too_late,
+            "late_share": (too_late + self.skipped) / max(1, self.ticks + self.skipped), "limit": limit,
             "jitter": {f"p{p:g}": float(np.percentile(late, p)) for p in (50, 90, 99, 99.9, 100)},
             "median_halves": [float(np.median(late[:half])), float(np.median(late[-half:]))],
         }  # fmt: skip
 
 
-__all__ = ["Clock", "RealTime"]
+__all__ = ["LATE", "Clock", "RealTime"]

@@ -92,8 +92,12 @@ class Watchdog:
         self.last = now
         self._missing = False
 
+    def silent(self, now: float) -> bool:
+        """The same, without counting."""
+        return now - self.last > self.patience
+
     def starved(self, now: float) -> bool:
-        missing = now - self.last > self.patience
+        missing = self.silent(now)
         self.barked += missing and not self._missing
         self._missing = missing
         return missing

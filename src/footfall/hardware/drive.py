@@ -2,10 +2,12 @@
 
 Phases: ``up`` from the measured pose with gains that grow, ``walk`` under the controller, ``down``, ``damp``. A stale
 state, a state out of limits, a command that is not finite, a controller that fails and the stop key end in ``damp``.
+However ``run`` ends, even by an error of what it was given, the last command is a damping one.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,17 +71,25 @@ class Driver:
                 f"the controller's {self.controller.rate:g} Hz must divide the robot's {1.0 / self.period:g} Hz"
             )
         self._glide: Glide | None = None
-        self._phase = ""
+        self._phase, self._ticks = "", 0  # ticks of the clock, with those that it skipped
         self._damp = damping(self.robot)
 
     # -- the loop ----------------------------------------------------------------------------------------------------
     def run(self) -> str:
         """Drive; "" if all went well, else why the robot was damped."""
+        try:
+            return self._loop()
+        finally:
+            with contextlib.suppress(FootfallError):  # a link that is gone: the robot damps by itself
+                self.connection.write(self._damp)
+
+    def _loop(self) -> str:
         watchdog, state = Watchdog(self.patience), None
         watchdog.feed(0.0)
         left = None
         while left is None or left > 0:
-            self.seconds += self.period * self.connection.clock.wait()
+            self._ticks += self.connection.clock.wait()
+            self.seconds = self._ticks * self.period
             new = self.connection.read()
             self.unseen += new is None
             if new is not None:
@@ -139,9 +149,13 @@ class Driver:
         self._enter("up")
 
     def _take_over(self) -> None:
-        self._memory, self._tick = self.controller.start(self.robot), 0
+        try:
+            self._memory, self._taken = self.controller.start(self.robot), self._ticks
+        except Exception as error:
+            return self._give_up(f"the controller failed: {_words(error)}")
         self._asked: JointCommand | None = None
-        self._enter("walk")
+        self._called = 0
+        return self._enter("walk")
 
     def _sink(self, state: RobotState) -> None:
         self._glide = glide(self.robot, self.seconds, [state.position, lying_joints(self.robot)], 1.5)
@@ -170,16 +184,16 @@ class Driver:
 
     def _controlled(self, state: RobotState) -> JointCommand | None:
         """What the controller asks, faded in over the held stand."""
-        t = self._tick * self.period
-        if self._tick % self._every == 0 or self._asked is None:
+        tick = self._ticks - self._taken
+        t = tick * self.period
+        if tick // self._every > self._called // self._every or self._asked is None:
             try:
                 wanted = self.wanted(t) if self._phase == "walk" else Command()
                 asked, self._memory = self.controller(t, self.robot, state.sensed(), wanted, self._memory)
-                self._asked = asked.spread(self.robot.nj)
-            except FootfallError as error:
-                self._give_up(f"the controller failed: {error}")
+                self._asked, self._called = asked.spread(self.robot.nj), tick
+            except Exception as error:  # whatever a controller does wrong, the robot must not hold its last command
+                self._give_up(f"the controller failed: {_words(error)}")
                 return None
-        self._tick += 1
         self._seen = self.controller.seen if isinstance(self.controller, Estimated) else None
         part = min(1.0, t / RAMP)
         assert self._glide is not None
@@ -192,6 +206,10 @@ class Driver:
             "phases": [[round(t, 4), phase] for t, phase in self.phases],
             "clock": self.connection.clock.report(),
         }  # fmt: skip
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, FootfallError) else f"{type(error).__name__}: {error}"
 
 
 def _faded(one: JointCommand, other: JointCommand, part: float) -> JointCommand:

@@ -111,24 +111,33 @@ class Firmware:
         if name not in (NAME, "ai", "mcf", "sport_mode"):
             return BAD_PARAMETER
         if self.released:
-            self.released, self._low = False, None
+            self._forget()
+            self.released = False
             self.sport.begin("down", now, sensed)
         self._releasing = False
         return OK
 
+    def _forget(self) -> None:
+        """Whoever commanded it commands it no more: the next one may go by another clock."""
+        self._low, self._stamp = None, -np.inf
+
     def command(self, command: JointCommand, now: float, stamp: float = 0.0, damaged: bool = False) -> str:
-        """Take a low-level command; what became of it: ``taken``, or why not. ``stamp`` is when it was sent [s]."""
-        became = self._judge(command, stamp, damaged)
+        """Take a low-level command; what became of it: ``taken``, or why not.
+
+        ``stamp`` is when it was sent [s], by its sender's clock: one that is older than the last one is refused, until
+        nothing has been heard for ``patience``. A clock that was set back, or another sender, is obeyed after that.
+        """
+        became = self._judge(command, now, stamp, damaged)
         self.counts[became] += 1
         if became == "taken":
             self._low, self._stamp = command, stamp
             self.watchdog.feed(now)
         return became
 
-    def _judge(self, command: JointCommand, stamp: float, damaged: bool) -> str:
+    def _judge(self, command: JointCommand, now: float, stamp: float, damaged: bool) -> str:
         if damaged:
             return "bad checksum"
-        if stamp < self._stamp:
+        if stamp < self._stamp and not self.watchdog.silent(now):
             return "out of order"
         if not self.released:
             return "sport mode is active"
@@ -138,7 +147,8 @@ class Firmware:
     def tick(self, now: float, sensed: Sensed) -> JointCommand:
         """What the motors are asked now."""
         if self._releasing and not self.sport.busy:
-            self.released, self._releasing, self._low = True, False, None
+            self._forget()
+            self.released, self._releasing = True, False
         if not self.released:
             return self.sport.command(now, sensed)
         self.damped = self._low is None or self.watchdog.starved(now)

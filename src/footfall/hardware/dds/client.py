@@ -10,8 +10,8 @@ from typing import Any
 
 from footfall.control.interface import JointCommand
 from footfall.errors import SPOILED, FootfallError
-from footfall.hardware.clock import Clock, RealTime
-from footfall.hardware.connection import RobotState
+from footfall.hardware.clock import LATE, Clock, RealTime
+from footfall.hardware.connection import RobotState, Watchdog
 from footfall.hardware.dds.domain import LOOPBACK, Participant
 from footfall.hardware.dds.messages import (
     LowCmd,
@@ -28,6 +28,7 @@ from footfall.hardware.dds.unitree import Wiring, blank_command
 from footfall.robot.model.description import Robot
 
 RATE = 500.0  # [Hz]
+PATIENCE = 0.05  # [s] of silence after which a robot's clock may have been set back
 _POLL = 0.005  # [s]
 CHECK_MODE, SELECT_MODE, RELEASE_MODE, STAND_DOWN = 1001, 1002, 1003, 1005
 
@@ -79,9 +80,9 @@ class DdsConnection:
         self._sport_states = self.participant.reader("rt/sportmodestate", SportModeState)
         self._commands = self.participant.writer("rt/lowcmd", LowCmd)
         self._message = blank_command()
-        self.clock: Clock = clock if clock is not None else RealTime(1.0 / RATE, patience=1.0 / RATE)
+        self.clock: Clock = clock if clock is not None else RealTime(1.0 / RATE, patience=LATE)
         self.counts: Counter[str] = Counter()  # of states, by what became of them
-        self._newest = -1
+        self._newest, self._heard = -1, Watchdog(PATIENCE)
         self.sport = Service(self.participant, "sport")
         self.switcher = Service(self.participant, "motion_switcher")
 
@@ -90,15 +91,16 @@ class DdsConnection:
         return self.participant.words
 
     def read(self) -> RobotState | None:
-        newest = None
+        newest, now = None, time.monotonic()
         for message in self._states.take():
             stamp = message.sample_info.source_timestamp
             if message.checksum() != message.get("crc")[0]:
                 self.counts["bad checksum"] += 1
-            elif stamp < self._newest:
+            elif stamp < self._newest and not self._heard.silent(now):
                 self.counts["out of order"] += 1
             else:
                 newest, self._newest = message, stamp
+                self._heard.feed(now)
                 self.counts["taken"] += 1
         return None if newest is None else self.wiring.state(newest, self.foot_load)
 
