@@ -404,6 +404,34 @@ def test_everything_that_a_file_says_is_used_or_named_as_left_out_in_one_line(mj
     assert robot.poses["k"].joints == pytest.approx([0.2])
 
 
+JOINTED, LINKED, SHAPED = '<joint name="j"', '<body name="l"', '<geom size="0.05"'
+WORDS_OF_FILES = {
+    "margin of a joint": (JOINTED, '<joint margin="0.1" name="j"', "softness of joint limits and friction (margin)"),
+    "soft limits": (JOINTED, '<joint solreflimit="0.01 1" name="j"', "limits and friction (solreflimit)"),
+    "soft friction": (JOINTED, '<joint solimpfriction="0.9 0.9 0.01" name="j"', "and friction (solimpfriction)"),
+    "lifted by motors": (JOINTED, '<joint actuatorgravcomp="true" name="j"', "gravity compensation"),
+    "in a fluid": (SHAPED, '<geom fluidshape="ellipsoid" size="0.05"', "fluid forces (fluidshape)"),
+    "mocap": ("<worldbody>", '<worldbody><body name="m" mocap="true"><geom size=".1"/></body>', "mocap bodies ('m')"),
+    "soft equality": ("<equality>", '<equality><connect name="c" body1="b" body2="l" anchor="0 0 0" solref="0.1 1"/>',
+                      "softness of equalities (solref)"),
+    "idle equality": ("<equality>", '<equality><joint name="idle" joint1="j" active="false"/>',
+                      "equalities that are not active (joint 'idle')"),
+    "held joint": ("<equality>", '<equality><joint joint1="j" polycoef="0.1 0 0 0 0"/>',
+                   "equalities hold joint 'j' at one place, and are left out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WORDS_OF_FILES)
+def test_words_of_a_file_that_change_nothing_here_are_named(mjcf, case):
+    there, instead, words = WORDS_OF_FILES[case]
+    text = EVERYTHING.replace(there, instead)
+    assert text != EVERYTHING
+    with pytest.warns(ModelWarning) as said:
+        load_model(mjcf(text), feet=[])
+    assert words in str(said[0].message)
+    assert "not part of it" not in str(said[0].message)
+
+
 def test_slides_and_position_servos_are_read(mjcf):
     text = """<mujoco><worldbody>
       <body name="cart"><joint name="slide" type="slide" axis="1 0 0" ref="0.5" range="-1 1"/><geom size="0.1"/>

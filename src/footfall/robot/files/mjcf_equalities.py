@@ -25,8 +25,10 @@ _KNOWN = {"connect": ("body", "site"), "weld": ("body", "site"), "joint": ("join
 def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element, list[str]]:
     """(the section for MuJoCo, what is said of equalities that are left out): of tendons, and of what is left out."""
     section, left = ET.Element("equality"), []
-    given = [tie for equality in root.findall("equality") for tie in equality if tie.get("active", "true") != "false"]
-    if len(given) > _MOST:
+    every = [tie for equality in root.findall("equality") for tie in equality]
+    given = [tie for tie in every if tie.get("active", "true") != "false"]
+    idle = [label(tie) for tie in every if tie.get("active", "true") == "false"]
+    if len(every) > _MOST:
         raise ModelError(f"more than {_MOST} equalities")
     there = {element.get("name") for element in cleaned.iter() if element.tag == "body"}
     elsewhere = {body.get("name") for body in root.iter("body")} - there
@@ -43,20 +45,26 @@ def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element
             if key in tie.attrib:
                 numbers(tie.attrib[key], f"'{key}' of {label(tie)}", count)
                 copy.set(key, tie.attrib[key])
-    return section, [f"equalities ({', '.join(left)})"] if left else []
+    said = [f"equalities ({', '.join(left)})"] if left else []
+    return section, said + ([f"equalities that are not active ({', '.join(idle)})"] if idle else [])
 
 
 def read_loops(model: Any, links: Iterable[str], joints: Iterable[str], remarks: list[str]) -> list[Loop]:
     """The loops of a compiled model, as far as they are about the robot's own links and joints."""
-    loops, left, links, joints = [], [], set(links), set(joints)
+    loops, left, held, links, joints = [], [], [], set(links), set(joints)
     for k in range(model.neq):
         loop = _loop(model, k)
-        if loop is None or not {loop.first, loop.second} <= (joints if loop.kind == "joint" else links):
+        if int(model.eq_type[k]) == _JOINT and int(model.eq_obj2id[k]) < 0:
+            held.append(f"'{model.jnt(int(model.eq_obj1id[k])).name}'")
+        elif loop is None or not {loop.first, loop.second} <= (joints if loop.kind == "joint" else links):
             left.append(f"'{model.equality(k).name}'")
         else:
             loops.append(loop)
     if left:
         remarks.append(f"the equalities {', '.join(left)} tie the robot to what is not part of it, and are left out")
+    if held:
+        word = "joint" if len(held) == 1 else "joints"
+        remarks.append(f"equalities hold {word} {', '.join(held)} at one place, and are left out: make it a fixed joint")
     return loops
 
 

@@ -13,6 +13,7 @@ from footfall.robot.files.guard import numbers, shown
 ACTUATORS = ("motor", "position", "velocity", "intvelocity", "general")
 _SECTIONS = {"tendon": "tendons", "deformable": "deformable bodies", "extension": "plugins"}
 _CONTACT = ("condim", "gap", "margin", "priority", "solimp", "solmix", "solref")  # of geoms: contact laws here differ
+_LIMIT = ("margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")  # of joints: stops are stiff here
 _SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # of actuators: controllers bring their own gains
 _DYNAMIC = ("dynprm", "dyntype", "actdim", "timeconst")  # of actuators: torques act at once
 _ODD = ("adhesion", "cylinder", "damper", "muscle", "plugin")  # kinds of actuators that no motor here is
@@ -23,11 +24,19 @@ _LISTED = 8  # names of one kind
 def left_out(root: ET.Element) -> list[str]:
     """What is not taken over: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
     left = [words for tag, words in _SECTIONS.items() if any(len(s) for s in root.findall(tag))]
-    if any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body")):
+    mocap = sorted({body.get("name", "?") for body in root.iter("body") if body.get("mocap") == "true"})
+    left += [f"mocap bodies ({', '.join(map(shown, mocap[:_LISTED]))})"] if mocap else []
+    joints = list(root.iter("joint"))
+    lifted = any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body"))
+    if lifted or any(joint.get("actuatorgravcomp") == "true" for joint in joints):
         left.append("gravity compensation")
+    ties = [tie for equality in root.findall("equality") for tie in equality]
     motors = [motor for tag in ACTUATORS for motor in root.iter(tag)]
     for words, keys, elements in (
         ("contact parameters", _CONTACT, list(root.iter("geom"))),
+        ("fluid forces", ("fluidcoef", "fluidshape"), list(root.iter("geom"))),
+        ("softness of joint limits and friction", _LIMIT, joints),
+        ("softness of equalities", ("solimp", "solref", "torquescale"), [*ties, *_defaults_of_ties(root)]),
         ("servo gains", _SERVO, motors),
         ("dynamics of actuators", _DYNAMIC, motors),
         ("options", _OPTIONS, root.findall("option")),
@@ -44,6 +53,10 @@ def left_out(root: ET.Element) -> list[str]:
     left += _idle_sites(root)
     moved = sorted({key for frame in root.iter("key") for key in frame.attrib if key in ("act", "ctrl", "qvel")})
     return left + ([f"what keyframes say of {', '.join(moved)}"] if moved else [])
+
+
+def _defaults_of_ties(root: ET.Element) -> list[ET.Element]:
+    return [tie for default in root.iter("default") for tie in default.findall("equality")]
 
 
 def _idle_sites(root: ET.Element) -> list[str]:
