@@ -9,6 +9,8 @@ import pytest
 from simulated_bodies import IDEAL, many_steps
 
 import footfall as ff
+import footfall.simulate.step as step_module
+from footfall.bench import subject
 from footfall.contact.points import contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.energy import kinetic_energy
@@ -158,3 +160,10 @@ def test_the_turn_of_a_step_is_the_rotation_of_its_rotation_vector(angle: float,
         quat, axis = random.normal(size=4), random.normal(size=3)
         quat, turn = quat / np.sqrt(quat @ quat), angle * axis / np.sqrt(axis @ axis)
         np.testing.assert_allclose(rotated_in_a_step(quat, turn), rotated(quat, turn), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("implicit", [True, False])
+def test_free_rotation_costs_a_step_of_the_mini_cheetah_at_most_100_operations(implicit, monkeypatch):
+    whole = subject.program(implicit).live_operations
+    monkeypatch.setattr(step_module, "gyroscopic_change", lambda robot, omega, dt: (np.zeros(3),) * 3)
+    assert 20 <= whole - subject.program(implicit).live_operations <= 100

@@ -38,7 +38,6 @@ from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 
 TURNS = 20  # at most, in which a step's modes are settled; late ones only tighten them
-
 PATIENCE = 4.0  # turns by which feet are late later where joints have dry friction
 
 
