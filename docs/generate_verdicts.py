@@ -97,7 +97,17 @@ def _table(name: str, claims: list[dict[str, Any]], ours: bool) -> str:
             f" **{c['verdict'].replace('_', ' ')}**{factor} |"
         )
     head = "\n| claim | printed | measured | judged by | verdict |\n|---|---|---|---|---|\n"
-    return head + "\n".join(row.replace("\\", "") for row in rows) + "\n"
+    return head + "\n".join(row.replace("\\", "") for row in rows) + "\n" + _reasons(claims)
+
+
+def _reasons(claims: list[dict[str, Any]]) -> str:
+    """Why claims differ or are refuted, as far as known: the notes that their experiments gave."""
+    lines = [
+        f"- *{c['claim']}* ({c['verdict']}): {' '.join(c['note'].split())}"
+        for c in claims
+        if c["verdict"] in ("differs", "refuted")
+    ]
+    return "\nWhy, as far as known:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def _value(claim: dict[str, Any], key: str) -> str:

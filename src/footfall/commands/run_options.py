@@ -56,7 +56,7 @@ OscillatorOption = Annotated[
     typer.Option(
         "--oscillator",
         autocompletion=completing.oscillators,
-        help="What paces a gait of pd, gravity, computed_torque, impedance: kuramoto (default), hopf, rulkov.",
+        help="What paces a gait of pd, gravity, computed_torque, impedance, screw: kuramoto (default), hopf, rulkov.",
     ),
 ]
 TouchdownOption = Annotated[
