@@ -71,7 +71,7 @@ ThenOption = Annotated[
 ]
 InverseOption = Annotated[
     str | None,
-    typer.Option("--inverse", help="Kinematics of pd: closed (default), fabrik or resolved_rate."),
+    typer.Option("--inverse", help="Kinematics of pd and plan: closed (default), fabrik or resolved_rate."),
 ]
 PlanOption = Annotated[
     str | None,

@@ -18,7 +18,6 @@ from footfall.compare.pinocchio import Pinocchio
 from footfall.dynamics import constrained, reduced, screw_system
 from footfall.kinematics import product_of_exponentials
 from footfall.robot.model.description import Robot
-from footfall.robot.model.parts import FlatFoot
 
 Side = dict[str, Callable[..., Any]]
 
@@ -56,37 +55,27 @@ def _screw_inverse(robot: Robot, q: ndarray, v: ndarray, a: ndarray) -> Float[nd
 
 def excess(robot: Robot) -> Side:
     """KKT with stance constraints (the lecture slides, excess coordinates); traceable, the mode is data."""
-    flight, held = np.zeros(robot.nf), partial(_as_points, robot)
-
-    def solved(q: ndarray, v: ndarray, tau: ndarray, mode: ndarray) -> tuple[ndarray, ndarray]:
-        return constrained.constrained_dynamics(robot, q, v, tau, held(mode))
-
+    flight = np.zeros(robot.nf)
     return {
         "forward_dynamics": lambda q, v, tau: constrained.constrained_dynamics(robot, q, v, tau, flight)[0],
-        "stance_acceleration": lambda q, v, tau, mode: solved(q, v, tau, mode)[0],
-        "contact_forces": lambda q, v, tau, mode: solved(q, v, tau, mode)[1],
-        "touchdown_velocity": lambda q, v, mode: constrained.impact_map(robot, q, v, held(mode))[0],
-        "touchdown_impulses": lambda q, v, mode: constrained.impact_map(robot, q, v, held(mode))[1],
+        "stance_acceleration": lambda q, v, tau, mode: constrained.constrained_dynamics(robot, q, v, tau, mode)[0],
+        "contact_forces": lambda q, v, tau, mode: constrained.constrained_dynamics(robot, q, v, tau, mode)[1],
+        "touchdown_velocity": lambda q, v, mode: constrained.impact_map(robot, q, v, mode)[0],
+        "touchdown_impulses": lambda q, v, mode: constrained.impact_map(robot, q, v, mode)[1],
         "delassus_matrix": partial(constrained.delassus_matrix, robot),
     }
 
 
 def minimal(robot: Robot) -> Side:
     """The coordinates of each mode (the lecture slides, minimal coordinates)."""
-    flight, held = np.zeros(robot.nf), partial(_as_points, robot)
-    solved = _remembered(lambda q, v, tau, mode: reduced.reduced_dynamics(robot, q, v, tau, held(mode)))
+    flight = np.zeros(robot.nf)
+    solved = _remembered(partial(reduced.reduced_dynamics, robot))
     return {
         "forward_dynamics": lambda q, v, tau: reduced.reduced_dynamics(robot, q, v, tau, flight)[0],
         "stance_acceleration": lambda q, v, tau, mode: solved(q, v, tau, mode)[0],
         "contact_forces": lambda q, v, tau, mode: solved(q, v, tau, mode)[1],
-        "touchdown_velocity": lambda q, v, mode: reduced.reduced_touchdown(robot, q, v, held(mode)),
+        "touchdown_velocity": partial(reduced.reduced_touchdown, robot),
     }
-
-
-def _as_points(robot: Robot, mode: ndarray) -> ndarray:
-    """A mode that holds the middle of a sole as a point, which is what every side here does; others as they are."""
-    flat = any(isinstance(foot, FlatFoot) for foot in robot.feet)
-    return np.stack([np.stack([m, m, m]) for m in mode]) if flat else mode
 
 
 def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -155,7 +155,8 @@ class Findings:
                 NAME, "spurious_contacts_are_mujocos", float(spurious[1]),
                 f"Shorter than 10 ms: {spurious[0]} in ours, {spurious[1]} in MuJoCo, at foot {FOOT} as in the paper's"
                 f" figure. Of all feet ({', '.join(feet)}): {', '.join(map(str, ours_all))} in ours and"
-                f" {', '.join(map(str, theirs_all))} in MuJoCo. With rotors it is the other way round at {FOOT}: {then}.",
+                f" {', '.join(map(str, theirs_all))} in MuJoCo. With rotors it is the other way round at {FOOT}:"
+                f" {then}.",
                 holds=spurious[1] > max(spurious[0], 0),
             ),
             judge(
