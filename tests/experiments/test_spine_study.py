@@ -80,6 +80,7 @@ def test_claims_follow_the_runs_either_way() -> None:
     "ask",
     [
         lambda: case("trott"),
+        lambda: case("trot", robot="mini_cheetah"),
         lambda: case("trot", "stiff"),
         lambda: case("trot", "passive", -1.0),
         lambda: case("trot", "actuated", 800.0, swing=float("nan")),
