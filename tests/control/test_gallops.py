@@ -82,6 +82,14 @@ def test_a_controller_that_does_not_plan_ahead_refuses_gaits_that_fly(controller
         plan(ff.load("mini_cheetah"), RunOptions("mini_cheetah", gait=gait, controller=controller))
 
 
+@pytest.mark.parametrize("gait", ["pace", "canter"])
+def test_a_controller_that_does_not_steer_says_that_it_loses_its_heading(gait):
+    with pytest.warns(UserWarning, match=f"'pd' does not steer, and a {gait} loses its heading"):
+        plan(ff.load("mini_cheetah"), RunOptions("mini_cheetah", gait=gait, controller="pd"))
+    with pytest.raises(InputError, match=f"'spined' falls in a {gait} under controller 'pd': mpc and whole_body"):
+        plan(ff.load("spined"), RunOptions("spined", gait=gait, controller="pd"))
+
+
 def test_short_stances_are_planned_more_often_and_fast_gallops_have_shorter_ones():
     assert on_command("mpc", "trot").mpc_rate == 40.0
     assert on_command("whole_body", "rotary_gallop").mpc_rate == 200.0

@@ -113,3 +113,19 @@ def test_what_has_no_sole_or_needs_points_is_refused(biped):
         ff.Simulation(biped)
     with pytest.raises(ModelError, match="sole of foot 'x' must have positive sides"):
         FlatFoot("x", "torso", np.zeros(3), sole=(0.2, 0.0))
+
+
+def test_soles_are_no_points_unless_three_rows_are_meant(biped):
+    q, v = biped.state()
+    tau, stands, rows = np.zeros(biped.nj), np.array([1.0, 0.0]), np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
+    for ask in (
+        lambda: ff.dynamics.constrained_dynamics(biped, q, v, tau, stands),
+        lambda: ff.dynamics.ModeCoordinates.at(biped, q, stands),
+        lambda: ff.simulate.hybrid_run(biped, q, v, "flight", 0.01),
+    ):
+        with pytest.raises(InputError, match="has a sole, which holds six rows"):
+            ask()
+    a, _ = ff.dynamics.constrained_dynamics(biped, q, v, tau, rows)
+    assert np.abs((ff.kinematics.feet_jacobian(biped, q)[0] @ a)[3:]).max() < 1e-9 * np.abs(a).max()
+    assert len(ff.dynamics.ModeCoordinates.at(biped, q, rows).dependent) == 3
+    ff.dynamics.constrained_dynamics(biped, q, v, tau, np.zeros(2))  # in flight nothing is held

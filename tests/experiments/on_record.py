@@ -6,12 +6,13 @@ from footfall.experiments.claims import Outcome
 from footfall.experiments.recorded import changes
 from footfall.experiments.registered import registration
 
-TIMED = ("wall_time", "time_ratio")
+TIMED = ("wall_time", "time_ratio")  # kinds
+ALSO = ("fig1_fabrik_converges_fastest", "fig1_as_published")  # "faster", in time too
 
 
 def changed(outcome: Outcome) -> list[str]:
     """What differs from the record."""
-    timed = [id for id, entry in registration().claims[outcome.experiment].items() if entry.kind in TIMED]
+    timed = [id for id, entry in registration().claims[outcome.experiment].items() if entry.kind in TIMED or id in ALSO]
     return [said for said in changes(outcome) if said.split()[0] not in timed]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import math
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +125,21 @@ def test_values_are_shown_briefly() -> None:
     assert [shown(v) for v in (None, True, "similar", 60.72, 1494.2, 0.00123, float("nan"))] == [
         "–", "yes", "similar", "60.7", "1490", "0.0012", "no number",
     ]  # fmt: skip
+
+
+def test_the_page_of_verdicts_gives_the_reasons_of_what_differs_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
+    generate = importlib.import_module("generate_verdicts")
+    names = list(registration().claims["dynakat"])[:3]
+    verdicts = ("reproduced", "differs", "refuted")
+    claims = [
+        {"id": id, "claim": f"claim {id}", "printed": 1.0, "measured": 2.0, "unit": "", "verdict": verdict,
+         "ours": False, "note": f"because of\n  {verdict}"}
+        for id, verdict in zip(names, verdicts)
+    ]  # fmt: skip
+    page = generate.page([{"experiment": "dynakat", "title": "DynaKat", "claims": claims}], "Of 3.")
+    reasons = page.split("Why, as far as known:")[1]
+    assert f"- *claim {names[1]}* (differs): because of differs" in reasons
+    assert f"- *claim {names[2]}* (refuted): because of refuted" in reasons
+    assert "because of reproduced" not in page
+    monkeypatch.delitem(sys.modules, "generate_verdicts")

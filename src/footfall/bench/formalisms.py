@@ -123,7 +123,7 @@ def lagrange_tasks(
 
 
 def acceleration_tasks(robot: Robot, arrays: dict[str, np.ndarray]) -> list[Task]:
-    """Forward dynamics by each formalism; minimal coordinates solve a system that cannot be traced."""
+    """Forward dynamics by each formalism; minimal coordinates are chosen anew at every state here, by NumPy."""
     given = [arrays[name] for name in ("q", "v", "tau")]
     tasks = [_compiled(f"{side} forward native", function, robot, given, lanes=1) for side, function in FREE.items()]
     stands = [*given, np.ones((_ROBOTS, robot.nf))]

@@ -24,10 +24,14 @@ def command(
     The same claims as ``footfall reproduce depaula2024``, with fewer variants beside them, and how many of them are
     reproduced, differ, are refuted or cannot be tested. Exit status 1 when a verdict is not the one on record.
     """
+    from footfall.experiments.claims import counts
+
     again = shlex.join(["footfall", "demo", "--out", str(out)])
     outcomes, written = measure(("depaula2024",), out, again, quick=True)
     if as_json:
-        print_json({"report": str(written.report), "claims": [claim.to_json() for claim in outcomes[0].claims]})
+        claims = outcomes[0].claims
+        numbers = {"counts": counts(claims), "claims": [claim.to_json() for claim in claims]}
+        print_json({"report": str(written.report), **numbers})
     else:
         show(outcomes, written)
     verdict(outcomes)

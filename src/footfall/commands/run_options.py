@@ -56,7 +56,7 @@ OscillatorOption = Annotated[
     typer.Option(
         "--oscillator",
         autocompletion=completing.oscillators,
-        help="What paces a gait of pd, gravity, computed_torque, impedance: kuramoto (default), hopf, rulkov.",
+        help="What paces a gait of pd, gravity, computed_torque, impedance, screw: kuramoto (default), hopf, rulkov.",
     ),
 ]
 TouchdownOption = Annotated[
@@ -71,7 +71,7 @@ ThenOption = Annotated[
 ]
 InverseOption = Annotated[
     str | None,
-    typer.Option("--inverse", help="Kinematics of pd: closed (default), fabrik or resolved_rate."),
+    typer.Option("--inverse", help="Kinematics of pd and plan: closed (default), fabrik or resolved_rate."),
 ]
 PlanOption = Annotated[
     str | None,

@@ -20,6 +20,7 @@ from footfall.compare.states import States, random_states, with_modes
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gravity import STANDARD
 from footfall.robot.model.description import Robot
+from footfall.robot.model.soles import by_middles
 
 TOLERANCE = 1e-10
 BACKENDS = ("auto", "numpy", "batch")
@@ -60,6 +61,7 @@ def verify(
         raise InputError(f"robot '{robot.name}' cannot move: it has a fixed base and no joints, nothing to verify")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
+    read, robot = robot, by_middles(robot)  # all sides hold points, in the middle of a sole
     plain = {"auto": min(samples, _PLAIN), "numpy": samples, "batch": 0}[backend]
     states = with_closed(robot, with_modes(robot, random_states(robot, samples, seed)))
     chosen, skipped = _sides(robot, sides)
@@ -75,7 +77,7 @@ def verify(
         if check is not None:
             checks.append(check)
     if file is not None:
-        found, unread = file_checks(robot, file)
+        found, unread = file_checks(read, file)
         checks += found
         skipped |= unread
     used = "+".join(name for name, count in (("numpy", plain), ("batch", samples - plain)) if count)

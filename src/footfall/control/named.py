@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from footfall.control.learned.policy import Policy, shipped
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.optimal.nmpc import Nmpc
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.pattern import Gait, named
 from footfall.robot.model.description import Robot
 
@@ -49,6 +50,10 @@ GALLOPS = ("rotary_gallop", "transverse_gallop")
 # with short flights, which steps that are not planned ahead do not survive: measured on three robots
 FLYING = (*GALLOPS, "half_bound", "bound", "pronk")
 _GALLOP = ((1.0, 1.5, 2.5), (0.45, 0.45, 0.35), (0.36, 0.32, 0.30))  # speeds [m/s], their duties and periods [s]
+# both legs of a side swing together, or three in turn: measured for 10 s under pd on seven robots
+UNSTEERED = ("pace", "canter")
+_FALL = dict.fromkeys(UNSTEERED, ("spined",))
+_STRAIGHT = {"pace": ("dynakat",)}
 _SHORT = 0.2  # [s]: a stance that is shorter needs its forces planned more often
 _OFTEN = 200.0  # [Hz]
 
@@ -95,10 +100,19 @@ def walking(name: str, gait: str, speed: float, rate: float, robot: Robot, refle
     return nmpc(gait, rate, robot) if name == NMPC else on_command(name, gait, speed, rate=rate, reflexes=reflexes)
 
 
-def check_on_a_gait(name: str, gait: str) -> None:
-    """Refuse gaits that controllers which follow a gait's own paths, open loop, cannot do."""
+def check_on_a_gait(name: str, gait: str, robot: Robot | None = None) -> None:
+    """Refuse gaits that controllers which follow a gait's own paths, open loop, cannot do; warn of those in which they
+    lose their heading."""
     if gait in FLYING:
         raise InputError(f"controller '{name}' does not plan ahead and cannot {_words(gait)}: mpc and whole_body can")
+    if robot is not None and robot.name in _FALL.get(gait, ()):
+        raise InputError(f"'{robot.name}' falls in a {gait} under controller '{name}': mpc and whole_body hold it")
+    if gait in UNSTEERED and not (robot is not None and robot.name in _STRAIGHT.get(gait, ())):
+        warnings.warn(
+            f"controller '{name}' does not steer, and a {gait} loses its heading: by 0.1 to 0.4 rad/s on most robots;"
+            " mpc and whole_body keep it",
+            stacklevel=callers_level(),
+        )
 
 
 def _words(gait: str) -> str:

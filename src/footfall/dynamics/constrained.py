@@ -26,6 +26,7 @@ from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import FlatFoot
 
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 
@@ -145,4 +146,17 @@ def _check_mode(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
     if np.shape(mode) not in ((robot.nf,), (robot.nf, 3)):
         raise InputError(
             f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 where a foot stands; got shape {np.shape(mode)}"
+        )
+    check_points(robot, mode)
+
+
+def check_points(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
+    """Refuse to hold soles as points: a number per foot says that it stands, three that three rows of it are meant."""
+    flat = [foot.name for foot in robot.feet if isinstance(foot, FlatFoot)]
+    plain = np.asarray(mode)
+    up = plain.dtype != object and not plain.any()
+    if flat and plain.ndim == 1 and not up:
+        raise InputError(
+            f"foot '{flat[0]}' of robot '{robot.name}' has a sole, which holds six rows and not the three of a point:"
+            " flat_dynamics and flat_impact hold it; a mode of three numbers per foot holds its middle as a point"
         )

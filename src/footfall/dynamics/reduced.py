@@ -22,7 +22,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
-from footfall.dynamics.constrained import Gravity, contact_jacobian, held_rows
+from footfall.dynamics.constrained import Gravity, check_points, contact_jacobian, held_rows
 from footfall.dynamics.contact_sets import RANK_TOLERANCE, contact_set, over_constrained
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
@@ -52,6 +52,7 @@ class ModeCoordinates:
     @staticmethod
     def at(robot: Robot, q: Float[ndarray, "nq"], mode: Float[ndarray, "nf"]) -> ModeCoordinates:
         """Chosen by elimination with complete pivoting at a numeric configuration."""
+        check_points(robot, mode)
         J = contact_jacobian(robot, q)
         pivots = _pivots(J, np.flatnonzero(_rows(mode)))
         dependent = tuple(column for _, column in pivots)

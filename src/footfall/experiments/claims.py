@@ -70,8 +70,9 @@ class Claim:
 
 
 def judge(
-    experiment: str, id: str, measured: Value, note: str = "", holds: bool | None = None, compared: float | None = None
-) -> Claim:
+    experiment: str, id: str, measured: Value, note: str = "", holds: bool | None = None, compared: float | None = None,
+    missing: str = "",
+) -> Claim:  # fmt: skip
     """The verdict of a claim by its registered bound.
 
     Args:
@@ -82,14 +83,15 @@ def judge(
         holds: Whether a statement in words is so; only for those that are registered as ``holds``.
         compared: The number that the bound is asked about, where ``measured`` is none (several numbers in words): for
             a factor, the worst ratio to the printed.
+        missing: What a measurement lacks that gave no number, such as a run that stays up: nothing can be judged.
     """
     entry = registration().entry(experiment, id)
     bound = registration().bounds[entry.kind]
-    if (bound.rule == "holds") != (holds is not None) and not entry.missing:
+    if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing):
         raise InputError(f"claim '{id}' is judged by '{bound.words()}': {'say' if holds is None else 'not by'} holds=")
-    if entry.missing:
+    if entry.missing or missing:
         verdict: Verdict = "not_testable"
-        note = f"Missing: {entry.missing}. {note}".rstrip()
+        note = f"Missing: {entry.missing or missing}. {note}".rstrip()
     else:
         good, how_far = _within(entry, bound, measured, holds, compared)
         verdict = "reproduced" if good else "refuted" if entry.universal else "differs"

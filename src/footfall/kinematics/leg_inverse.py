@@ -69,7 +69,7 @@ def leg_inverse(
     if frame == "carrier":
         x, y, z = geometry.along([position[k] - geometry.origin[k] for k in range(3)])
     else:
-        x, y, z = (position[k] + offset for k, offset in enumerate(_under_hip(geometry)))
+        x, y, z = _from_hip(geometry, position)
     angles, reachable = _SOLVERS[geometry.kind](geometry, x, y, z, knee, above, foot_pitch)
     if nearly and not has_closed_form(robot, leg):
         return LegPose(*numerical_leg(leg_chain(robot, leg), place_of(geometry, x, y, z), _signed(geometry, angles)))
@@ -79,6 +79,15 @@ def leg_inverse(
 def place_of(leg: Leg, x: Any, y: Any, z: Any) -> Float[ndarray, "3"]:
     """A place in the carrier's frame [m], given from the leg's first joint along the leg's axes."""
     return np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, (x, y, z))) for i in range(3)])
+
+
+def from_hip(leg: Leg, position: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+    """A place in the carrier's frame [m], given in the frame ``hip``."""
+    return place_of(leg, *_from_hip(leg, position))
+
+
+def _from_hip(leg: Leg, position: Float[ndarray, "3"]) -> tuple[Any, ...]:
+    return tuple(position[k] + offset for k, offset in enumerate(_under_hip(leg)))
 
 
 def planar_inverse(leg: Leg, x: Any, z: Any, knee: int = 1, foot_pitch: float = 0.0) -> LegPose:

@@ -23,7 +23,7 @@ from numpy import ndarray
 from footfall import compiling, numeric
 from footfall.checks import is_number
 from footfall.dynamics.checks import check_finite
-from footfall.dynamics.constrained import constrained_dynamics
+from footfall.dynamics.constrained import check_points, constrained_dynamics
 from footfall.dynamics.coordinates import configuration_rate
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.dynamics.modes import FLIGHT, mode_of
@@ -162,6 +162,7 @@ def hybrid_run(
         if not is_number(value) or not value > 0:
             raise InputError(f"{name} of a hybrid run must be positive, got {value!r}")
     check_finite(robot, q=q, v=v)
+    check_points(robot, np.ones(robot.nf))  # any foot may come down
     run = _Runner(robot, torques, coordinates == "minimal", gravity, np.array(q, dtype=float), np.array(v, dtype=float))
     stands = mode_of(robot, mode) > 0
     run.enter(0.0, stands, stands, np.zeros(robot.nf, dtype=bool))

@@ -82,7 +82,7 @@ class RunOptions:
     touchdown: bool = False  # feet that land early begin their stance at once
     reflexes: str | None = None  # all, none, or names with commas: of pd (which has none) and of those on command
     then: str | None = None  # another gait to change to, and when: "trot:4"
-    inverse: str | None = None  # kinematics of pd: closed, fabrik or resolved_rate
+    inverse: str | None = None  # kinematics of pd and plan: closed, fabrik or resolved_rate
     plan: str | None = None  # of the controller plan: "walk", or "trot; 4: postures"
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
@@ -232,9 +232,10 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Mad
 def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
     asked = [key for key in ("sideways", "turn") if getattr(options, key)]
     refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *asked])
-    refuse_rhythm(options)
+    refuse_rhythm(dataclasses.replace(options, inverse=None))
     planned = reachable_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
-    return PlanFollower(planned, *_gains(robot, options), fitting_rate(options.dt)), None
+    inverse = options.inverse or INVERSES[0]
+    return PlanFollower(planned, *_gains(robot, options), fitting_rate(options.dt), inverse=inverse), None
 
 
 def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
@@ -279,18 +280,17 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
             raise InputError(
                 f"controller '{options.controller}' follows its gait straight ahead and takes no {key}: {others} do"
             )
-    control_named.check_on_a_gait(options.controller, options.gait or "trot")
+    control_named.check_on_a_gait(options.controller, options.gait or "trot", robot)
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
     rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
     rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
     if options.reflexes is not None:
-        refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then", "inverse"))
+        refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then"))
         return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
+    rhythm["inverse"] = options.inverse or INVERSES[0]
     if options.then is None:
-        rhythm["inverse"] = options.inverse or INVERSES[0]
         return wrapped(JointPD(gait, kp, kd, rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
-    refuse(options, "changes its gait in closed form", given(options, "inverse"))
     change, (kp_then, kd_then) = _change(robot, options, gait)
     paced = _PACE if gait.stride and change.second.stride else 0.0
     inner = ChangingPD(change, (kp, kp_then), (kd, kd_then), rate, pace=paced, **rhythm)
@@ -305,7 +305,8 @@ def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[f
         faster = {"faster": trot.gait.replace(knees=gait.knees), "faster_gains": (trot.kp, trot.kd)}
     paced = _PACE if gait.stride else 0.0
     oscillator = options.oscillator or NETWORKS[0]
-    return ReflexPD(gait, *gains, rate, oscillator=oscillator, pace=paced, reflexes=reflexes, **faster)
+    more = {"inverse": options.inverse or INVERSES[0], **faster}
+    return ReflexPD(gait, *gains, rate, oscillator=oscillator, pace=paced, reflexes=reflexes, **more)
 
 
 def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:

@@ -10,7 +10,15 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, longest_stride, planar_targets
+from footfall.control.joint.joint_pd import (
+    SPINE_GAINS,
+    check_gain,
+    check_inverse,
+    gains_of,
+    longest_stride,
+    planar_targets,
+    reached_planar,
+)
 from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
 from footfall.errors import InputError
@@ -24,8 +32,9 @@ from footfall.robot.model.description import Robot
 class ChangingPD(ControllerBase):
     """Feet on the paths of a changing gait, joints after them by PD; gains change with it.
 
-    ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown`` and ``pace`` are those
-    of JointPD; a commanded speed is meant for the second gait, and the first goes at the same part of its own.
+    ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``pace`` and
+    ``inverse`` are those of JointPD; a commanded speed is meant for the second gait, and the first goes at the same
+    part of its own.
     """
 
     transition: Transition
@@ -38,11 +47,13 @@ class ChangingPD(ControllerBase):
     oscillator: str | Network = "kuramoto"
     touchdown: bool = False
     pace: float = 0.0  # [1/s]
+    inverse: str = "closed"
 
     def __post_init__(self) -> None:
         if not isinstance(self.transition, Transition):
             raise InputError(f"ChangingPD needs a Transition, got {type(self.transition).__name__}")
         check_rate(self.rate)
+        check_inverse(self.inverse, "ChangingPD")
         network_of(self.oscillator, self.coupling)
         for key in ("kp", "kd"):
             for value in getattr(self, key):
@@ -56,7 +67,8 @@ class ChangingPD(ControllerBase):
         for gait in (self.transition.first, self.transition.second):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
         paced = {"stride": np.zeros(2)} if self.pace else {}
-        return {**first_rhythm(self._network, self.transition.beat(0.0)), **paced}
+        last = {} if self.inverse == "closed" else {"joints": self.posture(robot)}
+        return {**first_rhythm(self._network, self.transition.beat(0.0)), **paced, **last}
 
     def beat(self, memory: Any, t: Any) -> tuple[Any, Any]:
         return memory["phase"][0], 1.0
@@ -78,7 +90,7 @@ class ChangingPD(ControllerBase):
         change, phase = self.transition, memory["phase"]
         ramp, part = start_ramp(change.first, t), change.part(t)
         x, z = change.foot_offset(phase, t)
-        paced = {}
+        paced: dict[str, ndarray] = {}
         if self.pace:
             most = [longest_stride(robot, gait) for gait in (change.first, change.second)]
             speed, wanted = change.blend("speed", t), command.forward / change.second.speed
@@ -88,13 +100,18 @@ class ChangingPD(ControllerBase):
             )
             x = stride * x
         ends: list[Float[ndarray, "nj"]] = [
-            planar_targets(robot, gait, ramp * x, ramp * z) for gait in (change.first, change.second)
+            planar_targets(robot, gait, ramp * x, ramp * z)
+            if self.inverse == "closed"
+            else reached_planar(robot, gait, ramp * x, ramp * z, memory["joints"], self.inverse)
+            for gait in (change.first, change.second)
         ]  # they differ in height and foot pitch alone
         kp, kd = (
             gains_of(robot, a + (b - a) * part, spine)
             for (a, b), spine in ((self.kp, self.spine_kp), (self.kd, self.spine_kd))
         )
         position = ends[0] + (ends[1] - ends[0]) * part
+        if self.inverse != "closed":
+            paced["joints"] = position
         landed = on_the_ground(robot, sensed) if self.touchdown else None
         after = next_rhythm(self._network, memory, 1.0 / self.rate, change.beat(t), landed)
         return JointCommand(position=position, kp=kp, kd=kd), {**after, **paced}

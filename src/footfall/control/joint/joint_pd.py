@@ -38,6 +38,7 @@ Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
 _FURTHEST = 1.37  # half strides that a swing reaches from under the hip
 REACHES, RATES = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
+_CLOSE = 1e-4  # [m] from its place, a foot that is in reach
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
@@ -75,8 +76,7 @@ class JointPD(ControllerBase):
         if not isinstance(self.gait, Gait):
             raise InputError(f"JointPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
         check_rate(self.rate)
-        if self.inverse not in INVERSES:
-            raise unknown("inverse kinematics of JointPD", self.inverse, INVERSES)
+        check_inverse(self.inverse, "JointPD")
         for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace"):
             check_gain(getattr(self, key), f"{key} of JointPD", ())
         network_of(self.oscillator, self.coupling)
@@ -201,25 +201,44 @@ def reached_targets(
 ) -> Float[ndarray, "nj"]:  # fmt: skip
     """``joint_targets`` by FABRIK or resolved rate, from the joints ``last``: within the limits, feet to 1e-6 m."""
     x, z = foot_offset(gait, phase)
-    x = stride * x
+    return reached_planar(robot, gait, ramp * stride * x, ramp * z, last, rule)
+
+
+def reached_planar(
+    robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"], last: Float[ndarray, "nj"], rule: str
+) -> Float[ndarray, "nj"]:
+    """``planar_targets`` by FABRIK or resolved rate, from the joints ``last``."""
     targets = _elsewhere(robot)
     for k, stance in enumerate(stances(robot, gait)):
         leg = stance.leg
-        chain = bent(leg_chain(robot, leg.name), stance.knee)
         depth = stance.hip_height - leg.radius
-        place = place_of(leg, leg.hip[0] + ramp * x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + ramp * z[k])
-        pitch = gait.foot_pitch if leg.foot is not None else None
-        start = [last[j] for j in leg.joints]
-        if rule == "fabrik":
-            found = fabrik_leg(chain, place, start, pitch, REACHES, 1e-6)
-        else:
-            if len(leg.joints) > 3:  # what is redundant stays near the stand, and then the foot goes to its place
-                rests = [targets[j] for j in leg.joints]
-                start = list(resolved_rate_leg(chain, place, start, "manipulability", rests, 1, 1e-6).joints)
-            found = resolved_rate_leg(chain, place, start, iterations=RATES, tolerance=1e-6)
+        place = place_of(leg, leg.hip[0] + x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + z[k])
+        rests = [targets[j] for j in leg.joints]
+        found = reached_leg(robot, leg, stance.knee, place, [last[j] for j in leg.joints], gait.foot_pitch, rule, rests)
         for j, angle in zip(leg.joints, found.joints):
             targets[j] = angle
     return with_loops(robot, np.stack(targets))
+
+
+def reached_leg(
+    robot: Robot, leg: Leg, knee: int, place: Float[ndarray, "3"], start: list[Any], foot_pitch: Any, rule: str,
+    rests: list[Any],
+) -> LegPose:  # fmt: skip
+    """Joints of a leg whose foot goes to a place in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
+    what is redundant stays near ``rests`` by the latter."""
+    chain = bent(leg_chain(robot, leg.name), knee)
+    if rule == "fabrik":
+        found = fabrik_leg(chain, place, start, foot_pitch if leg.foot is not None else None, REACHES, 1e-6)
+    else:
+        if len(leg.joints) > 3:  # and then the foot goes to its place
+            start = list(resolved_rate_leg(chain, place, start, "manipulability", rests, 1, 1e-6).joints)
+        found = resolved_rate_leg(chain, place, start, iterations=RATES, tolerance=1e-6)
+    return LegPose(found.joints, found.residual < _CLOSE)
+
+
+def check_inverse(inverse: str, who: str) -> None:
+    if inverse not in INVERSES:
+        raise unknown(f"inverse kinematics of {who}", inverse, INVERSES)
 
 
 def with_loops(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, gains_of, with_loops
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_inverse, gains_of, reached_leg, with_loops
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
 from footfall.gait.named_plans import named_plan
@@ -42,7 +42,8 @@ _SOFT = 1e-6  # of the weights' system, so that two feet in line can share a loa
 class PlanFollower(ControllerBase):
     """Joints after a plan, by PD with joint rates and the weight fed forward. Gains in N m/rad and N m s/rad.
 
-    ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none.
+    ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none. ``inverse`` is JointPD's:
+    ``closed``, or ``fabrik`` or ``resolved_rate``, which go on from the joints that they found a tick before.
     """
 
     plan: Plan
@@ -53,19 +54,21 @@ class PlanFollower(ControllerBase):
     foot_pitch: float = 0.0  # of a leg with an ankle [rad]
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
+    inverse: str = "closed"
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
+        check_inverse(self.inverse, "PlanFollower")
         for key in ("kp", "kd", "spine_kp", "spine_kd", "feed_forward"):
             check_gain(getattr(self, key), f"{key} of PlanFollower", ())
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """No memory; says now if a foot is out of reach at the start."""
+        """The joints, of an inverse that goes on from them; says now if a foot is out of reach at the start."""
         placed = self.plan.at(0.0)
         for leg, (_, reachable) in zip(LEGS, _legs(robot, placed, self.foot_pitch)):
             if not reachable:
                 raise InputError(f"the plan puts foot {leg} of '{robot.name}' out of reach at its start")
-        return {}
+        return {} if self.inverse == "closed" else {"joints": self.posture(robot)}
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """Joints to start from [rad]: the plan's."""
@@ -79,8 +82,9 @@ class PlanFollower(ControllerBase):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         placed = self.plan.at(t)
-        joints = planned_joints(robot, placed, self.foot_pitch)
-        ahead = planned_joints(robot, self.plan.at(t + _AHEAD), self.foot_pitch)
+        joints = self._joints(robot, placed, memory.get("joints"))
+        ahead = self._joints(robot, self.plan.at(t + _AHEAD), joints)
+        memory = memory if self.inverse == "closed" else {**memory, "joints": joints}
         torque: ndarray | float = 0.0
         if self.feed_forward:
             torque = self.feed_forward * weight_torques(robot, placed, joints, sensed.gravity)
@@ -88,6 +92,9 @@ class PlanFollower(ControllerBase):
                 torque = motor_torques(robot, planned_state(robot, placed, joints), torque)
         kp, kd = gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
         return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
+
+    def _joints(self, robot: Robot, placed: Placed, last: Float[ndarray, "nj"] | None) -> Float[ndarray, "nj"]:
+        return planned_joints(robot, placed, self.foot_pitch, self.inverse, last)
 
 
 def replanned(new: Any, old: Any, when: float) -> PlanFollower:
@@ -107,12 +114,18 @@ def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float
     return plan
 
 
-def planned_joints(robot: Robot, placed: Placed, foot_pitch: float = 0.0) -> Float[ndarray, "nj"]:
-    """Joint angles [rad] that put the feet where a plan wants them: knees as in the robot's stand, a spine straight."""
+def planned_joints(
+    robot: Robot, placed: Placed, foot_pitch: float = 0.0, inverse: str = "closed",
+    last: Float[ndarray, "nj"] | None = None,
+) -> Float[ndarray, "nj"]:  # fmt: skip
+    """Joint angles [rad] that put the feet where a plan wants them: knees as in the robot's stand, a spine straight.
+
+    ``last``: the joints that an inverse other than ``closed`` goes on from.
+    """
     targets: list[Any] = [0.0] * robot.nj
     if robot.loops and "stand" in robot.poses:  # from which the loops are closed, on their side
         targets = [float(angle) for angle in robot.poses["stand"].joints]
-    for leg, (joints, _) in zip(LEGS, _legs(robot, placed, foot_pitch)):
+    for leg, (joints, _) in zip(LEGS, _legs(robot, placed, foot_pitch, inverse, last)):
         for j, angle in zip(leg_geometry(robot, leg).joints, joints):
             targets[j] = angle
     return with_loops(robot, np.array(targets))
@@ -165,7 +178,9 @@ def load_shares(
     return load * (A.T @ first) / determinant
 
 
-def _legs(robot: Robot, placed: Placed, foot_pitch: float) -> list[tuple[ndarray, Any]]:
+def _legs(
+    robot: Robot, placed: Placed, foot_pitch: float, inverse: str = "closed", last: Float[ndarray, "nj"] | None = None
+) -> list[tuple[ndarray, Any]]:
     """Joint angles of the four legs and whether the feet are in reach."""
     R_WB = from_euler(placed.euler)
     poses = []
@@ -173,7 +188,13 @@ def _legs(robot: Robot, placed: Placed, foot_pitch: float) -> list[tuple[ndarray
         p_BF = R_WB.T @ (placed.feet[k] - placed.position)
         rotation, origin, knee = _carried(robot, leg)
         p_CF = [sum(rotation[i][j] * (p_BF[i] - origin[i]) for i in range(3)) for j in range(3)]
-        poses.append(tuple(leg_inverse(robot, leg, np.stack(p_CF), knee, foot_pitch=foot_pitch)))
+        place, geometry = np.stack(p_CF), leg_geometry(robot, leg)
+        if last is None or inverse == "closed":
+            poses.append(tuple(leg_inverse(robot, leg, place, knee, foot_pitch=foot_pitch)))
+            continue
+        stand = robot.poses["stand"].joints
+        start, rests = ([joints[j] for j in geometry.joints] for joints in (last, stand))
+        poses.append(tuple(reached_leg(robot, geometry, knee, place, start, foot_pitch, inverse, rests)))
     return poses
 
 

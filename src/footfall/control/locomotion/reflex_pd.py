@@ -11,7 +11,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_gait, planar_targets
+from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_gait, check_inverse, planar_targets
 from footfall.control.joint.rhythm import first_rhythm
 from footfall.control.locomotion.reflex_steps import StepMemory, Stepper, step
 from footfall.control.locomotion.reflexes import Reflexes
@@ -51,6 +51,7 @@ class ReflexPD(ControllerBase):
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
     friction: float = 0.6  # that is trusted unless feet slide
+    inverse: str = "closed"  # as of JointPD
 
     traceable = False  # what reflexes did is written down as it happens
 
@@ -58,6 +59,7 @@ class ReflexPD(ControllerBase):
         if not isinstance(self.gait, Gait):
             raise InputError(f"ReflexPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
         check_rate(self.rate)
+        check_inverse(self.inverse, "ReflexPD")
         network_of(self.oscillator, self.coupling)
         for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace", "friction"):
             check_gain(getattr(self, key), f"{key} of ReflexPD", ())
@@ -98,7 +100,7 @@ class ReflexPD(ControllerBase):
         return StepMemory(
             0.0, first_rhythm(stepper.network, stepper.change.beat_between(0.0)), np.zeros(2), 0.0, np.zeros((4, 2)),
             np.zeros(2), np.ones(4), places - places[:, 2:].min() * np.array([0.0, 0.0, 1.0]),
-            ReflexMemory.at_start(self.reflexes, self.friction),
+            ReflexMemory.at_start(self.reflexes, self.friction), self.posture(robot),
         )  # fmt: skip
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
@@ -115,7 +117,7 @@ class ReflexPD(ControllerBase):
             made = self._stepper = Stepper(
                 robot, Transition(self.gait, faster), network_of(self.oscillator, self.coupling), (self.kp, more[0]),
                 (self.kd, more[1]), (self.spine_kp, self.spine_kd), self.rate, self.pace if self.gait.stride else 0.0,
-                self.friction, crouch(robot, None), torque_bounds(robot), gravity,
+                self.friction, crouch(robot, None), torque_bounds(robot), gravity, self.inverse,
             )  # fmt: skip
             self._step = step
         if self._compile is not None and self._step is step:

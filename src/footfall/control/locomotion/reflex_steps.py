@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.joint.joint_pd import gains_of, longest_stride, stances
+from footfall.control.joint.joint_pd import gains_of, longest_stride, reached_leg, stances
 from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import FELT, next_rhythm
 from footfall.control.locomotion.footsteps import ground_slope
@@ -29,7 +29,7 @@ from footfall.gravity import GRAVITY, Gravity, strength, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
-from footfall.kinematics.leg_inverse import leg_inverse
+from footfall.kinematics.leg_inverse import from_hip, leg_inverse
 from footfall.numeric import norm, smoothstep
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
@@ -59,6 +59,7 @@ class Stepper:
     crouch: Float[ndarray, "nj"]  # of a safe stop [rad]
     limits: Float[ndarray, "nj"]  # of torques [N m]
     gravity: Gravity = GRAVITY
+    inverse: str = "closed"
 
     @cached_property
     def height(self) -> float:
@@ -83,6 +84,7 @@ class StepMemory:
     down: Float[ndarray, "4"]
     last_down: Float[ndarray, "4 3"]
     reflex: ReflexMemory
+    joints: Float[ndarray, "nj"]  # that were asked for [rad]
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,10 @@ def step(stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory)
         ],
         axis=1,
     )
-    position = _targets(stepper, offsets, part)
+    position = _targets(stepper, offsets, part, memory.joints)
     reflex = _remembered(before, legs, trunk, command, stepper, feet, g)
     after = StepMemory(
-        memory.time + dt, rhythm, paced, part, aside, tilt, legs["down"], legs["last_down"], reflex
+        memory.time + dt, rhythm, paced, part, aside, tilt, legs["down"], legs["last_down"], reflex, position
     )  # fmt: skip
     return _command(stepper, sensed, position, part, reflex.folded, weight), after
 
@@ -235,7 +237,9 @@ def _strides(
     return strider.strides(goal, goal / speed, sensed, memory.stride, ramp, stepper.pace, 1.0 / stepper.rate)
 
 
-def _targets(stepper: Stepper, offsets: Float[ndarray, "4 3"], part: Any) -> Float[ndarray, "nj"]:
+def _targets(
+    stepper: Stepper, offsets: Float[ndarray, "4 3"], part: Any, last: Float[ndarray, "nj"]
+) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet at offsets [m] from their places under the hips."""
     robot, change = stepper.robot, stepper.change
     stand = robot.poses.get("stand")
@@ -245,7 +249,12 @@ def _targets(stepper: Stepper, offsets: Float[ndarray, "4 3"], part: Any) -> Flo
         depth = one.hip_height + (other.hip_height - one.hip_height) * part - one.leg.radius
         place = offsets[k] - np.array([0.0, 0.0, 1.0]) * depth
         pitch = change.between("foot_pitch", part)
-        found = leg_inverse(robot, one.leg.name, place, one.knee, foot_pitch=pitch, frame="hip", nearly=True)
+        if stepper.inverse == "closed":
+            found = leg_inverse(robot, one.leg.name, place, one.knee, foot_pitch=pitch, frame="hip", nearly=True)
+        else:
+            start, rests = [last[j] for j in one.leg.joints], [targets[j] for j in one.leg.joints]
+            at = from_hip(one.leg, place)
+            found = reached_leg(robot, one.leg, one.knee, at, start, pitch, stepper.inverse, rests)
         for j, angle in zip(one.leg.joints, found.joints):
             targets[j] = angle
     return np.stack([angle + 0.0 * part for angle in targets])

@@ -79,7 +79,7 @@ class Spines:
     def claims(self) -> list[Claim]:
         def over_rigid(id: str, key: str, kinds: Sequence[str], runs: Sequence[Run], why: str = "") -> Claim:
             ratio, words = self.ratio(key, kinds, runs)
-            return judge(NAME, id, ratio, f"{words} {why}".rstrip())
+            return judge(NAME, id, _number(ratio), f"{words} {why}".rstrip(), missing=_fallen(ratio))
 
         held = "The legs place their feet and forces as if the spine were rigid."
         return [
@@ -104,8 +104,8 @@ class Spines:
         case = self.best(["series_elastic"], BOUND)
         own = float("nan") if case is None else self.mean(case, key, BOUND)
         words = f"{_words(case)}: {own:.3g}" if case else "Every series-elastic spine falls"
-        return judge(NAME, "series_elastic_spine_saves_most", own / others[rival],
-                     f"{words}, against {others[rival]:.3g} of {_words(rival).lower()}.")  # fmt: skip
+        ratio, note = own / others[rival], f"{words}, against {others[rival]:.3g} of {_words(rival).lower()}."
+        return judge(NAME, "series_elastic_spine_saves_most", _number(ratio), note, missing=_fallen(ratio))
 
     def _softer(self) -> Claim:
         soft, stiff = setup(NAME)["spine_stiffness"]
@@ -130,13 +130,15 @@ class Spines:
 
     def _bends(self) -> Claim:
         case = Case("passive", min(setup(NAME)["spine_stiffness"]), swing=0.0)
-        trot, bound, gallop = (self.mean(case, "bend", [(g, 1.0)]) for g in ("trot", "bound", "rotary_gallop"))
-        if not np.isfinite(trot + bound + gallop):
-            return judge(NAME, "symmetrical_gaits_bend_less", float("nan"), f"{_words(case)}: falls in one of them.")
-        note = (
-            f"{_words(case)}: {trot:.3f} rad in a trot, {bound:.3f} in a bound, {gallop:.3f} in a gallop, sag included."
+        bends = {gait: self.mean(case, "bend", [(gait, 1.0)]) for gait in ("trot", "bound", "rotary_gallop")}
+        trot, bound, gallop = bends.values()
+        said = ", ".join(
+            f"{bend:.3f} rad in a {gait.split('_')[-1]}" if np.isfinite(bend) else f"falls in a {gait.split('_')[-1]}"
+            for gait, bend in bends.items()
         )
-        return judge(NAME, "symmetrical_gaits_bend_less", float(trot / np.mean([bound, gallop])), note)
+        ratio = float(trot / np.mean([bound, gallop]))
+        note = f"{_words(case)}: {said}, sag included."
+        return judge(NAME, "symmetrical_gaits_bend_less", _number(ratio), note, missing=_fallen(ratio))
 
     # -- for people ----------------------------------------------------------------------------------------------------
     def table(self) -> Table:
@@ -182,6 +184,15 @@ class Spines:
 
 KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "hop_height", "bend")
 CAPTION = "Spines over the rigid one: the cheapest of every kind that stays up, by gait; none where every one falls."
+
+
+def _number(ratio: float) -> float | None:
+    return ratio if np.isfinite(ratio) else None
+
+
+def _fallen(ratio: float) -> str:
+    """What is missing where a run of a ratio fell, so that there is none; nothing where it is a number."""
+    return "" if np.isfinite(ratio) else "a run of every spine and gait that are compared in which the robot stays up"
 
 
 def _kind(kind: str) -> str:

@@ -32,6 +32,7 @@ from footfall.gravity import weight_of
 from footfall.kinematics import center_of_mass
 from footfall.kinematics.forward import joint_rates
 from footfall.robot.library import load
+from footfall.robot.model.description import Robot
 from footfall.robot.model.spine import KINDS, SPRING, spine_joints, with_spine
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState, SimulationModel
@@ -118,9 +119,12 @@ class Machine:
     """A robot with a spine of a kind, compiled once: the spine's numbers, the gait, the speed and the friction are
     inputs."""
 
-    def __init__(self, kind: str, name: str = "spined") -> None:
-        self.robot = with_spine(load(name), kind)
-        motors = spine_joints(load(name))
+    def __init__(self, kind: str, robot: Robot | str = "spined") -> None:
+        plain = load(robot) if isinstance(robot, str) else robot
+        motors = spine_joints(plain)
+        if not motors:
+            raise InputError(f"robot '{plain.name}' has no spine: quadruped(spine=('pitch',)) has")
+        self.robot = with_spine(plain, kind)
         self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
         legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # springs are not its to know
         kp, kd = GAINS if kind == "series_elastic" else (0.0, 0.0)
@@ -193,20 +197,24 @@ def _on_gaits(state: Watched, beats: ndarray) -> Watched:
 
 
 @lru_cache(maxsize=4)
-def machine(kind: str, name: str = "spined") -> Machine:
-    return Machine(kind, name)
+def machine(kind: str, robot: Robot | str = "spined") -> Machine:
+    return Machine(kind, robot)
 
 
 def measured(
-    cases: Sequence[Case], speeds: dict[str, tuple[float, ...]] | None = None, frictions: Sequence[float] = (FRICTION,)
-) -> dict[tuple[Case, str, float, float], dict[str, float]]:
-    """What every case does in every gait, at every speed and friction; each machine runs its cases in one batch."""
+    cases: Sequence[Case], speeds: dict[str, tuple[float, ...]] | None = None, frictions: Sequence[float] = (FRICTION,),
+    robot: Robot | str = "spined",
+) -> dict[tuple[Case, str, float, float], dict[str, float]]:  # fmt: skip
+    """What every case does in every gait, at every speed and friction; each machine runs its cases in one batch.
+
+    robot: any with a spine, or the name of one of the library.
+    """
     found: dict[tuple[Case, str, float, float], dict[str, float]] = {}
     lanes = [(gait, v, mu) for gait, values in (speeds or SPEEDS).items() for v, mu in product(values, frictions)]
     for kind in ("lockable", "series_elastic"):
         runs = [(case, *lane) for case in cases if case.machine == kind for lane in lanes]
         if runs:
-            found |= dict(zip(runs, machine(kind).run(runs)))
+            found |= dict(zip(runs, machine(kind, robot).run(runs)))
     return found
 
 
@@ -218,13 +226,14 @@ def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def case(
-    gait: str = "bound", mode: str = "rigid", stiffness: float = 800.0, phase: float = 0.0, swing: float = SWING
-) -> dict[str, Any]:
+    gait: str = "bound", mode: str = "rigid", stiffness: float = 800.0, phase: float = 0.0, swing: float = SWING,
+    robot: Robot | str = "spined",
+) -> dict[str, Any]:  # fmt: skip
     """One spine in one gait: survived [share of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of it],
     stride_length [m], hop_height [m] (range of the centre of mass), peak_force [weights, on one foot], bend [rad, rms],
     tilt [degrees, rms], flight [share of the time].
 
-    stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors.
+    stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.
     """
     if gait not in SPEEDS:
         raise unknown("gait of the spine study", gait, SPEEDS)
@@ -233,9 +242,9 @@ def case(
         spine = dataclasses.replace(spine, phase=0.0, swing=0.0)
     if mode in ("rigid", "actuated"):  # no springs
         spine = dataclasses.replace(spine, stiffness=Case.stiffness)
-    return dict(_one(spine, gait))
+    return dict(_one(spine, gait, robot))
 
 
 @lru_cache(maxsize=4096)
-def _one(spine: Case, gait: str) -> dict[str, float]:
-    return mean(list(measured([spine], {gait: SPEEDS[gait]}).values()))
+def _one(spine: Case, gait: str, robot: Robot | str) -> dict[str, float]:
+    return mean(list(measured([spine], {gait: SPEEDS[gait]}, robot=robot).values()))

@@ -301,8 +301,8 @@ class Findings:
             worst = max(worst, max(float(np.abs(oscillators.error(phase)).max()) for phase in ended))
         return judge(
             NAME, "kuramoto_locks", worst,
-            f"All nine gait tables from {starts} random phases each, coupling {coupling:g} /s, 1.5 Hz: the worst leg's"
-            " distance from its place.",
+            f"All {len(gait.names())} gait tables from {starts} random phases each, coupling {coupling:g} /s, 1.5 Hz:"
+            " the worst leg's distance from its place.",
             holds=worst < 1e-6,
         )  # fmt: skip
 

@@ -22,3 +22,9 @@ def by_corners(robot: Robot) -> Robot:
             place = foot.position + np.concatenate([half * np.array(signs), np.zeros(1)])
             feet.append(Foot(f"{foot.name}_{name}", foot.link, place))
     return robot.replace(feet=feet)
+
+
+def by_middles(robot: Robot) -> Robot:
+    """The robot with a point foot in the middle of every sole; other feet stay."""
+    feet = [Foot(f.name, f.link, f.position) if isinstance(f, FlatFoot) else f for f in robot.feet]
+    return robot.replace(feet=feet) if any(isinstance(f, FlatFoot) for f in robot.feet) else robot
