@@ -70,6 +70,17 @@ class Sensed:
 Log = list[tuple[float, str]]  # (time [s], what happened): a recording has it as events
 
 
+class StateEstimates(Protocol):
+    """What a controller with an estimator in it tells of its estimates (``control.Estimated``)."""
+
+    keep: int  # every so many ticks are kept
+    seen: Sensed | None  # in the last tick
+
+    def history(self) -> Any:
+        """What was kept: ``control.estimation.estimated.History``."""
+        ...
+
+
 @runtime_checkable
 class Controller(Protocol):
     """All that is asked of a controller. A user's own class needs a rate, a start and a call alone: the rest has
@@ -108,6 +119,11 @@ class Controller(Protocol):
     @property
     def long_to_compile(self) -> bool:
         """Takes seconds: numbers of the ground then stay inputs, and another ground of its kind is not compiled."""
+        ...
+
+    @property
+    def estimates(self) -> StateEstimates | None:
+        """What it, or what it wraps, estimates of the robot's state; None of one that takes what it is told."""
         ...
 
     @property
@@ -156,6 +172,7 @@ class ControllerBase:
     follows_command: ClassVar[bool] = False
     uses_foot_forces: ClassVar[bool] = False
     long_to_compile: ClassVar[bool] = False
+    estimates: StateEstimates | None = None
     log: Log | None = None  # a list of its own makes events
 
     @property
@@ -224,6 +241,10 @@ class ControllerWrapper(ControllerBase):
         return self.wrapped.long_to_compile
 
     @property
+    def estimates(self) -> StateEstimates | None:  # type: ignore[override]
+        return self.wrapped.estimates
+
+    @property
     def logs(self) -> list[Log]:
         return [*super().logs, *self.wrapped.logs]
 
@@ -270,7 +291,7 @@ class AdaptedController(Adapter, ControllerBase):
 
     @property
     def name(self) -> str:
-        return type(self.adapted).__name__
+        return str(self.own("name", type(self.adapted).__name__))
 
     @property
     def traceable(self) -> bool:  # type: ignore[override]
@@ -289,9 +310,17 @@ class AdaptedController(Adapter, ControllerBase):
         return bool(self.own("uses_foot_forces", False))
 
     @property
+    def long_to_compile(self) -> bool:  # type: ignore[override]
+        return bool(self.own("long_to_compile", False))
+
+    @property
+    def estimates(self) -> StateEstimates | None:  # type: ignore[override]
+        return self.own("estimates", None)
+
+    @property
     def logs(self) -> list[Log]:
         log = self.own("log", None)
-        return [log] if isinstance(log, list) else []
+        return list(self.own("logs", [log] if isinstance(log, list) else []))
 
     def start(self, robot: Robot) -> Any:
         return self.adapted.start(robot)
@@ -307,6 +336,9 @@ class AdaptedController(Adapter, ControllerBase):
 
     def renewed(self, memory: Any) -> Any:
         return self.own("renewed", super().renewed)(memory)
+
+    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+        return self.own("beat", super().beat)(memory, t)
 
     def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
         self.own("observe", super().observe)(times, command, before, rows)
