@@ -108,15 +108,23 @@ def _prepare(name: str, folder: Path) -> None:
 
 def walk(name: str) -> list[str]:
     """The files that a walk passes, each once, in the order in which they are first called."""
+    return list(entries(name))
+
+
+def entries(name: str) -> dict[str, int]:
+    """{file: how often it is entered from another file}: more than once where the walk comes back to it."""
     import footfall
 
-    root, passed = str(Path(footfall.__file__).parent) + os.sep, dict[str, None]()
+    root, passed, last = str(Path(footfall.__file__).parent) + os.sep, dict[str, int](), ""
 
     def seen(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal last
         code = frame.f_code
         is_function = code.co_flags & inspect.CO_OPTIMIZED  # not the body of a module or a class
         if event == "call" and is_function and code.co_filename.startswith(root):
-            passed.setdefault(code.co_filename.removeprefix(root))
+            file = code.co_filename.removeprefix(root)
+            passed[file] = passed.get(file, 0) + (file != last)
+            last = file
 
     with tempfile.TemporaryDirectory() as folder:
         _prepare(name, Path(folder))
@@ -127,7 +135,7 @@ def walk(name: str) -> list[str]:
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
-    return list(passed)
+    return passed
 
 
 def by_room(files: list[str]) -> dict[str, list[str]]:
@@ -139,10 +147,11 @@ def by_room(files: list[str]) -> dict[str, list[str]]:
     return rooms
 
 
-def table(name: str, files: list[str]) -> str:
+def table(name: str, files: list[str], returns: int | None = None) -> str:
     lines = [f"| {folder or 'footfall'}/ | {', '.join(own)} |" for folder, own in by_room(files).items()]
     what = (WALKS[name].__doc__ or "").strip()
-    head = f"### {name}\n\n{what} {len(files)} files:\n\n| room | files |\n|---|---|\n"
+    again = "" if returns is None else f", {returns} of them entered more than once"
+    head = f"### {name}\n\n{what} {len(files)} files{again}:\n\n| room | files |\n|---|---|\n"
     return head + "\n".join(lines) + "\n"
 
 
@@ -158,20 +167,31 @@ def read(page: str) -> dict[str, list[str]]:
     return walks
 
 
+def read_returns(page: str) -> dict[str, int]:
+    """To how many files each walk of a page comes back, where it says so."""
+    sections = (section.partition("\n") for section in page.split("\n### ")[1:])
+    found = {name: re.search(r"files, (\d+) of them entered more than once", text) for name, _, text in sections}
+    return {name: int(match[1]) for name, match in found.items() if match}
+
+
 def main(names: list[str]) -> None:
     for name in names or WALKS:
         command = [sys.executable, __file__, "--one", name]
         if name in ("simulate", "view"):
             subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # compiles, once for all
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        walks = read(PAGE.read_text()) | {name: json.loads(done.stdout.splitlines()[-1])}
-        head = PAGE.read_text().partition("\n### ")[0]
-        PAGE.write_text("\n".join([head, *(table(name, walks[name]) for name in WALKS if name in walks)]))
+        page, (counts, files) = PAGE.read_text(), map(json.loads, done.stdout.splitlines()[-2:])
+        walks = read(page) | {name: files}
+        returns = read_returns(page) | {name: sum(count > 1 for count in counts.values())}
+        head = page.partition("\n### ")[0]
+        PAGE.write_text("\n".join([head, *(table(n, walks[n], returns.get(n)) for n in WALKS if n in walks)]))
         print(f"{name}: {len(walks[name])} files")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        print(json.dumps(walk(sys.argv[2])))
+        counts = entries(sys.argv[2])
+        print(json.dumps(counts))
+        print(json.dumps(list(counts)))
     else:
         main(sys.argv[1:])

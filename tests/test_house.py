@@ -66,7 +66,7 @@ def test_the_page_tells_five_walks():
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_a_walk_passes_files_that_exist_and_none_twice(name):
+def test_a_walk_lists_files_that_exist_and_each_once(name):
     assert len(WALKS[name]) == len(set(WALKS[name]))
     assert [file for file in WALKS[name] if not (ROOT / file).exists()] == []
 

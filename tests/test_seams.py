@@ -10,7 +10,7 @@ import footfall
 import footfall as ff
 from footfall.contact.model import ContactModelBase
 from footfall.contact.points import spheres_of
-from footfall.control.interface import AdaptedController, ControllerBase, ControllerWrapper, as_controller
+from footfall.control.interface import AdaptedController, Controller, ControllerBase, ControllerWrapper, as_controller
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.errors import InputError
 from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
@@ -128,6 +128,69 @@ def test_a_users_class_without_the_base_runs_as_it_is():
     np.testing.assert_allclose(sim.model.parameter("ground.friction"), 0.8)
     sim.reset()
     np.testing.assert_array_equal(sim.q[7:], mine.posture(ROBOT))
+
+
+def declared_members():
+    """All that the protocol of controllers declares, by its own names."""
+    return sorted(name for name in vars(Controller) if not name.startswith("_"))
+
+
+def answers(controller, name):
+    """What a controller answers to one member of the protocol, which is called where it is a function."""
+    member = getattr(controller, name)
+    arguments = {
+        "start": (ROBOT,), "prepare": (ROBOT, ff.compile), "posture": (ROBOT,), "command_limits": (ROBOT,),
+        "renewed": ({"phase": 0.3},), "beat": ({"phase": 0.3}, 0.5), "observe": (np.zeros(1), ff.Command(), {}, {}),
+    }  # fmt: skip
+    return member(*arguments[name]) if callable(member) else member
+
+
+@pytest.mark.parametrize("name", declared_members())
+@pytest.mark.parametrize("wrapped", [False, True], ids=["adapted", "wrapped"])
+def test_whatever_a_users_class_says_to_a_member_of_the_protocol_is_heard(name, wrapped):
+    """Every member answers something that is no default; neither the adapter nor a wrapper may put its own there."""
+
+    class Own:
+        """A user's own class that has the member that is asked for, and what no controller can do without."""
+
+        rate = 250.0
+
+        def start(self, robot):
+            return {"phase": 0.1}
+
+        def __call__(self, t, robot, sensed, command, memory):
+            return ff.JointCommand(), memory
+
+    heard = []
+    own = {
+        "name": "of my own", "traceable": False, "needs_sensors": True, "follows_command": True,
+        "uses_foot_forces": True, "long_to_compile": True, "estimates": object(), "logs": [[(0.0, "hello")]],
+        "rate": 250.0, "start": Own.start, "prepare": lambda self, *given: heard.append(given),
+        "observe": lambda self, *given: heard.append(given), "posture": lambda self, robot: np.full(robot.nj, 0.2),
+        "command_limits": lambda self, robot: {"forward": 0.7}, "renewed": lambda self, memory: {"phase": 0.9},
+        "beat": lambda self, memory, t: (memory["phase"], t),
+    }  # fmt: skip
+    assert sorted(own) == declared_members()
+    setattr(Own, name, own[name])
+    mine, defaults = Own(), ControllerBase()
+    if wrapped and name == "name":
+        pytest.skip("a wrapper is called by its own name")
+    asked = ControllerWrapper.__new__(ControllerWrapper) if wrapped else as_controller(mine)
+    if wrapped:
+        asked.inner = mine
+    answer = answers(asked, name)
+    if name in ("prepare", "observe"):
+        assert len(heard) == 1
+        return
+    np.testing.assert_equal(answer, answers(mine, name))
+    if name not in ("rate", "start"):  # for which there is no default
+        assert not np.array_equal(answer, answers(defaults, name))
+
+
+def test_estimates_are_found_through_a_wrapper():
+    estimated = ff.control.Estimated(ff.control.Hold("stand", 60.0, 2.0))
+    assert as_controller(ff.control.GravityCompensation(estimated)).estimates is estimated
+    assert as_controller(Plain()).estimates is None
 
 
 def test_every_wrapper_forwards_what_it_does_not_change():

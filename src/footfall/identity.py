@@ -18,6 +18,7 @@ _MOVED = {
     "footfall.robot.model.": "footfall.robot.", "footfall.control.joint.": "footfall.control.",
     "footfall.control.locomotion.": "footfall.control.", "footfall.control.estimation.": "footfall.control.",
     "footfall.control.optimal.": "footfall.control.", "footfall.control.learned.": "footfall.control.",
+    "footfall.control.sensed": "footfall.control.interface",
     "footfall.hardware.emergency_stop": "footfall.simulate.motors", "footfall.hardware.": "footfall.simulate.",
 }  # fmt: skip
 _RENAMED = {"EmergencyStopWrapper": "Stoppable", "SensorWrapper": "Measured", "SimulationModel": "Rig"}

@@ -98,7 +98,7 @@ def test_a_tick_with_solvers_gets_one_thread_per_robot():
 def test_a_robot_with_four_like_legs_may_have_four_threads():
     source = TickSource(CHEETAH, TROT, threads=4)
     assert source.threads == 4
-    assert "four threads a robot" in source.text
+    assert "four threads per robot" in source.text
     assert "__shfl_sync" in source.text
     with pytest.raises(InputError, match="1 or 4"):
         TickSource(CHEETAH, TROT, threads=3)

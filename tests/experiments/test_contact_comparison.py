@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from on_record import changed, unjudged
 
-from footfall.experiments import contact_comparison as comparison
+from footfall.experiments.contact_comparison import experiment as comparison
 
 
 @pytest.fixture(scope="module")

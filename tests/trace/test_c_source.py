@@ -1,10 +1,8 @@
 """Exported C compiles without warnings and computes what NumPy computes."""
 
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
+from c_on_processor import build_and_run, needs_compiler
 from trace_examples import EXAMPLES, LEG, PAIR, SWEEPS, gauss_seidel, leg_step, nested
 
 from footfall import trace
@@ -12,19 +10,6 @@ from footfall.errors import InputError
 from footfall.trace.compiled import program
 from footfall.trace.targets import c_source
 from footfall.trace.targets.c_emitter import identifier
-
-COMPILER = shutil.which("gcc")
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-
-
-def build_and_run(paths, *flags):
-    folder = paths[0].parent
-    sources = [str(p) for p in paths if p.suffix == ".c"]
-    command = [COMPILER, *STRICT, *flags, *sources, "-lm", "-o", str(folder / "check")]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    return subprocess.run([folder / "check"], capture_output=True, text=True, check=False)
 
 
 def samples_near(arguments, count=4):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_differentiate import differences
+from differences import differences
 
 from footfall import numeric, trace
 from footfall.trace import tracer

@@ -1,4 +1,4 @@
-"""Four threads a robot, run on the CPU: threads are coroutines that wait for each other at every shuffle."""
+"""Four threads per robot, run on the CPU: threads are coroutines that wait for each other at every shuffle."""
 
 import functools
 import shutil

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_c_source import build_and_run, needs_compiler
-from test_cuda import emulate, pointer
+from c_on_processor import build_and_run, needs_compiler
+from cuda_on_processor import emulate, pointer
 
 import footfall as ff
 from footfall.numeric import lookup

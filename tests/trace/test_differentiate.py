@@ -2,26 +2,13 @@
 
 import numpy as np
 import pytest
+from differences import differences
 from trace_examples import LEG, PAIR, SWEEPS, TABLE, gauss_seidel, leg_step, nested, own_terrain
 
 from footfall import trace
 from footfall.errors import InputError
 
 TARGETS = ["native", "interpret"]
-
-
-def differences(function, arguments, k, step=1e-6):
-    """d out / d argument k by central differences, of shape out.shape + argument.shape."""
-    x = np.array(arguments[k], float)
-    columns = []
-    for at in np.ndindex(x.shape):
-        up, down = x.copy(), x.copy()
-        up[at] += step
-        down[at] -= step
-        high, low = (function(*arguments[:k], y, *arguments[k + 1 :]) for y in (up, down))
-        columns.append((high - low) / (2 * step))
-    out = np.shape(function(*arguments))
-    return np.stack(columns, axis=-1).reshape(out + x.shape)
 
 
 def product(x, y):

@@ -3,7 +3,9 @@
 import asyncio
 import threading
 import time
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -109,26 +111,35 @@ def test_what_is_no_message_is_refused(junk):
         admitted(junk, None)
 
 
-def test_a_flood_of_messages_waits_for_the_next_second():
-    server = Server()
-    got = []
+def test_a_flood_of_messages_waits_for_the_next_second(monkeypatch):
+    """On a clock of the test's own: a message comes every 0.1 ms, and sleeping takes no longer than it says."""
+    from footfall.view import server as module
+
+    server, clock, admitted_at = Server(), [0.0], []
+
+    async def sleep(seconds):
+        clock[0] += seconds
+
+    async def receive():
+        clock[0] += 1e-4
+        return msgspec.msgpack.encode({"type": "ViewerCameraMessage"})
 
     async def flood():
-        message = msgspec.msgpack.encode({"type": "ViewerCameraMessage"})
+        recv = server._admitting(receive)
+        while clock[0] < 2.5:
+            await recv()
+            admitted_at.append(clock[0])
 
-        async def receive():
-            await asyncio.sleep(0)
-            return message
-
-        recv, began = server._admitting(receive), time.monotonic()
-        while time.monotonic() < began + 1.5:
-            got.append(await recv())
-
-    try:
-        asyncio.run(flood())
-    finally:
-        server.stop()
-    assert MOST_A_SECOND <= len(got) <= 3 * MOST_A_SECOND
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "time", SimpleNamespace(**{**vars(time), "monotonic": lambda: clock[0]}))
+        patch.setattr(module, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
+        try:
+            asyncio.run(flood())
+        finally:
+            server.stop()
+    seconds = Counter(int(at) for at in admitted_at)
+    assert set(seconds) == {0, 1, 2, 3}
+    assert all(MOST_A_SECOND <= seconds[k] <= MOST_A_SECOND + 1 for k in (0, 1, 2))  # one more waits at its end
 
 
 # -- clicks ------------------------------------------------------------------------------------------------------------

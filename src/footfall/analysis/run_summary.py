@@ -49,12 +49,12 @@ def summary(run: Planned, rec: Recording) -> dict[str, Any]:
 def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
     """How far the estimate was from the truth (``simulate.estimation_error``); nothing of a run that had no time."""
     from footfall.analysis.estimation_error import estimation_errors
-    from footfall.control.estimation.estimated import Estimated
+    from footfall.control.interface import as_controller
 
-    controller = run.simulation.controller
-    if not isinstance(controller, Estimated) or len(rec) < 2 * controller.keep:
+    estimates = as_controller(run.simulation.controller).estimates
+    if estimates is None or len(rec) < 2 * estimates.keep:
         return {}
-    figures = estimation_errors(rec, controller.history()).figures()
+    figures = estimation_errors(rec, estimates.history()).figures()
     return {f"estimate_{key}": value for key, value in figures.items()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-TIMES, COUNT, SECONDS, COST, RATE = "times faster", "operations", "s", "times the cost", "robot-steps a second"
+TIMES, COUNT, SECONDS, COST, RATE = "times faster", "operations", "s", "times the cost", "robot-steps per second"
 
 
 @dataclass(frozen=True)

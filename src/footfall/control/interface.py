@@ -20,54 +20,24 @@ from numpy import ndarray
 
 from footfall.control.command import Command, check_command
 from footfall.control.joint_command import JointCommand
+from footfall.control.sensed import Inertial, Sensed
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
 from footfall.seams import Adapter, function_name, has_members
-from footfall.spatial.quaternion import to_rotation
-
-
-@dataclass(frozen=True)
-class Inertial:
-    """What an IMU says, in its own axes: specific force [m/s²] (g upwards at rest) and angular velocity [rad/s]."""
-
-    acceleration: Float[ndarray, "3"]
-    gyro: Float[ndarray, "3"]
-
-
-@dataclass(frozen=True)
-class Sensed:
-    """What a controller may look at: the state and the forces at the feet, true unless the simulation has sensors."""
-
-    q: Float[ndarray, "nq"]
-    v: Float[ndarray, "nv"]
-    forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
-    imu: Inertial | None = None  # with sensors only
-    foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as felt, with sensors only
-    gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
-    contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a foot that stands: of an estimator only
-
-    @property
-    def gyro(self) -> Float[ndarray, "3"]:
-        """Angular velocity [rad/s]: the IMU's, or without one that of the base in its own axes."""
-        if self.imu is not None:
-            return self.imu.gyro
-        return self.v[:3] if self._floating else np.zeros(3)
-
-    @property
-    def acceleration(self) -> Float[ndarray, "3"]:
-        """Specific force [m/s²]: the IMU's, or without one what it would read if the base did not accelerate."""
-        if self.imu is not None:
-            return self.imu.acceleration
-        up = np.zeros(3) - np.array(self.gravity)
-        return to_rotation(self.q[3:7]).T @ up if self._floating else up
-
-    @property
-    def _floating(self) -> bool:
-        return self.q.shape[0] == self.v.shape[0] + 1
-
 
 Log = list[tuple[float, str]]  # (time [s], what happened): a recording has it as events
+
+
+class StateEstimates(Protocol):
+    """What a controller with an estimator in it tells of its estimates (``control.Estimated``)."""
+
+    keep: int  # every so many ticks are kept
+    seen: Sensed | None  # in the last tick
+
+    def history(self) -> Any:
+        """What was kept: ``control.estimation.estimated.History``."""
+        ...
 
 
 @runtime_checkable
@@ -108,6 +78,11 @@ class Controller(Protocol):
     @property
     def long_to_compile(self) -> bool:
         """Takes seconds: numbers of the ground then stay inputs, and another ground of its kind is not compiled."""
+        ...
+
+    @property
+    def estimates(self) -> StateEstimates | None:
+        """What it, or what it wraps, estimates of the robot's state; None of one that takes what it is told."""
         ...
 
     @property
@@ -156,6 +131,7 @@ class ControllerBase:
     follows_command: ClassVar[bool] = False
     uses_foot_forces: ClassVar[bool] = False
     long_to_compile: ClassVar[bool] = False
+    estimates: StateEstimates | None = None
     log: Log | None = None  # a list of its own makes events
 
     @property
@@ -224,6 +200,10 @@ class ControllerWrapper(ControllerBase):
         return self.wrapped.long_to_compile
 
     @property
+    def estimates(self) -> StateEstimates | None:  # type: ignore[override]
+        return self.wrapped.estimates
+
+    @property
     def logs(self) -> list[Log]:
         return [*super().logs, *self.wrapped.logs]
 
@@ -270,7 +250,7 @@ class AdaptedController(Adapter, ControllerBase):
 
     @property
     def name(self) -> str:
-        return type(self.adapted).__name__
+        return str(self.own("name", type(self.adapted).__name__))
 
     @property
     def traceable(self) -> bool:  # type: ignore[override]
@@ -289,9 +269,17 @@ class AdaptedController(Adapter, ControllerBase):
         return bool(self.own("uses_foot_forces", False))
 
     @property
+    def long_to_compile(self) -> bool:  # type: ignore[override]
+        return bool(self.own("long_to_compile", False))
+
+    @property
+    def estimates(self) -> StateEstimates | None:  # type: ignore[override]
+        return self.own("estimates", None)
+
+    @property
     def logs(self) -> list[Log]:
         log = self.own("log", None)
-        return [log] if isinstance(log, list) else []
+        return list(self.own("logs", [log] if isinstance(log, list) else []))
 
     def start(self, robot: Robot) -> Any:
         return self.adapted.start(robot)
@@ -307,6 +295,9 @@ class AdaptedController(Adapter, ControllerBase):
 
     def renewed(self, memory: Any) -> Any:
         return self.own("renewed", super().renewed)(memory)
+
+    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+        return self.own("beat", super().beat)(memory, t)
 
     def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
         self.own("observe", super().observe)(times, command, before, rows)

@@ -2,8 +2,8 @@
 
 Mass on the axis of a revolute joint moves the same whether it belongs to the body behind the joint or to the one before
 it. So a body's mass m, and what its moments have along the axis, n·h and nᵀJn, may be given to its parent as points on
-the axis. M, velocity terms and gravity stay what they are, and seven numbers a body are left of ten, none of them its
-mass: a dynamics algorithm has less to multiply. A single body's inertia has no meaning of its own any more.
+the axis. M, velocity terms and gravity stay what they are, and seven numbers per body are left of ten, none of them
+its mass: a dynamics algorithm has less to multiply. A single body's inertia has no meaning of its own any more.
 """
 
 from __future__ import annotations

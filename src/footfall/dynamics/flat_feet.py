@@ -76,7 +76,7 @@ def sole_margins(
 
 
 def _in_factor(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """(L, d, Y, J) of six rows a foot, as ``constrained.feet_in_factor`` of three."""
+    """(L, d, Y, J) of six rows per foot, as ``constrained.feet_in_factor`` of three."""
     L, d = factor(robot, mass_matrix(robot, q))
     J = np.reshape(feet_jacobian(robot, q), (6 * robot.nf, robot.nv))
     return L, d, solve_outward(robot, L, J.T), J

@@ -12,7 +12,7 @@ _MODULES = {
     "depaula2024": "footfall.experiments.depaula2024.experiment",
     "adak2021": "footfall.experiments.adak2021.experiment",
     "floating_base": "footfall.experiments.floating_base.experiment",
-    "contact_comparison": "footfall.experiments.contact_comparison",
+    "contact_comparison": "footfall.experiments.contact_comparison.experiment",
     "yan2021": "footfall.experiments.yan2021.experiment",
     "dynakat": "footfall.experiments.dynakat.experiment",
 }

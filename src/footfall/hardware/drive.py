@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from footfall.control.estimation.estimated import Estimated
-from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
 from footfall.control.posture import standing_joints
 from footfall.errors import FootfallError, InputError
 from footfall.hardware.connection import Connection, RobotState, Watchdog, damping
@@ -194,7 +193,8 @@ class Driver:
             except Exception as error:  # whatever a controller does wrong, the robot must not hold its last command
                 self._give_up(f"the controller failed: {_words(error)}")
                 return None
-        self._seen = self.controller.seen if isinstance(self.controller, Estimated) else None
+        estimates = as_controller(self.controller).estimates
+        self._seen = None if estimates is None else estimates.seen
         part = min(1.0, t / RAMP)
         assert self._glide is not None
         return self._asked if part >= 1.0 else _faded(self._glide.command(self._glide.end), self._asked, part)

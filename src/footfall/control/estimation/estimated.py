@@ -84,6 +84,10 @@ class Estimated(ControllerWrapper):
         self._robot: Robot | None = None
         self._compile: Callable[..., Any] | None = None
 
+    @property
+    def estimates(self) -> Estimated:  # type: ignore[override]
+        return self
+
     def start(self, robot: Robot) -> dict[str, Any]:
         self._set_up(robot, self.model.gravity if self._robot is robot else GRAVITY)
         self._kept = []

@@ -1,4 +1,4 @@
-"""A vectorised program as CUDA C: four threads a robot, one for each limb; ``cuda.source`` comes here for those.
+"""A vectorised program as CUDA C: four threads per robot, one for each limb; ``cuda.source`` comes here for those.
 
 A wide value is one register in each of the four threads; what belongs to the base is computed by all four alike.
 ``lane`` is a shuffle between neighbours in a warp, ``spread`` is nothing, ``join`` a choice by the thread's limb. All
@@ -17,7 +17,7 @@ from footfall.trace.passes.program import Operation, Program, walk, without_dead
 from footfall.trace.targets.c_emitter import Body, Emitter
 from footfall.trace.targets.emit import Layout, tape_size
 
-LANES = 4  # threads a robot
+LANES = 4  # threads per robot
 PRELUDE = """#define WARP 0xffffffffu
 #define LIMB(k, a, b, c, d) ((k) < 2 ? ((k) < 1 ? (a) : (b)) : ((k) < 3 ? (c) : (d)))
 INLINE real limb_sum(real x)

@@ -1,0 +1,52 @@
+"""What a controller may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.gravity import GRAVITY, Gravity
+from footfall.spatial.quaternion import to_rotation
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """What an IMU says, in its own axes: specific force [m/s²] (g upwards at rest) and angular velocity [rad/s]."""
+
+    acceleration: Float[ndarray, "3"]
+    gyro: Float[ndarray, "3"]
+
+
+@dataclass(frozen=True)
+class Sensed:
+    """What a controller may look at: the state and the forces at the feet, true unless the simulation has sensors."""
+
+    q: Float[ndarray, "nq"]
+    v: Float[ndarray, "nv"]
+    forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
+    imu: Inertial | None = None  # with sensors only
+    foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as felt, with sensors only
+    gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
+    contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a foot that stands: of an estimator only
+
+    @property
+    def gyro(self) -> Float[ndarray, "3"]:
+        """Angular velocity [rad/s]: the IMU's, or without one that of the base in its own axes."""
+        if self.imu is not None:
+            return self.imu.gyro
+        return self.v[:3] if self._floating else np.zeros(3)
+
+    @property
+    def acceleration(self) -> Float[ndarray, "3"]:
+        """Specific force [m/s²]: the IMU's, or without one what it would read if the base did not accelerate."""
+        if self.imu is not None:
+            return self.imu.acceleration
+        up = np.zeros(3) - np.array(self.gravity)
+        return to_rotation(self.q[3:7]).T @ up if self._floating else up
+
+    @property
+    def _floating(self) -> bool:
+        return self.q.shape[0] == self.v.shape[0] + 1
