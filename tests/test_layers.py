@@ -19,6 +19,7 @@ LAYERS = [
         "cores",
         "gravity",
         "identity",
+        "json_file",
         "notebook",
         "numeric",
         "parameters",

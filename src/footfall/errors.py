@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import SupportsFloat
 
 _MOST_SHOWN = 24
 _PACKAGE = str(Path(__file__).parent)
@@ -79,7 +80,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
-def finite(value: float) -> bool:
+def finite(value: SupportsFloat) -> bool:
     """Whether a number is finite as a float; a whole number may be too large for one."""
     try:
         return math.isfinite(value)
