@@ -67,7 +67,7 @@ CASES: dict[str, Case] = {
         speed=0.38, seconds=3.4,
     ),
     "missed_touchdown": Case(
-        "a flight of steps, 160 mm each, downwards", "does not fall", lambda x: Steps.flight(-0.16, start=0.5 + x)
+        "a flight of steps, 154 mm each, downwards", "does not fall", lambda x: Steps.flight(-0.154, start=0.5 + x)
     ),
     "slip": Case("friction 0.12, where 0.5 is assumed", "does not fall", lambda x: Plane(0.12), seconds=2.0),
     "stumble": Case(

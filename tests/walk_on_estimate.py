@@ -23,7 +23,9 @@ CHEETAH = ff.load("mini_cheetah")
 
 
 class Watched(Estimated):
-    """Remembers what the estimator was told."""
+    """Remembers what the estimator was told, for which it runs in Python."""
+
+    traceable = False
 
     def __call__(self, t, robot, sensed, command, memory):
         self.told.append((readings_of(robot, sensed), memory["estimator"].command))

@@ -117,12 +117,17 @@ def test_unknown_solver_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["pushed", "falling"])
-def test_programs_of_walks_have_the_referees_solutions(case):
-    tally = compared(case, 700)
+@pytest.mark.parametrize(("case", "programs"), [("pushed", 700), ("falling", 900), ("steps", 1200), ("weak", 700)])
+def test_programs_of_walks_have_the_referees_solutions(case, programs):
+    """Those of steps have one that leads predictor and corrector round in circles, those of falls heavy multipliers."""
+    tally = compared(case, programs)
     assert len(tally.torque) > 300
+    assert tally.active > 50
     assert tally.unsolved == 0
     assert tally.beyond == 0
+    assert tally.spoilt >= 50
+    assert tally.believed == 0
+    assert tally.harmed == 0
     assert max(tally.torque) < 1e-4
     assert max(tally.force) < 1e-3
 

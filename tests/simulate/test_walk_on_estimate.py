@@ -14,8 +14,9 @@ from footfall import cli
 from footfall.analysis.estimation_error import estimation_errors
 from footfall.control.estimation.estimated import Estimated
 from footfall.errors import InputError
+from footfall.gravity import GRAVITY
 from footfall.hardware.sensor_faults import Fault
-from footfall.hardware.sensors import Sensors
+from footfall.hardware.sensors import Sensors, SensorWrapper
 
 BOUNDS = {
     "roll_pitch_rms_deg": 1.0, "velocity_rms": 0.05, "height_rms": 0.01,
@@ -41,6 +42,48 @@ def test_it_walks_on_its_estimate_and_the_estimate_meets_its_bounds():
     # of the right order: a filter that is never surprised is as wrong as one that always is
     assert 0.2 < figures["nis"] < 2.0
     assert 0.02 < figures["nees"] < 3.0
+
+
+@pytest.mark.slow
+def test_estimator_and_controller_in_one_compiled_tick_are_those_in_python():
+    """Log, history and what the controller saw last are made from what machine code leaves in the memory."""
+    faults = (Fault("force", "missing", 0.0, 0.01, 0.0, (2,)), Fault("position", "missing", 0.1, 0.05, 0.0, (2,)))
+    runs = []
+    for compiled in (None, False):
+        controller = Estimated(ff.control.Locomotion())
+        simulation = ff.Simulation(
+            CHEETAH, controller, sensors=dataclasses.replace(Sensors.realistic(1), faults=faults),
+            start=ff.control.standing_state(CHEETAH), command=ff.Command(forward=0.3), compile_controller=compiled,
+        )  # fmt: skip
+        recording = simulation.run(0.2)
+        recording = simulation.run(0.2)
+        assert simulation.controller_is_compiled == (compiled is None)
+        runs.append((controller, recording))
+    (one, first), (other, second) = runs
+    assert one.log == other.log
+    assert any("encoder 'LF_knee' gives no reading" in words for _, words in one.log)
+    assert [e.message for e in first.events] == [e.message for e in second.events]
+    np.testing.assert_allclose(first.q, second.q, atol=1e-9)
+    np.testing.assert_allclose(one.seen.q, other.seen.q, atol=1e-9)
+    for part in ("time", "q", "v", "contact", "P", "nis", "score"):
+        np.testing.assert_allclose(getattr(one.history(), part), getattr(other.history(), part), atol=1e-7)
+
+
+@pytest.mark.slow
+def test_robots_of_a_batch_walk_on_their_estimates():
+    controller = Estimated(ff.control.Locomotion())
+    start, speeds = ff.control.standing_state(CHEETAH), np.array([0.0, 0.2, 0.4, 0.5])
+    seeing = SensorWrapper(controller, Sensors.realistic(1), GRAVITY)
+    batch = ff.Batch(CHEETAH, 4, seeing, start=start)
+    batch.set_command(forward=speeds)
+    batch.run(1000)
+    assert not batch.fallen().any()
+    alone = ff.Simulation(
+        CHEETAH, Estimated(ff.control.Locomotion()), sensors=Sensors.realistic(1), start=start,
+        command=ff.Command(forward=0.4),
+    )  # fmt: skip
+    alone.run(1.0)
+    np.testing.assert_allclose(batch.q[2], alone.q, atol=1e-6)
 
 
 def test_the_truth_lies_within_three_sigma():

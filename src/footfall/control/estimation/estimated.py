@@ -5,7 +5,8 @@
     sim = ff.Simulation(robot, controller, sensors=sensors, start=ff.control.standing_state(robot))
 
 The inner controller is handed a ``Sensed`` made of estimates alone: the true state, which a simulation passes along
-beside the readings, is not looked at.
+beside the readings, is not looked at. Filter and controller are compiled in one tick where the controller can be; the
+estimate is part of the memory, from which log and history are made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.control.estimation.estimator import (
     Estimate,
     EstimatedRobot,
@@ -69,7 +71,6 @@ class Estimated(ControllerWrapper):
     keep: int = 5
 
     needs_sensors = True
-    traceable = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,10 +94,11 @@ class Estimated(ControllerWrapper):
         self._kept = []
         self.log.clear()
         return {"inner": self.inner.start(robot), "estimator": EstimatorMemory.at_start(self.model),
-                "conditions": np.zeros(len(self.names)), "tick": 0.0}  # fmt: skip
+                "estimate": _nothing(robot, len(self.names)), "tick": 0.0}  # fmt: skip
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
         """Whether anything had to be made anew."""
+        self._true_gravity = gravity
         gravity = self.estimator.gravity or gravity
         if self._robot is robot and self.model.gravity == gravity:
             return False
@@ -120,19 +122,47 @@ class Estimated(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Any]
     ) -> tuple[JointCommand, dict[str, Any]]:
-        if self._set_up(robot, sensed.gravity) and self._compile is not None:
+        traced = numeric.tracer.get() is not None
+        if self._set_up(robot, sensed.gravity) and self._compile is not None and not traced:
             self._compile_estimate(robot)
-        found, after = self._estimate(readings_of(robot, sensed), memory["estimator"])
-        self._tell(t, memory["conditions"], found.conditions)
-        if int(memory["tick"]) % self.keep == 0:
-            self._kept.append((t, found))
-        self.seen = seen = Sensed(found.q, found.v, found.forces, gravity=sensed.gravity, contact=found.contact)
+        readings = readings_of(robot, sensed)
+        if traced:
+            found, after = estimate(self.model, readings, memory["estimator"])
+        else:
+            found, after = self._estimate(readings, memory["estimator"])
+            self._keep(t, memory["tick"], memory["estimate"].conditions, found)
+        seen = self._shown(found)
+        if not traced:
+            self.seen = seen
         answer, inner = self.inner(t, robot, seen, command, memory["inner"])
         answer = answer.spread(robot.nj)
         kept = dataclasses.replace(after, command=answer)
-        return answer, {
-            "inner": inner, "estimator": kept, "conditions": found.conditions, "tick": memory["tick"] + 1.0
-        }  # fmt: skip
+        return answer, {"inner": inner, "estimator": kept, "estimate": found, "tick": memory["tick"] + 1.0}
+
+    def _shown(self, found: Estimate) -> Sensed:
+        """What the inner controller sees."""
+        return Sensed(found.q, found.v, found.forces, gravity=self._true_gravity, contact=found.contact)
+
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+        """Log and history of ticks that were run as machine code."""
+        super().observe(times, command, before, rows)
+        if not len(times):
+            return
+        self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
+        if self._kept and self._kept[-1][0] >= times[0]:
+            self._kept = [kept for kept in self._kept if kept[0] < times[0]]
+        found = rows["estimate"]
+        conditions = np.concatenate([before["estimate"].conditions[None], found.conditions])
+        ticks = np.asarray(rows["tick"]) - 1.0
+        for k in np.flatnonzero((conditions[1:] != conditions[:-1]).any(axis=1) | (ticks % self.keep == 0)).tolist():
+            self._keep(float(times[k]), ticks[k], conditions[k], _row(found, k))
+        self.seen = self._shown(_row(found, len(times) - 1))
+
+    def _keep(self, t: float, tick: Any, before: Float[ndarray, "_"], found: Estimate) -> None:
+        """For log and history."""
+        self._tell(t, before, found.conditions)
+        if int(tick) % self.keep == 0:
+            self._kept.append((t, found))
 
     def _tell(self, t: float, before: Float[ndarray, "_"], now: Float[ndarray, "_"]) -> None:
         """A line of the log for every sensor whose condition has changed."""
@@ -161,6 +191,20 @@ def readings_of(robot: Robot, sensed: Sensed) -> Readings:
         sensed.imu.gyro, sensed.imu.acceleration, sensed.q[robot.nq - robot.nj :], sensed.v[robot.nv - robot.nj :],
         sensed.foot_force,
     )  # fmt: skip
+
+
+def _nothing(robot: Robot, sensors: int) -> Estimate:
+    """Before the first tick."""
+    feet = np.zeros(robot.nf)
+    return Estimate(
+        np.zeros(robot.nq), np.zeros(robot.nv), np.zeros((robot.nf, 3)), feet, 0.0, np.zeros((9, 9)), feet,
+        np.zeros(sensors),
+    )  # fmt: skip
+
+
+def _row(rows: Estimate, k: int) -> Estimate:
+    """One estimate out of many."""
+    return Estimate(*(np.asarray(getattr(rows, f.name))[k] for f in dataclasses.fields(Estimate)))
 
 
 def _instead(kind: str, code: float) -> str:

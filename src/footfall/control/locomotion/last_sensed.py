@@ -39,7 +39,8 @@ def trusted(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed,
     missing = np.max(np.where(np.abs(given) < MOST, 0.0, np.arange(len(given), 0, -1)))  # the first has the highest
     good = missing < 0.5
     seen = Sensed(*(np.where(good, getattr(sensed, key), getattr(last, key)) for key in ("q", "v", "forces")))
-    return seen, Command(*(np.where(good, part, 0.0) for part in asked)), missing
+    wanted: list[Any] = [np.where(good, part, 0.0) for part in asked]
+    return seen, Command(*wanted), missing
 
 
 def sensed_names(robot: Robot) -> tuple[str, ...]:
@@ -56,9 +57,10 @@ def sensed_names(robot: Robot) -> tuple[str, ...]:
 
 def kept_where(held: Any, before: Any, after: Any) -> Any:
     """A memory that stays as it was where it is held."""
-    if dataclasses.is_dataclass(after):
-        parts = (f.name for f in dataclasses.fields(after))
-        return type(after)(*(kept_where(held, getattr(before, part), getattr(after, part)) for part in parts))
+    if dataclasses.is_dataclass(after) and not isinstance(after, type):
+        parts = [f.name for f in dataclasses.fields(after)]
+        kept = {part: kept_where(held, getattr(before, part), getattr(after, part)) for part in parts}
+        return dataclasses.replace(after, **kept)
     return after if after is before else np.where(held, before, after)
 
 

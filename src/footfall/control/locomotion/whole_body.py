@@ -128,7 +128,7 @@ def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
 
 
 _PULL = 10.0  # accelerations are counted in this [m/s², rad/s²]: numbers near 1 suit single precision
-_ITERATIONS, _TOLERANCE = 25, 1e-9
+_ITERATIONS, _TOLERANCE = 40, 1e-9
 _SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
 
 
@@ -161,16 +161,17 @@ def as_quadratic(
 
 def whole_body_torques(
     robot: Robot, weight: float, found: Any, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
-    limits: Float[ndarray, "nj"],
+    limits: Float[ndarray, "nj"], clip: bool = True,
 ) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:  # fmt: skip
-    """(torques, how it went) of the whole-body program of a plan."""
+    """(torques, how it went) of the whole-body program of a plan; a solution is within the limits up to rounding, and
+    clipped it is so exactly."""
     nv = robot.nv
     program, order, units = as_quadratic(robot, weight, found.program, down, forces, limits)
     solution = quadratic.solve(program, None, _ITERATIONS, _TOLERANCE, least=_SLACK, multiplier=_MULTIPLIER)
     used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
     x = solution.x[np.argsort(order)] * units * used
     torque = found.program.A[6:nv] @ x + found.bias[6:]
-    return np.clip(torque, -limits, limits), solution
+    return np.clip(torque, -limits, limits) if clip else torque, solution
 
 
 def leg_torques(
