@@ -20,7 +20,7 @@ from footfall.control.locomotion import rolling
 from footfall.control.locomotion.driven import Driven, driven_of, reduced
 from footfall.control.locomotion.footsteps import foothold, ground_slope, swing
 from footfall.control.locomotion.planned import Memory, Plan
-from footfall.control.locomotion.reach import Reach, left_free, reach_task
+from footfall.control.locomotion.reach import Reach, kept_off, left_free, reach_task, stopped_joints
 from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
 from footfall.control.locomotion.single_body import SingleBody
@@ -100,6 +100,11 @@ class Walker:
     def own(self) -> Robot:
         """The robot as the whole-body program sees it."""
         return self.robot if self.driven is None else self.driven.alike
+
+    @property
+    def stopped(self) -> tuple[int, ...]:
+        """The joints of an arm whose stops bound their accelerations."""
+        return () if self.reach is None else stopped_joints(self.robot, self.reach.link)
 
     def all_joints(self, values: Float[ndarray, "nd"]) -> Float[ndarray, "nj"]:
         """Numbers of the joints that the program drives, for all joints."""
@@ -306,6 +311,7 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     if walker.reach is not None:
         hand = reach_task(robot, walker.reach, memory.hand, q, v)
         free, bias = left_free(robot, walker.reach, hand.J, free), bias + hand.pushes
+        sits = kept_off(robot, walker.reach.link, sits, q)
     posture = gains.posture[0] * sits - gains.posture[1] * moves
     if wheels:
         posture = rolling.wheel_posture(wheels, posture, v, heading[:, 0] @ across)
