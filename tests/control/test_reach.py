@@ -186,6 +186,22 @@ def test_spots_gripper_stays_through_half_a_metre_of_walk_and_stop(x):
 
 
 @pytest.mark.slow
+def test_a_hand_that_pushes_stays_where_what_it_pushes_on_pushes_back():
+    """What is there answers with -force: with it the hand stays at its place, and told of no force it is pushed off."""
+    robot, force = armed(), np.array([6.0, 0.0, -4.0])
+    place = hand(robot, robot.state("stand")[0]) + np.array([0.1, 0.0, 0.05])
+    answer = ff.Push(0.0, 3.0, tuple(-force), link="arm_wrist", point=TIP)
+    away = {}
+    for told in (True, False):
+        reach = Reach("arm_wrist", tuple(place), TIP, force=tuple(force) if told else (0.0, 0.0, 0.0))
+        sim = ff.Simulation(robot, controller=ff.control.Locomotion(reach=reach), pushes=[answer])
+        away[told] = np.linalg.norm(hand(robot, sim.run(2.0).q[-1]) - place)
+        assert sim.stopped is None
+    assert away[True] < 0.005
+    assert away[False] > 2.0 * away[True]
+
+
+@pytest.mark.slow
 def test_a_link_takes_the_attitude_that_is_asked_for():
     robot = armed()
     home = hand(robot, robot.state("stand")[0])
