@@ -19,6 +19,7 @@ $(USABLE): pyproject.toml constraints.txt
 $(READY): $(USABLE)
 	$(PIP) --editable ".[compare,control,tables,view,video,dds,foxglove,lerobot,learn,policies,cluster,studies,identify,test,lint,docs]"
 	$(PIP) --no-deps example-robot-data
+	$(PIP) --no-deps moviepy proglog decorator python-dotenv
 	@touch $(READY)
 
 demo: $(USABLE)

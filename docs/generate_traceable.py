@@ -41,8 +41,11 @@ NUMBERS = {
     "turn_B": np.array([0.1, 0.2, 0.3]), "J": np.eye(3), "joint_accelerations": np.zeros(ROBOT.nj),
     "point": np.array([0.1, 0.0]), "polygon": np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]]),
     "B": np.ones((4, 2)), "S": np.zeros((2, 4)), "P": np.eye(4), "L": np.eye(4), "mass": np.float64(9.0),
+    "forces": np.tile([0.0, 0.0, 25.0], (4, 1)), "speed": np.float64(0.3), "distance": np.float64(0.2),
+    "guess": np.array(ROBOT.poses["stand"].joints[:3]),
 }  # fmt: skip
 OF_ONE = {  # where a name means something else
+    "ldl_solve": {"factors": ff.solve.ldl(2.0 * np.eye(4))},
     "solve_factored": {"L": np.eye(ROBOT.nv), "d": np.ones(ROBOT.nv), "b": np.ones(ROBOT.nv)},
     "multiply": {"a": NUMBERS["quat_WB"], "b": NUMBERS["quat_WB"]},
     "fabrik": {"joints": np.array(ROBOT.poses["stand"].joints),
@@ -51,7 +54,7 @@ OF_ONE = {  # where a name means something else
     "riccati_step": {"A": np.eye(4), "R": np.eye(2)},
     "difference": {"q_from": Q, "q_to": Q}, "touchdown_reset": {"duty": np.float64(0.5)},
 }  # fmt: skip
-CONSTANTS = {"robot": ROBOT, "leg": CHAIN, "chain": CHAIN, "gait": GAIT, "name": "LF", "order": "zyx",
+CONSTANTS = {"robot": ROBOT, "leg": CHAIN, "chain": CHAIN, "gait": GAIT, "name": "LF", "foot": "LF", "order": "zyx",
              "axis": np.array([0.0, 0.6, 0.8])}  # fmt: skip
 ROOMS = {
     "ff.kinematics": ff.kinematics, "ff.dynamics": ff.dynamics, "ff.gait": ff.gait, "ff.solve": ff.solve,
@@ -68,18 +71,20 @@ def functions(room: object) -> dict[str, object]:
 
 
 def verdict(function: object) -> str:
-    """``traces``, ``refuses``, or ``untried`` where a parameter has no example here."""
+    """``traces``, ``refuses``, or why it is not tried here: a parameter without an example, or no number to trace."""
     given, traced = {}, {}
     numbers = {**NUMBERS, **OF_ONE.get(function.__name__, {})}
     for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
         if name in CONSTANTS:
             given[name] = CONSTANTS[name]
         elif name in numbers and parameter.default is inspect.Parameter.empty:
             traced[name] = numbers[name]
         elif parameter.default is inspect.Parameter.empty:
-            return "untried"
+            return f"needs `{name}`"
     if not traced:
-        return "untried"
+        return "takes no numbers"
 
     def call(*values: object) -> object:
         result = function(**given, **dict(zip(traced, values)))
@@ -88,7 +93,7 @@ def verdict(function: object) -> str:
     try:
         call(*traced.values())
     except Exception:
-        return "untried"  # the examples do not suit it
+        return "needs other examples than here"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -111,11 +116,12 @@ def _arrays(result: object) -> object:
 
 def table() -> str:
     """The table in Markdown."""
-    lines = ["| room | traces | refuses |", "|---|---|---|"]
+    lines = ["| room | traces | refuses | not tried |", "|---|---|---|---|"]
     for title, room in ROOMS.items():
         found = {name: verdict(function) for name, function in functions(room).items()}
         cells = [", ".join(f"`{n}`" for n, v in found.items() if v == kind) or "" for kind in ("traces", "refuses")]
-        lines.append(f"| `{title}` | {cells[0]} | {cells[1]} |")
+        rest = ", ".join(f"`{n}` ({why})" for n, why in found.items() if why not in ("traces", "refuses"))
+        lines.append(f"| `{title}` | {cells[0]} | {cells[1]} | {rest} |")
     return "\n".join(lines)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -40,3 +44,40 @@ def test_every_python_that_is_claimed_is_tried():
     tried = re.search(r"PYTHONS = \((.*)\)", (ROOT / "tools" / "check_release.py").read_text())
     assert tried is not None
     assert [f'"python{version}"' for version in claimed] == tried[1].split(", ")
+
+
+def release_check():
+    spec = importlib.util.spec_from_file_location("check_release", ROOT / "tools" / "check_release.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_wheel_is_built_and_whole(tmp_path):
+    setuptools = pytest.importorskip("setuptools", minversion="77", reason="pip install 'footfall[test]'")
+    assert setuptools is not None
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "src", tree / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree / name)
+    build = f"from setuptools.build_meta import build_wheel; build_wheel({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=tree, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    check = release_check()
+    check.check_wheel(wheel)
+    check.NEEDED = (*check.NEEDED, "footfall/not_there.toml")
+    with pytest.raises(SystemExit, match="lacks footfall/not_there"):
+        check.check_wheel(wheel)
+
+
+def test_a_python_of_pyenv_is_found(tmp_path, monkeypatch):
+    check = release_check()
+    for version in ("3.12.9", "3.12.10"):
+        python = tmp_path / "versions" / version / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text("#!/bin/sh\nexit 0\n")
+        python.chmod(0o755)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setattr(check.shutil, "which", lambda name: None)
+    assert check.here("python3.12") == str(tmp_path / "versions" / "3.12.10" / "bin" / "python")
+    assert check.here("python3.13") is None

@@ -1,5 +1,7 @@
 """Builds wheel and sdist, and tries both from another folder on every Python from 3.11 to 3.13 that is here.
 
+A Python is here if it is on the PATH, or among those of pyenv.
+
 python tools/check_release.py [--out dist] [--pythons python3.11,python3.12]
 """
 
@@ -39,6 +41,20 @@ def run(*command: str, **options: object) -> str:
     return done.stdout
 
 
+def here(python: str) -> str | None:
+    """A Python that runs, by its name: on the PATH, or the newest of pyenv's."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    kept = sorted(root.glob(f"versions/{python.removeprefix('python')}.*/bin/python"), key=_version, reverse=True)
+    for command in (shutil.which(python), *map(str, kept)):
+        if command is not None and not subprocess.run([command, "-c", ""], capture_output=True).returncode:
+            return command
+    return None
+
+
+def _version(path: Path) -> list[int]:
+    return [int(part) for part in path.parents[1].name.split(".") if part.isdecimal()]
+
+
 def python_of(folder: Path) -> str:
     return str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
 
@@ -55,18 +71,25 @@ def build(out: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def check_contents(wheel: Path, sdist: Path) -> None:
-    """Data files are in both, and nothing that belongs to a checkout is in the wheel."""
+def check_wheel(wheel: Path) -> None:
+    """Data files and all modules are in it, and nothing that belongs to a checkout."""
     inside = zipfile.ZipFile(wheel).namelist()
-    packed = ["/".join(name.split("/")[1:]) for name in tarfile.open(sdist).getnames()]
-    for name in NEEDED:
+    modules = [path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "footfall").rglob("*.py")]
+    for name in (*NEEDED, *modules):
         if not any(entry.startswith(name) for entry in inside):
             sys.exit(f"{wheel.name} lacks {name}")
-        if not any(entry.startswith(f"src/{name}") for entry in packed):
-            sys.exit(f"{sdist.name} lacks src/{name}")
     foreign = [entry for entry in inside if not entry.startswith(("footfall/", "footfall-"))]
     if foreign:
         sys.exit(f"{wheel.name} holds what is not footfall's: {foreign[0]}")
+
+
+def check_contents(wheel: Path, sdist: Path) -> None:
+    """The wheel's are whole, and data files are in both."""
+    check_wheel(wheel)
+    packed = ["/".join(name.split("/")[1:]) for name in tarfile.open(sdist).getnames()]
+    for name in NEEDED:
+        if not any(entry.startswith(f"src/{name}") for entry in packed):
+            sys.exit(f"{sdist.name} lacks src/{name}")
 
 
 def try_out(python: str, package: Path) -> str:
@@ -89,12 +112,13 @@ def main() -> None:
     check_contents(wheel, sdist)
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB; {sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB")
     for k, python in enumerate(given.pythons.split(",")):
-        if shutil.which(python) is None or subprocess.run([python, "-c", ""], capture_output=True).returncode:
+        command = here(python)
+        if command is None:
             print(f"{python}: not here")
             continue
-        print(f"{python}: wheel runs, {try_out(python, wheel)}")
+        print(f"{python}: wheel runs, {try_out(command, wheel)}")
         if k == 0:
-            print(f"{python}: sdist runs, {try_out(python, sdist)}")
+            print(f"{python}: sdist runs, {try_out(command, sdist)}")
 
 
 if __name__ == "__main__":

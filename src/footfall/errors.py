@@ -5,6 +5,7 @@ import math
 import struct
 import sys
 import tokenize
+import types
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -70,9 +71,14 @@ class TraceMismatch(TraceError):
 def callers_level() -> int:
     """``stacklevel`` of a warning that is to name the user's line, however deep in footfall it is given."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or _of_dataclass(frame)):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _of_dataclass(frame: types.FrameType) -> bool:
+    """Whether a frame is the ``__init__`` that a dataclass of footfall wrote for itself."""
+    return frame.f_code.co_name == "__init__" and str(frame.f_globals.get("__file__", "")).startswith(_PACKAGE)
 
 
 def printable(text: str) -> str:

@@ -1,11 +1,23 @@
 """Arms: a hand goes to a place in the world and stays there while the robot walks; without a task it stays at home."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control.locomotion.reach import Reach, arm_joints, hand_of, left_free, reach_task
-from footfall.control.posture import free_motions
+from footfall.control.locomotion.reach import (
+    Reach,
+    arm_joints,
+    hand_of,
+    kept_off,
+    left_free,
+    reach_task,
+    stop_accelerations,
+    stopped_joints,
+)
+from footfall.control.posture import free_motions, with_stand
 from footfall.dynamics.coordinates import integrate
 from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
@@ -16,8 +28,8 @@ from footfall.spatial.rotation import about_axis
 TIP = (0.16, 0.0, 0.0)
 
 
-def armed():
-    """Mini Cheetah with an arm of four joints on its back."""
+def armed(stops=None):
+    """Mini Cheetah with an arm of four joints on its back; ``stops`` by joint."""
     robot = ff.load("mini_cheetah")
     links, joints = list(robot.links), list(robot.joints)
     parent, place = "trunk", np.array([0.12, 0.0, 0.06])
@@ -26,7 +38,7 @@ def armed():
         links.append(Link(f"arm_{name}", 0.15, along / 2, box_inertia(0.15, tuple(np.abs(along) + 0.03))))
         direction = np.array([0.0, 0.0, 1.0]) if axis == "z" else np.array([0.0, 1.0, 0.0])
         joints.append(Joint(f"arm_{name}", "revolute", parent, f"arm_{name}", place, axis=direction, armature=0.005,
-                            damping=0.05))  # fmt: skip
+                            damping=0.05, **dict(zip(("lower", "upper"), (stops or {}).get(name, ())))))  # fmt: skip
         parent, place = f"arm_{name}", along
     actuators = [*robot.actuators, *(Actuator(joint.name, 8.0) for joint in joints[12:])]
     home = np.array([0.0, -1.0, 1.9, -0.6])
@@ -46,7 +58,7 @@ def test_the_task_moves_the_hand_as_a_damped_spring_would():
     q[7:], v = q[7:] + 0.2 * rng.normal(size=robot.nj), rng.normal(size=robot.nv)
     v[3:6] = 0.0  # components of v in base axes turn with it: without them a is a plain second derivative
     turn = about_axis(np.array([0.0, 0.6, 0.8]), 0.4)
-    reach = Reach("arm_wrist", (0.4, 0.1, 0.5), TIP, turn, stiffness=50.0, damping=9.0)
+    reach = Reach("arm_wrist", (0.4, 0.1, 0.5), TIP, turn, stiffness=50.0, damping=9.0, speed=100.0)
     task = reach_task(robot, reach, reach.wanted, q, v)
     assert task.J.shape == (6, robot.nv)
     a = np.linalg.lstsq(task.J, task.goal, rcond=None)[0]
@@ -81,6 +93,125 @@ def test_links_that_cannot_reach_are_refused():
         ff.control.Locomotion(reach=Reach("grip", (0, 0, 0))).start(robot)
     with pytest.raises(InputError, match="whole-body program"):
         ff.control.Locomotion(stage="mpc", reach=Reach("arm_wrist", (0, 0, 0)))
+
+
+def test_a_hand_comes_no_faster_than_it_may():
+    """At rest the pull towards any far place is damping times the speed; near it, stiffness times the way."""
+    robot = armed()
+    q, v = robot.state("stand")
+    home = hand(robot, q)
+    for away in (np.array([0.01, 0.0, 0.0]), np.array([0.0, 0.3, 0.4]), np.array([5.0, 0.0, 0.0])):
+        reach = Reach("arm_wrist", tuple(home + away), TIP)
+        pull = np.linalg.norm(reach_task(robot, reach, reach.wanted, q, v).goal)
+        assert pull == pytest.approx(min(400.0 * np.linalg.norm(away), 40.0 * 0.5), rel=1e-6)
+
+
+def test_a_joint_that_brakes_as_its_stops_ask_does_not_pass_them():
+    robot = armed({"elbow": (-0.5, 2.0), "wrist": (-1.0, np.inf)})
+    elbow, wrist = stopped_joints(robot, "arm_wrist")
+    q, v = robot.state("stand")
+    q[7 + elbow], v[6 + elbow], v[6 + wrist] = 1.0, 6.0, -3.0
+    for _ in range(2000):
+        low, high = stop_accelerations(robot, "arm_wrist", q, v)
+        assert high[6 + wrist] == 1e30
+        assert (np.abs(low[:6]) == 1e30).all()
+        for joint, wanted in ((elbow, 300.0), (wrist, -300.0)):  # as hard as it likes towards the stop
+            v[6 + joint] += 1e-3 * np.clip(wanted, low[6 + joint], high[6 + joint])
+            q[7 + joint] += 1e-3 * v[6 + joint]
+    assert 1.95 < q[7 + elbow] < 2.0
+    assert -1.0 < q[7 + wrist] < -0.95
+
+
+def test_free_motions_of_an_arm_turn_away_from_stops_that_are_near():
+    robot = armed({"elbow": (-0.5, 2.0)})
+    (elbow,) = stopped_joints(robot, "arm_wrist")
+    q, _ = robot.state("stand")
+    still = np.zeros(robot.nj)
+    pulls = []
+    for at in (0.7, 1.6, 1.9, 2.0, -0.4):
+        q[7 + elbow] = at
+        pulls.append(kept_off(robot, "arm_wrist", still, q)[elbow])
+    assert pulls[0] == 0.0
+    assert 0.0 > pulls[1] > pulls[2] > pulls[3]
+    assert pulls[4] > 0.0
+    assert not still.any()
+
+
+def walked_under(robot, controller, place, hand_at, speed=0.2):
+    """(how far a robot walked that first reaches, walks half a metre and stops; the hand's worst errors in both)."""
+    sim = ff.Simulation(robot, controller=controller)
+    sim.run(2.5)
+    assert sim.stopped is None
+    start, away = sim.q[0], [np.linalg.norm(hand_at(sim.q) - place)]
+    sim.command = ff.Command(forward=speed)
+    for _ in range(12):
+        away += [np.linalg.norm(hand_at(q) - place) for q in sim.run(0.5).q[::5]]
+        if sim.q[0] - start > 0.5:
+            break
+    sim.command = ff.Command()
+    stopping = [np.linalg.norm(hand_at(q) - place) for q in sim.run(1.5).q[::5]]
+    assert sim.stopped is None
+    return sim.q[0] - start, max(away), max(stopping)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("x", [0.36, 0.42, 0.5])
+def test_a_hand_stays_through_half_a_metre_of_walk_and_stop_between_the_stops_of_its_joints(x):
+    robot = armed({"yaw": (-2.5, 2.5), "shoulder": (-3.1, 1.0), "elbow": (0.0, 2.8), "wrist": (-1.9, 1.9)})
+    place = np.array([x, 0.02, 0.52])
+    controller = ff.control.Locomotion(reach=Reach("arm_wrist", tuple(place), TIP))
+    walked, going, stopping = walked_under(robot, controller, place, lambda q: hand(robot, q))
+    assert walked > 0.5
+    assert going < 0.02
+    assert stopping < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("FOOTFALL_MENAGERIE" not in os.environ, reason="FOOTFALL_MENAGERIE is no copy of the Menagerie")
+@pytest.mark.parametrize("x", [0.7, 0.9, 1.05])
+def test_spots_gripper_stays_through_half_a_metre_of_walk_and_stop(x):
+    file = Path(os.environ["FOOTFALL_MENAGERIE"]) / "boston_dynamics_spot" / "spot_arm.xml"
+    with pytest.warns(ff.errors.ModelWarning):
+        robot = with_stand(ff.load(file))
+    tip = (0.15, 0.0, 0.0)
+    gripper = hand_of(robot, "arm_link_wr1", tip)
+    place = np.array([x, 0.0, 0.921])
+    controller = ff.control.Locomotion(reach=Reach("arm_link_wr1", tuple(place), tip))
+    walked, going, stopping = walked_under(
+        robot, controller, place, lambda q: ff.kinematics.foot_positions(gripper, q)[-1], 0.25
+    )
+    assert walked > 0.5
+    assert going < 0.02
+    assert stopping < 0.02
+
+
+@pytest.mark.slow
+def test_a_hand_that_pushes_stays_where_what_it_pushes_on_pushes_back():
+    """What is there answers with -force: with it the hand stays at its place, and told of no force it is pushed off."""
+    robot, force = armed(), np.array([6.0, 0.0, -4.0])
+    place = hand(robot, robot.state("stand")[0]) + np.array([0.1, 0.0, 0.05])
+    answer = ff.Push(0.0, 3.0, tuple(-force), link="arm_wrist", point=TIP)
+    away = {}
+    for told in (True, False):
+        reach = Reach("arm_wrist", tuple(place), TIP, force=tuple(force) if told else (0.0, 0.0, 0.0))
+        sim = ff.Simulation(robot, controller=ff.control.Locomotion(reach=reach), pushes=[answer])
+        away[told] = np.linalg.norm(hand(robot, sim.run(2.0).q[-1]) - place)
+        assert sim.stopped is None
+    assert away[True] < 0.005
+    assert away[False] > 2.0 * away[True]
+
+
+@pytest.mark.slow
+def test_a_link_takes_the_attitude_that_is_asked_for():
+    robot = armed()
+    home = hand(robot, robot.state("stand")[0])
+    place, turn = home + np.array([0.1, 0.0, 0.05]), about_axis(np.array([0.0, 1.0, 0.0]), 0.6)
+    sim = ff.Simulation(robot, controller=ff.control.Locomotion(reach=Reach("arm_wrist", tuple(place), TIP, turn)))
+    q = sim.run(2.0).q[-1]
+    body, X_BL = robot.tree.frames["arm_wrist"]
+    R = ff.kinematics.body_poses(robot, q)[body].R @ X_BL.R
+    assert np.arccos(np.clip((np.trace(turn.T @ R) - 1.0) / 2.0, -1.0, 1.0)) < 0.03
+    assert np.linalg.norm(hand(robot, q) - place) < 0.01
 
 
 @pytest.mark.slow

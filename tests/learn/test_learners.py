@@ -165,6 +165,16 @@ def test_stable_baselines3_trains():
     assert all("terminal_observation" in info for info, over in zip(infos, done) if over)
 
 
+def test_stable_baselines3_takes_the_environment_by_its_name():
+    sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: footfall[learners]")
+    import footfall.learn  # registers it
+
+    assert footfall.learn is not None
+    model = sb3.PPO("MlpPolicy", "footfall/Walk-v0", n_steps=20, batch_size=20, n_epochs=1, seed=0, device="cpu")
+    model.learn(40)
+    assert model.num_timesteps == 40
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_tensors_stay_on_the_card_and_the_same_seed_gives_the_same_bits():
     from footfall.learn.tensors import tensor_walk

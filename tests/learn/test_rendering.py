@@ -55,3 +55,15 @@ def test_a_page_shows_the_robot_while_it_walks(monkeypatch, capsys):
     assert env.render() is None
     assert "http://127.0.0.1:" in capsys.readouterr().out
     env.close()
+
+
+def test_gymnasium_records_a_video_of_an_episode(tmp_path):
+    pytest.importorskip("moviepy", reason="MoviePy is not installed: pip install --no-deps moviepy==2.2.1 ...")
+    env = gymnasium.make("footfall/Walk-v0", render_mode="rgb_array")
+    env = gymnasium.wrappers.RecordVideo(env, str(tmp_path), disable_logger=True)
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(env.action_space.sample())
+    env.close()
+    (video,) = tmp_path.glob("*.mp4")
+    assert video.stat().st_size > 1000

@@ -93,11 +93,29 @@ def test_a_template_without_links_is_called_one(tmp_path):
         ff.load(path)
 
 
-def test_an_inertia_without_mass_is_one_sentence(tmp_path):
-    with pytest.raises(
-        ModelError, match="mass of link 'tail' must be positive, since it has an inertia: or leave its <inertial> out"
-    ):
-        ff.load(urdf(tmp_path, more=link("tail", "0.0") + joint("t", "trunk", "tail", kind="fixed")))
+def test_an_inertia_without_mass_is_left_out_with_a_remark(tmp_path):
+    path = urdf(tmp_path, more=link("tail", "0.0") + joint("t", "trunk", "tail", kind="fixed"))
+    with pytest.warns(ModelWarning, match="link 'tail' has an inertia and no mass: its inertia is left out"):
+        robot = ff.load(path)
+    with pytest.raises(ModelError, match="mass of link 'tail' must be positive, since it has an inertia"):
+        ff.load(urdf(tmp_path, more=link("tail", "0.0") + joint("t", "trunk", "tail")))
+    plain = quiet(urdf(tmp_path))
+    np.testing.assert_array_equal(
+        ff.dynamics.mass_matrix(robot, robot.state("stand")[0]), ff.dynamics.mass_matrix(plain, plain.state("stand")[0])
+    )
+
+
+def test_feet_on_limbs_that_are_called_arms_are_pointed_out(tmp_path):
+    text = urdf(tmp_path).read_text()
+    for hind, side in (("LH", "left"), ("RH", "right")):
+        text = text.replace(f"{hind}_foot", f"{side}_palm").replace(f"{hind}_shank", f"{side}_wrist")
+    for fore, side in (("LF", "left"), ("RF", "right")):
+        text = text.replace(f"{fore}_foot", f"{side}_sole")
+    text = text.replace("LH_", "left_arm_").replace("RH_", "right_arm_")
+    path = tmp_path / "two_armed.urdf"
+    path.write_text(text)
+    with pytest.warns(ModelWarning, match="'left_palm', 'right_palm' hang on arms by their names and count as feet"):
+        ff.load(path)
 
 
 BOX = """<collision><origin xyz="0 0 0.1"/><geometry><box size="0.02 0.03 0.24"/></geometry></collision>"""

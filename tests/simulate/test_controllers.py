@@ -83,6 +83,21 @@ def test_controller_that_must_compile_but_cannot_says_why():
         ff.Simulation(CHEETAH, branching).run(0.01)
 
 
+def test_a_controller_that_another_package_stops_is_told_its_own_line():
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])
+
+    @ff.controller(rate=500)
+    def riding(t, robot, sensed, command, memory):
+        return ff.JointCommand(STAND + 0.0 * spline(t), kp=40.0, kd=1.0), memory
+
+    with pytest.warns(
+        UserWarning, match=r"riding runs in Python at 500 Hz: scipy cannot .* at test_controllers\.py:\d+"
+    ):
+        ff.Simulation(CHEETAH, riding).run(0.004)
+
+
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "in Python"])
 @pytest.mark.parametrize(("rate", "dt"), [(1000.0, 1e-3), (200.0, 1e-3), (50.0, 5e-4)])
 def test_rate_of_a_controller_means_the_same_traced_or_in_python(rate, dt, compiled):

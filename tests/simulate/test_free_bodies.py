@@ -1,10 +1,12 @@
 """Free bodies beside a robot: against analytic motion, at the default step with the default contact."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.contact import FreeBall, FreeBox, Plane
+from footfall.contact import Box, Boxes, FreeBall, FreeBox, Plane
 from footfall.draw.video import picture
 from footfall.errors import InputError
 from footfall.recording.object_form import object_forms, objects_of
@@ -226,3 +228,32 @@ def test_objects_that_cannot_be_are_refused(options, words):
 def test_bodies_that_cannot_be_are_refused(made):
     with pytest.raises(InputError):
         made()
+
+
+ON_A_BOX = Boxes(Plane(0.8), [Box((0.0, 0.0, 0.1), (0.2, 0.4, 0.2))])
+SMALL, PLANK = FreeBox((0.2, 0.2, 0.2), 5.0, (0.0, 0.0, 0.1), name="small"), (0.6, 0.1, 0.04)
+ACROSS = {
+    "wide tray": ("mini_cheetah trunk", "mini_cheetah", [FreeBox((0.2, 0.4, 0.04), 0.5, (0, 0, 0.37))], {}),
+    "board": ("mini_cheetah trunk", "mini_cheetah", [FreeBox((0.6, 0.6, 0.04), 0.5, (0, 0, 0.37))], {}),
+    "over ground": ("box 0 of the ground", POST, [FreeBox((0.6, 0.3, 0.04), 1.0, (0, 0, 0.25))], {"ground": ON_A_BOX}),
+    "over a box": ("small", POST, [SMALL, FreeBox(PLANK, 1.0, (0, 0, 0.23), yaw=0.3)], {}),
+}  # fmt: skip
+OVER = {
+    "small tray": [FreeBox((0.1, 0.09, 0.04), 0.5, (0, 0, 0.37))],
+    "beside": [FreeBox((0.3, 0.3, 0.2), 1.0, (0.8, 0, 0.1))],
+    "larger than a box": [replace(SMALL, position=(2, 0, 0.1)), FreeBox((0.6, 0.4, 0.04), 1.0, (2, 0, 0.23))],
+}
+
+
+@pytest.mark.parametrize("case", ACROSS)
+def test_a_box_that_starts_across_something_is_warned_of(case):
+    name, robot, objects, options = ACROSS[case]
+    with pytest.warns(UserWarning, match=f"box starts across {name} and would fall through it") as said:
+        ff.Simulation(ff.load(robot) if isinstance(robot, str) else robot, objects=objects, **options)
+    assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize("case", OVER)
+def test_a_box_with_corners_over_what_it_lies_on_is_not(case, recwarn):
+    ff.Simulation(ff.load("mini_cheetah"), objects=OVER[case])
+    assert not [w for w in recwarn if "starts across" in str(w.message)]

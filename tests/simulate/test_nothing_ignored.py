@@ -241,6 +241,14 @@ def test_a_zero_quaternion_and_a_torque_of_another_length_are_refused():
     q, v = ROBOT.state("stand")
     with pytest.raises(ff.InputError, match=r"the quaternion \(w, x, y, z\) in q of robot 'xiling' has length 0"):
         ff.dynamics.mass_matrix(ROBOT, np.zeros(ROBOT.nq))
+    with pytest.raises(ff.InputError, match="has length 2, not 1"):
+        ff.dynamics.mass_matrix(ROBOT, np.concatenate([q[:3], 2.0 * q[3:7], q[7:]]))
     with pytest.raises(ff.InputError, match="tau of robot 'xiling' must have shape"):
         ff.dynamics.forward_dynamics(ROBOT, q, v, np.zeros(ROBOT.nv + 1))
     assert "generalised forces" in str(ff.dynamics.forward_dynamics.__doc__)
+
+
+def test_a_part_that_no_command_has_is_refused_with_the_nearest_name():
+    with pytest.raises(ff.InputError, match=r"unknown part of a command 'foward' \(did you mean 'forward'\?\)"):
+        ff.Command(foward=1.0)
+    assert ff.Command(0.3, turn=0.1) == ff.Command(forward=0.3, turn=0.1)

@@ -274,3 +274,23 @@ def test_what_no_number_has_is_an_attribute_error_as_ever():
             return x
 
     trace(asks, X)
+
+
+def test_what_another_package_raises_at_a_traced_value_names_the_users_line():
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])
+
+    def rides(x):
+        return spline(x[0])  # this line
+
+    with pytest.raises(
+        TraceError, match=r"scipy cannot compute with traced values .* at test_refusals\.py:\d+: .*this line"
+    ):
+        trace(rides, X)
+
+    def own_mistake(x):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match=r"^mine$"):
+        trace(own_mistake, X)

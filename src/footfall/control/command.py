@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from numbers import Real
+from typing import Any
 
-from footfall.errors import InputError, finite
+from footfall.errors import InputError, finite, unknown
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,13 @@ class Command:
     height: float = 0.0  # [m] above the nominal height
     roll: float = 0.0  # [rad] of the trunk beyond what the ground asks for, right side down
     pitch: float = 0.0  # [rad], nose down
+
+    def __new__(cls, *_: Any, **given: Any) -> Command:
+        """Only to name a part that a command does not have."""
+        for name in given:
+            if name not in cls.__dataclass_fields__:
+                raise unknown("part of a command", name, cls.__dataclass_fields__, "a command has")
+        return super().__new__(cls)
 
 
 def check_command(command: Command) -> None:

@@ -45,7 +45,7 @@ def _check_quaternion(robot: Robot, q: Float[ndarray, "nq"]) -> None:
     if numeric.tracer.get() is not None or np.ndim(q) != 1:
         return  # numbers of a trace are not known
     length = math.sqrt(sum(x * x for x in np.asarray(q[3:7], dtype=float).tolist()))
-    if length < 0.1 or length > 10.0:
+    if not 0.75 <= length <= 1.25:
         raise InputError(f"the quaternion (w, x, y, z) in q of robot '{robot.name}' has length {length:.3g}, not 1")
 
 

@@ -27,6 +27,7 @@ from footfall.simulate.step import State
 from footfall.simulate.stop import Stop
 from footfall.simulate.tick import Inputs, RunState, SimulationModel, physics, tick
 from footfall.trace.face.tree import is_leaf
+from footfall.trace.graph.refusal import foreign, place_of
 
 if TYPE_CHECKING:
     from footfall.trace.verification.surroundings import Surroundings
@@ -157,7 +158,7 @@ def _traced(model: SimulationModel, *arguments: Any) -> Any:
     except FootfallError:
         raise
     except Exception as error:
-        raise TraceError(f"it raised {type(error).__name__}: {error}") from error
+        raise TraceError(foreign(error) or f"it raised {type(error).__name__}: {error}{place_of(error)}") from error
 
 
 def _answer(answer: Any, model: SimulationModel, where: str = "") -> tuple[JointCommand, Any]:

@@ -31,6 +31,7 @@ from footfall.dynamics.parallel_joints import Posture, posture
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import poses_in_base
 from footfall.robot.model.description import Robot
+from footfall.simulate.bridges import warn_of_bridges
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 
@@ -139,6 +140,9 @@ def check_objects(world: World, q: Float[ndarray, "nq"]) -> None:
         depth = -float(scene.point(touch).distance)
         if depth > _DEEP:
             raise InputError(f"the start puts {touch.name} {1e3 * depth:.1f} mm deep: move the object")
+    links = [(solid.half + solid.radius, scene.solid_pose(k)) for k, solid in enumerate(world.solids)]
+    centres = [(at_q.X[0] @ poses[sphere.body]).point(sphere.center) for sphere in spheres]
+    warn_of_bridges(world, links, np.reshape(np.array(centres), (-1, 3)))
 
 
 def placed(at_q: Posture, sphere: Sphere) -> Sphere:
@@ -256,10 +260,14 @@ class _Scene:
         if touch.other == GROUND:
             return world.ground
         if touch.other == ROBOT:
-            solid = world.solids[touch.solid]
-            X_BS = Transform(self.at_q.turns[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
-            return PlacedSolid(solid, self.at_q.X[0] @ self.poses[solid.body] @ X_BS, world.ground)
+            return PlacedSolid(world.solids[touch.solid], self.solid_pose(touch.solid), world.ground)
         return PlacedSolid(world.objects[touch.other].solid, self.X[touch.other], world.ground)
+
+    def solid_pose(self, k: int) -> Transform:
+        """Where a solid of the robot is in the world."""
+        solid = self.world.solids[k]
+        X_BS = Transform(self.at_q.turns[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
+        return self.at_q.X[0] @ self.poses[solid.body] @ X_BS
 
     def _velocity(self, touch: Touch, p_W: Float[ndarray, "3"]) -> tuple[int, ndarray, Sequence[int]]:
         """(first column, Jacobian in its own axes, columns in use) of the other's point there."""

@@ -14,7 +14,7 @@ from footfall.trace.face.constructors import symbolic_constructors
 from footfall.trace.face.regions import Tracer, as_symbols
 from footfall.trace.face.scalar import node_of
 from footfall.trace.graph.graph import Graph, Node
-from footfall.trace.graph.refusal import place_of
+from footfall.trace.graph.refusal import foreign, place_of
 from footfall.trace.graph.scope import Scopes
 from footfall.trace.verification.verify import verify_trace
 
@@ -107,6 +107,9 @@ def _translated(active: Tracer, error: Exception) -> TraceError | None:
         return active.refusals[0]
     if isinstance(error, ZeroDivisionError):
         return TraceError(f"division by the constant zero in a traced function{place_of(error)}")
+    words = foreign(error)
+    if words is not None:
+        return TraceError(words)
     if isinstance(error, (TypeError, IndexError, ValueError, AttributeError)) and any(
         w in str(error) for w in _NUMPY_WORDS
     ):

@@ -20,7 +20,7 @@ from footfall.control.locomotion import plan_steps, rolling
 from footfall.control.locomotion.driven import Driven, driven_of, reduced
 from footfall.control.locomotion.plan_steps import GroundEstimate, Kinematics, PushResponse, Reference, Schedule, Touch
 from footfall.control.locomotion.planned import Memory, Plan
-from footfall.control.locomotion.reach import Reach, left_free, reach_task
+from footfall.control.locomotion.reach import Reach, kept_off, left_free, reach_task, stopped_joints
 from footfall.control.locomotion.reflexes import responses, touchdown
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
@@ -96,6 +96,11 @@ class Walker:
     def own(self) -> Robot:
         """The robot as the whole-body program sees it."""
         return self.robot if self.driven is None else self.driven.alike
+
+    @property
+    def stopped(self) -> tuple[int, ...]:
+        """The joints of an arm whose stops bound their accelerations."""
+        return () if self.reach is None else stopped_joints(self.robot, self.reach.link)
 
     def all_joints(self, values: Float[ndarray, "nd"]) -> Float[ndarray, "nj"]:
         """Numbers of the joints that the program drives, for all joints."""
@@ -249,6 +254,7 @@ def _program(
     if walker.reach is not None:
         hand = reach_task(robot, walker.reach, memory.hand, q, v)
         free, bias = left_free(robot, walker.reach, hand.J, free), bias + hand.pushes
+        sits = kept_off(robot, walker.reach.link, sits, q)
     posture = gains.posture[0] * sits - gains.posture[1] * moves
     if wheels:
         posture = rolling.wheel_posture(wheels, posture, v, at.heading[:, 0] @ reference.across)

@@ -72,7 +72,9 @@ def locomotion_tick(walking: Walking, sensed: Sensed, command: Command, memory: 
     forces = np.where(blind, shared_weight(walking.body, after.down), forces)
     torque, wrong = leg_torques(walker.own, found, after.down, forces, walking.limits), 0.0
     if walking.stage == "whole_body":
-        best, solution = whole_body_torques(walker.own, walker.body.weight, found, after.down, forces, walking.limits)
+        best, solution = whole_body_torques(
+            walker.own, walker.body.weight, found, after.down, forces, walking.limits, walker.stopped
+        )
         wrong = trouble_of(solution)
         torque = np.where(blind | (wrong > 0.5), torque, best)
     torque, limits = walker.all_joints(torque), walker.all_joints(walking.limits)

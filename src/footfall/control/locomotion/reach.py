@@ -1,8 +1,10 @@
 """What an arm does while the robot walks: a link's point goes to a place in the world, or pushes there.
 
 A task of the whole-body program beside feet and trunk: J a = kp (place - p) - kd J v - dJ/dt v, three rows for the
-point and three for the link's axes where they matter. The joints of the arm keep their posture as far as the task
-leaves them free: P = 1 - Jᵀ(J Jᵀ)⁻¹J on them.
+point and three for the link's axes where they matter; from afar the pull is that of the speed it may come with,
+J a = kd (s - J v) - dJ/dt v. The joints of the arm keep their posture, and off their stops, as far as the task leaves
+them free: P = 1 - Jᵀ(J Jᵀ)⁻¹J on them. Stops bound their accelerations, y'' >= k² (stop - y) - 2 k y': what one joint
+cannot do the others do.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ from footfall.solve.factor import cholesky, cholesky_solve
 from footfall.spatial.rotation import is_rotation
 
 _STRETCHED = 1e-6  # [m²]: an arm that is stretched has no inverse
+_TURN = 2.0  # [rad/s]: as fast as a link turns towards its attitude
+_STOP = 20.0  # [1/s]: how late a joint brakes before a stop
+_BEFORE = 0.02  # [rad, m] before a stop it is halted
+_BRAKE = 50.0  # [rad/s²]: with which a stop may ask a joint to turn round; more might be beyond its motor
+_NEAR, _OFF = 0.5, 4.0  # [rad, m] before a stop the free motions of an arm turn away from it, and how much at the stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +38,8 @@ class Reach:
     """The point ``point`` [m] of link ``link`` goes to ``place`` [m] in the world, and stays there.
 
     rotation: R_WL that the link is to have; None leaves it free. force: with which the link pushes on what is there
-    [N], world axes. stiffness [1/s²] and damping [1/s] of the task, its weight in the whole-body program.
+    [N], world axes. stiffness [1/s²] and damping [1/s] of the task, its weight in the whole-body program. speed: with
+    which the point comes at most [m/s].
     """
 
     link: str
@@ -42,6 +50,7 @@ class Reach:
     stiffness: float = 400.0
     damping: float = 40.0
     weight: float = 3.0
+    speed: float = 0.5
 
     NOT_IN_DIGEST = ("place", "force")  # they are in the controller's memory: one program serves all of them
 
@@ -54,8 +63,9 @@ class Reach:
         for key in ("place", "point", "force"):
             values = three_numbers(np.array(getattr(self, key), dtype=float), f"the {key} of a reach")
             object.__setattr__(self, key, tuple(values.tolist()))
-        for key in ("stiffness", "damping", "weight"):
-            object.__setattr__(self, key, checked_number(getattr(self, key), f"{key} of a reach", 0.0))
+        for key in ("stiffness", "damping", "weight", "speed"):
+            above = key in ("damping", "speed")
+            object.__setattr__(self, key, checked_number(getattr(self, key), f"{key} of a reach", 0.0, above=above))
         if self.rotation is not None and not is_rotation(np.asarray(self.rotation, dtype=float)):
             raise InputError("the rotation of a reach must be a rotation matrix")
 
@@ -68,6 +78,8 @@ class ReachTask:
     goal: Float[ndarray, "m"]
     weight: float
     pushes: Float[ndarray, "nv"]  # generalised forces that the arm's motors must give for the push
+    low: Float[ndarray, "nv"]  # accelerations that the stops of the arm's joints allow; 1e30 without
+    high: Float[ndarray, "nv"]
 
 
 @lru_cache(maxsize=32)
@@ -87,22 +99,57 @@ def arm_joints(robot: Robot, link: str) -> list[int]:
     return [j - 1 for j in tree.support[tree.frames[link][0]] if not any(j in tree.support[foot] for foot in tree.feet)]
 
 
+def stopped_joints(robot: Robot, link: str) -> tuple[int, ...]:
+    """Those of ``arm_joints`` that have a stop on either side."""
+    return tuple(j for j in arm_joints(robot, link) if np.isfinite(_stops(robot, j)).any())
+
+
+def _stops(robot: Robot, j: int) -> tuple[float, float]:
+    joint = robot.joint(robot.joint_names[j])
+    return joint.lower, joint.upper
+
+
+def stop_accelerations(
+    robot: Robot, link: str, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
+) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nv"]]:
+    """The least and the greatest acceleration with which the arm's joints do not pass their stops; 1e30 is none."""
+    low, high = [np.full(robot.nv, far) + 0.0 * v for far in (-1e30, 1e30)]
+    for j in stopped_joints(robot, link):
+        lower, upper = _stops(robot, j)
+        before = min(_BEFORE, 0.25 * (upper - lower))
+        brake = -2.0 * _STOP * v[6 + j]
+        if np.isfinite(lower):
+            low[6 + j] = np.minimum(_STOP**2 * (lower + before - q[7 + j]) + brake, _BRAKE)
+        if np.isfinite(upper):
+            high[6 + j] = np.maximum(_STOP**2 * (upper - before - q[7 + j]) + brake, -_BRAKE)
+    return low, high
+
+
+def _towards(away: Float[ndarray, "3"], gain: float, fastest: float) -> Float[ndarray, "3"]:
+    """The velocity gain x away, or one that is as fast as it may be."""
+    wanted = gain * away
+    return wanted * (fastest / np.maximum(np.sqrt(wanted @ wanted + 1e-12), fastest))
+
+
 def reach_task(
     robot: Robot, reach: Reach, wanted: Float[ndarray, "6"], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> ReachTask:
     """The task at one state; ``wanted`` as of ``Reach.wanted``."""
     hand = hand_of(robot, reach.link, reach.point)
     J, rate = feet_jacobian(hand, q)[-1], feet_bias_acceleration(hand, q, v)[-1]
-    kp, kd = reach.stiffness, reach.damping
-    goal = kp * (wanted[:3] - foot_positions(hand, q)[-1]) - kd * (J[3:] @ v) - rate[3:]
+    kd = reach.damping
+    gain = reach.stiffness / kd
+    away = wanted[:3] - foot_positions(hand, q)[-1]
+    goal = kd * (_towards(away, gain, reach.speed) - J[3:] @ v) - rate[3:]
     pushes = J[3:].T @ wanted[3:]
+    low, high = stop_accelerations(robot, reach.link, q, v)
     if reach.rotation is None:
-        return ReachTask(J[3:], goal, reach.weight, pushes)
+        return ReachTask(J[3:], goal, reach.weight, pushes, low, high)
     body, X_BL = robot.tree.frames[reach.link]
     R = np.array(reach.rotation) @ (body_poses(robot, q)[body].R @ X_BL.R).T  # what is left to turn, world axes
     left = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    turn = kp * left - kd * (J[:3] @ v) - rate[:3]
-    return ReachTask(np.concatenate([J[3:], J[:3]]), np.concatenate([goal, turn]), reach.weight, pushes)
+    turn = kd * (_towards(left, gain, _TURN) - J[:3] @ v) - rate[:3]
+    return ReachTask(np.concatenate([J[3:], J[:3]]), np.concatenate([goal, turn]), reach.weight, pushes, low, high)
 
 
 def left_free(
@@ -117,3 +164,15 @@ def left_free(
         for j, column in enumerate(arm):
             P[row, column] = N[i, j]
     return P
+
+
+def kept_off(robot: Robot, link: str, away: Float[ndarray, "nj"], q: Float[ndarray, "nq"]) -> Float[ndarray, "nj"]:
+    """How far joints are from their posture, ``away``, and from stops of the arm's joints that are near."""
+    pulled = np.array(away)
+    for j in stopped_joints(robot, link):
+        lower, upper = _stops(robot, j)
+        near = min(_NEAR, 0.25 * (upper - lower))
+        for stop, way in ((lower, 1.0), (upper, -1.0)):
+            if np.isfinite(stop):
+                pulled[j] = pulled[j] + way * _OFF * near * np.clip(1.0 - way * (q[7 + j] - stop) / near, 0.0, 1.0) ** 2
+    return pulled

@@ -114,10 +114,11 @@ def whole_body_program(
         A[:nv, nv + 3 * k : nv + 3 * k + 3] = -J[k].T
         A[nv + 5 * k : nv + 5 * k + 5, nv + 3 * k : nv + 3 * k + 3] = pyramid
     limits = torque_bounds(robot)
-    unbounded = np.full(nv, 1e30)
+    free = np.full(nv, 1e30)
+    least, most = (-free, free) if tasks.reach is None else (tasks.reach.low, tasks.reach.high)
     held = np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
-    low = np.concatenate([-unbounded, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
-    high = np.concatenate([unbounded, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
+    low = np.concatenate([least, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
+    high = np.concatenate([most, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
     return Program(H, f, F, A, low, high)
 
 
@@ -134,13 +135,13 @@ _SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
 
 def as_quadratic(
     robot: Robot, weight: float, program: Program, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
-    limits: Float[ndarray, "nj"],
+    limits: Float[ndarray, "nj"], stopped: tuple[int, ...] = (),
 ) -> tuple[quadratic.Program, list[int], Float[ndarray, "n"]]:  # fmt: skip
     """(the same program for the solver inside, the order of its unknowns, their units).
 
     Legs come first, joints and force of each together, then other joints, then the base: what a leg does not touch is
     a known zero. A foot that is up keeps an unknown force that moves nothing and is not bounded. The last row of a
-    pyramid follows from the others and is left out.
+    pyramid follows from the others and is left out. Accelerations are bounded of the joints ``stopped``.
     """
     nv, n = robot.nv, robot.nv + 12
     order = [x for k in range(4) for x in (*(6 + j for j in own_joints(robot, k)), *range(nv + 3 * k, nv + 3 * k + 3))]
@@ -149,10 +150,13 @@ def as_quadratic(
     used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
     cones = [nv + 5 * k + i for k in range(4) for i in range(4)]
     up = np.stack([np.where(d > 0.5, 0.0, -1.0) for d in down for _ in range(4)])
-    A = np.concatenate([program.A[6:nv] / limits[:, None], program.A[cones] / (0.25 * weight)]) * (used * units)
+    at = [6 + j for j in stopped]
+    rows = [program.A[6:nv] / limits[:, None], program.A[cones] / (0.25 * weight), np.eye(n)[at] / _PULL]
+    A = np.concatenate(rows[: 3 if at else 2]) * (used * units)
     E = program.A[:6] / weight * (used * units)
-    low = np.concatenate([program.low[n + 6 : n + nv] / limits, up])
-    high = np.concatenate([program.high[n + 6 : n + nv] / limits, np.full(16, 2.0 * quadratic.INFINITE)])
+    none = np.full(16, 2.0 * quadratic.INFINITE)
+    low = np.concatenate([program.low[n + 6 : n + nv] / limits, up, *(program.low[k : k + 1] / _PULL for k in at)])
+    high = np.concatenate([program.high[n + 6 : n + nv] / limits, none, *(program.high[k : k + 1] / _PULL for k in at)])
     H = program.H * units[:, None] * units
     f = (program.f + program.F @ forces.ravel()) * used * units
     o = order
@@ -161,12 +165,12 @@ def as_quadratic(
 
 def whole_body_torques(
     robot: Robot, weight: float, found: Any, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
-    limits: Float[ndarray, "nj"], clip: bool = True,
+    limits: Float[ndarray, "nj"], stopped: tuple[int, ...] = (), clip: bool = True,
 ) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:  # fmt: skip
     """(torques, how it went) of the whole-body program of a plan; a solution is within the limits up to rounding, and
-    clipped it is so exactly."""
+    clipped it is so exactly. ``stopped`` as of ``as_quadratic``."""
     nv = robot.nv
-    program, order, units = as_quadratic(robot, weight, found.program, down, forces, limits)
+    program, order, units = as_quadratic(robot, weight, found.program, down, forces, limits, stopped)
     solution = quadratic.solve(program, None, _ITERATIONS, _TOLERANCE, least=_SLACK, multiplier=_MULTIPLIER)
     used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
     x = solution.x[np.argsort(order)] * units * used

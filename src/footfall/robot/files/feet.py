@@ -12,6 +12,7 @@ from numpy import ndarray
 from footfall.errors import InputError, unknown
 from footfall.robot.files.draft import Draft, Shape, stand_of
 from footfall.robot.files.foot_shapes import AT_PLACE, Axis, Ball, extent, radius_of, reach, stated, wheel
+from footfall.robot.files.guard import shown
 from footfall.robot.model.parts import Foot, Joint
 
 LEGS = ("LF", "RF", "LH", "RH")
@@ -20,6 +21,7 @@ _CODES = {"lf": "LF", "fl": "LF", "rf": "RF", "fr": "RF", "lh": "LH", "hl": "LH"
 _ENDS = {"front": "F", "fore": "F", "hind": "H", "rear": "H", "back": "H"}
 _SIDES = {"left": "L", "right": "R"}
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
+_ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb so called may be no leg
 _MIRRORED = 0.003  # [m] by which feet of left and right may differ
 
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
@@ -90,7 +92,17 @@ class FootFinder:
         if not places:
             self.remarks.append("no feet were found: name them with feet=[...]")
             return []
-        return self._named(places)
+        feet = self._named(places)
+        arms = [place.link for place in places if self._is_arm(place)]
+        if arms:
+            ends = ", ".join(shown(link) for link in arms)
+            self.remarks.append(f"{ends} hang on arms by their names and count as feet: name the feet with feet=[...]")
+        return feet
+
+    def _is_arm(self, place: _Place) -> bool:
+        """Whether a foot was taken for one that its name does not call so, and its limb is called an arm."""
+        words = {t.lower() for name in self._lineage(place) for t in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+        return not any(is_foot_name(name) for name in place.names) and bool(words & set(_ARM_WORDS))
 
     def _place(self, name: object) -> _Place:
         for link, shapes in self.draft.shapes.items():

@@ -64,7 +64,7 @@ def read_loops(model: Any, links: Iterable[str], joints: Iterable[str], remarks:
         remarks.append(f"the equalities {', '.join(left)} tie the robot to what is not part of it, and are left out")
     if held:
         word = "joint" if len(held) == 1 else "joints"
-        remarks.append(f"equalities hold {word} {', '.join(held)} at one place, and are left out: make it a fixed joint")
+        remarks.append(f"equalities hold {word} {', '.join(held)} at one place, and are left out")
     return loops
 
 

@@ -46,7 +46,9 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     unique((element.attrib["name"] for element in links), "link", where)
     unique((element.attrib["name"] for element in joints), "joint", where)
     links, joints = _without_world(links, joints)
-    draft = Draft(root.get("name") or package.model.stem, [_link(link) for link in links], [])
+    draft = Draft(root.get("name") or package.model.stem, [], [])
+    welded = {tie.get("link") for j in joints if j.get("type") == "fixed" for tie in j.findall("child")}
+    draft.links += [_link(link, link.get("name") in welded, draft.remarks) for link in links]
     known = {link.name for link in draft.links}
     for element in joints:
         joint, actuator = _joint(element, known)
@@ -150,7 +152,7 @@ def _pose(element: ET.Element, owner: str) -> Transform:
     return Transform(from_euler(np.array([yaw, pitch, roll]), "zyx"), xyz)
 
 
-def _link(element: ET.Element) -> Link:
+def _link(element: ET.Element, welded: bool, remarks: list[str]) -> Link:
     name = element.attrib["name"]
     owner = f"link {shown(name)}"
     inertial = _one(element, "inertial", owner)
@@ -166,8 +168,11 @@ def _link(element: ET.Element) -> Link:
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if mass == 0 and not tensor.any():
         return Link.massless(name)
-    if mass == 0:
+    if mass == 0 and not welded:
         raise ModelError(f"mass of {owner} must be positive, since it has an inertia: or leave its <inertial> out")
+    if mass == 0:
+        remarks.append(f"{owner} has an inertia and no mass: its inertia is left out")
+        return Link.massless(name)
     return lenient_link(name, mass, X_LC.p, X_LC.R @ tensor @ X_LC.R.T)
 
 

@@ -56,6 +56,23 @@ def place_of(error: BaseException) -> str:
     return place(reversed(lines))
 
 
+def foreign(error: BaseException) -> str | None:
+    """The sentence for what another package raised at a traced value; None for an exception of the user's or ours."""
+    trail, innermost, package = error.__traceback__, "", ""
+    while trail is not None:
+        innermost = trail.tb_frame.f_code.co_filename.replace("\\", "/")
+        for part in _INSTALLED:
+            package = innermost.split(part)[-1].split("/")[0] if part in innermost else package
+        trail = trail.tb_next
+    if innermost.startswith(_OURS) or innermost.startswith(_PACKAGE) or not _is_installed(innermost):
+        return None
+    said = " ".join(str(error).split())
+    return (
+        f"{package or 'another package'} cannot compute with traced values ({type(error).__name__}: {said}):"
+        f" write it with arithmetic, np.where, lookup or repeat{place_of(error)}"
+    )
+
+
 def _frames(frame: types.FrameType | None) -> Iterator[tuple[str, int]]:
     while frame is not None and frame.f_code.co_filename != _TRACER:  # beyond it lies who asked for the trace
         yield frame.f_code.co_filename, frame.f_lineno
