@@ -69,8 +69,9 @@ def test_it_steps_onto_a_third_of_its_leg_when_it_sees_the_ground_and_not_blindl
 
 
 @pytest.mark.slow
-def test_it_recovers_from_a_push_that_lifts_both_feet_of_a_side():
-    push = [ff.Push(start=0.3, duration=0.1, force=(0.0, 90.0, 0.0))]
+@pytest.mark.parametrize("force", [60.0, -60.0])
+def test_it_recovers_from_a_push_that_lifts_both_feet_of_a_side(force):
+    push = [ff.Push(start=0.3, duration=0.1, force=(0.0, force, 0.0))]
     simulation, rec = walked("trot", 2.5, push)
     off = rec.force[:, :, 2] < 1e-9  # LF, RF, LH, RH
     assert ((off[:, 1] & off[:, 3]) | (off[:, 0] & off[:, 2])).sum() > 50
