@@ -112,7 +112,7 @@ def _solves(controller: Nmpc) -> list[float]:
         times.append(time.thread_time() - start)
         return result
 
-    controller._solve = timed  # type: ignore[method-assign]
+    controller._solve = timed  # type: ignore[method-assign, assignment]
     return times
 
 
