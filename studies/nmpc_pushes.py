@@ -22,7 +22,7 @@ from footfall.simulate.standing import standing_start
 CONTROLLERS = ("nmpc", "mpc", "whole_body")
 DIRECTIONS = (0.0, 90.0, 180.0, 270.0)  # [deg], 0 forward, 90 to the left
 PHASES = (0.0, 0.25, 0.5, 0.75)  # of the gait's cycle, after AT
-IMPULSES = (6.0, 9.0, 12.0, 15.0, 18.0, 21.0, 24.0)  # [N s]
+IMPULSES = (6.0, 9.0, 12.0, 15.0, 18.0, 21.0)  # [N s]
 AT, LASTING, AFTER = 1.05, 0.1, 2.0  # [s]
 
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import footfall as ff
+from footfall.contact import Steps
 from footfall.control.named import nmpc
+from footfall.control.optimal.nmpc import height_under
 from footfall.errors import InputError
 from footfall.simulate.runfile import options_of, plan
 from footfall.simulate.standing import standing_start
@@ -46,6 +48,46 @@ def test_a_push_of_one_metre_a_second_sideways_is_caught():
     assert rec.q[:, 2].min() > 0.2
 
 
+@pytest.mark.slow
+def test_it_steps_onto_a_third_of_its_leg_when_it_sees_the_ground_and_not_blindly():
+    third = 0.13
+    ground = Steps.flight(third, tread=5.0, count=1, start=0.5)
+    heights = []
+    for controller in (nmpc("trot").over(ground), nmpc("trot")):
+        simulation = ff.Simulation(
+            ROBOT, controller, ground=ground, start=standing_start(ROBOT, controller),
+            command=ff.Command(forward=0.4), stop_on_fall=True,
+        )  # fmt: skip
+        rec = simulation.run(3.5)
+        heights.append(simulation.q[2] if simulation.stopped is None else 0.0)
+        if controller.ground is not None:
+            assert np.abs(rec.q[:, 4:6]).max() < 0.12
+            assert simulation.q[0] - 0.2 > 0.5 + 0.4  # its hind feet too are well past the edge
+            assert not controller.log
+    assert heights[0] == pytest.approx(third + ROBOT.poses["stand"].height, abs=0.02)
+    assert heights[1] < heights[0] - 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("force", [60.0, -60.0])
+def test_it_recovers_from_a_push_that_lifts_both_feet_of_a_side(force):
+    push = [ff.Push(start=0.3, duration=0.1, force=(0.0, force, 0.0))]
+    simulation, rec = walked("trot", 2.5, push)
+    off = rec.force[:, :, 2] < 1e-9  # LF, RF, LH, RH
+    assert ((off[:, 1] & off[:, 3]) | (off[:, 0] & off[:, 2])).sum() > 50
+    assert simulation.stopped is None
+    assert not off[-100:].any()
+    assert np.abs(simulation.v).max() < 0.1
+    assert np.abs(rec.q[-1, 4:6]).max() < 0.03
+    assert rec.q[:, 2].min() > 0.25
+
+
+def test_heights_of_a_ground_are_found_from_above():
+    ground = Steps([0.0, 0.13, 0.05], tread=0.5, start=0.4)
+    for x, height in ((0.0, 0.0), (0.35, 0.0), (0.5, 0.13), (0.85, 0.13), (1.2, 0.05)):
+        assert height_under(ground, np.array([x, 0.1])) == pytest.approx(height, abs=1e-6)
+
+
 def test_the_gains_hold_between_solves_what_a_solve_planned():
     controller = nmpc("trot")
     start = standing_start(ROBOT, controller)
@@ -83,7 +125,7 @@ def test_bad_settings_are_refused():
     [
         {"knots": "many"}, {"knots": None}, {"knots": np.nan}, {"knots": 1e9}, {"gait": "trot"}, {"gait": None},
         {"clearance": -0.1}, {"clearance": np.nan}, {"hip_height": "low"}, {"prices": 3}, {"plan": "there"},
-        {"joint_kd": -1.0}, {"joint_kd": "soft"},
+        {"joint_kd": -1.0}, {"joint_kd": "soft"}, {"ground": "plane"},
     ],
 )  # fmt: skip
 def test_settings_of_another_kind_are_refused_by_name(bad):

@@ -1,8 +1,9 @@
-"""One iteration of a horizon in Crocoddyl, timed: a script that imports nothing of footfall.
+"""One iteration of a horizon in Crocoddyl and mim-solvers, timed: a script that imports nothing of footfall.
 
-Crocoddyl 3.2.1 from PyPI ends its process beside Pinocchio 4.1, which footfall's referees use, and runs beside 4.0.0.
-So it has an environment of its own, whose Python runs this file with the horizon as JSON on standard input; the least
-time of an iteration [s] is printed.
+Beside Pinocchio 4.1, which footfall's referees use, the same iteration of Crocoddyl 3.2.1 from PyPI runs in some
+processes and ends with its ``backward_error`` in most; beside 4.0.0 it runs. So it has an environment of its own, whose
+Python runs this file with the horizon as JSON on standard input; the least times of an iteration [s] are printed as
+JSON, those of mim-solvers where it is installed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import crocoddyl
@@ -38,8 +40,8 @@ def model_of(given: dict[str, Any]) -> tuple[Any, list[int]]:
     return model, feet
 
 
-def iteration(given: dict[str, Any]) -> Any:
-    """A call that computes all derivatives, sweeps backwards, and tries the step."""
+def problem_of(given: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
+    """(the shooting problem, states and inputs of a first guess)."""
     model, feet = model_of(given)
     state = crocoddyl.StateMultibody(model)
     actuation = crocoddyl.ActuationModelFloatingBase(state)
@@ -55,32 +57,47 @@ def iteration(given: dict[str, Any]) -> Any:
     quadratic = crocoddyl.ActivationModelWeightedQuad(np.array(given["weights"]))
     near = crocoddyl.CostModelResidual(state, quadratic, crocoddyl.ResidualModelState(state, rest, actuation.nu))
     costs.addCost("state", near, 1.0)
-    effort = crocoddyl.CostModelResidual(state, crocoddyl.ResidualModelControl(state, actuation.nu))
+    effort = crocoddyl.CostModelResidual(state, crocoddyl.ResidualModelControl(state, np.array(given["torque"])))
     costs.addCost("effort", effort, given["effort"])
     dynamics = crocoddyl.DifferentialActionModelContactFwdDynamics(state, actuation, contacts, costs, 0.0, True)
     running = crocoddyl.IntegratedActionModelEuler(dynamics, given["knot"])
     last = crocoddyl.IntegratedActionModelEuler(dynamics, 0.0)
     problem = crocoddyl.ShootingProblem(start, [running] * given["knots"], last)
     problem.nthreads = 1
+    return problem, [rest] * (given["knots"] + 1), [np.array(given["torque"])] * given["knots"]
+
+
+def iterations(given: dict[str, Any]) -> dict[str, Any]:
+    """Calls that each make one iteration: all derivatives, a sweep backwards, and the step tried."""
+    problem, states, inputs = problem_of(given)
     solver = crocoddyl.SolverFDDP(problem)
-    states, inputs = [rest] * (given["knots"] + 1), [np.array(given["torque"])] * given["knots"]
 
     def once() -> None:
         solver.setCandidate(states, inputs, False)
         solver.computeDirection(True)
         solver.tryStep(1.0)
 
-    return once
+    calls: dict[str, Any] = {"crocoddyl": once}
+    try:
+        import mim_solvers  # after Crocoddyl, whose classes it needs
+    except ImportError:
+        return calls
+    for name in ("SQP", "CSQP"):
+        theirs = getattr(mim_solvers, f"Solver{name}")(problem_of(given)[0])
+        calls[f"mim-solvers {name}"] = partial(theirs.solve, states, inputs, 1, False)
+    return calls
 
 
 def main() -> None:
-    """The least time of some iterations, printed."""
-    once, least = iteration(json.load(sys.stdin)), float("inf")
+    """The least times of some iterations by name, each in its turn, printed as JSON."""
+    calls = iterations(json.load(sys.stdin))
+    least = dict.fromkeys(calls, float("inf"))
     for _ in range(int(sys.argv[1])):
-        began = time.thread_time()
-        once()
-        least = min(least, time.thread_time() - began)
-    print(least)
+        for name, once in calls.items():
+            began = time.thread_time()
+            once()
+            least[name] = min(least[name], time.thread_time() - began)
+    print(json.dumps(least))
 
 
 if __name__ == "__main__":

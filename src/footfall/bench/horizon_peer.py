@@ -21,22 +21,23 @@ from footfall.bench.horizon import EFFORT, KNOT, KNOTS, away, settled, weights
 from footfall.compare import pinocchio
 
 VARIABLE = "FOOTFALL_CROCODDYL"
-FITTING = "4.0."  # of Pinocchio, beside which Crocoddyl 3.2.1 runs
+FITTING = "4.0."  # of Pinocchio: beside 4.1 the sweep of Crocoddyl 3.2.1 fails in most processes
 _HOW = (
-    f"an environment of its own measures it: pip install crocoddyl==3.2.1 pin==4.0.0 there, and {VARIABLE}=its python"
+    "an environment of its own measures it: pip install crocoddyl==3.2.1 pin==4.0.0 mim-solvers there, and"
+    f" {VARIABLE}=its python"
 )
 
 
-def measured(rounds: int = 30) -> tuple[float | None, str]:
-    """(least time of an iteration [s], why there is none)."""
+def measured(rounds: int = 30) -> tuple[dict[str, float], str]:
+    """(least times of an iteration by name [s], why some are missing)."""
     python = os.environ.get(VARIABLE)
     if python is None:
         try:
             there = version("crocoddyl"), version("pin")
         except PackageNotFoundError:
-            return None, f"Crocoddyl is not installed; {_HOW}"
+            return {}, f"Crocoddyl is not installed; {_HOW}"
         if not there[1].startswith(FITTING):
-            return None, f"Crocoddyl {there[0]} does not fit the Pinocchio {there[1]} beside it; {_HOW}"
+            return {}, f"Crocoddyl {there[0]} does not fit the Pinocchio {there[1]} beside it; {_HOW}"
     script = Path(__file__).with_name("crocoddyl_process.py")
     command = [python or sys.executable, str(script), str(rounds)]
     alone = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -45,10 +46,12 @@ def measured(rounds: int = 30) -> tuple[float | None, str]:
             command, input=json.dumps(horizon()), capture_output=True, text=True, timeout=120, env=alone
         )
     except OSError as error:
-        return None, f"{VARIABLE} names no Python: {error}"
+        return {}, f"{VARIABLE} names no Python: {error}"
     if done.returncode:
-        return None, f"Crocoddyl ended its process with exit status {done.returncode}; {_HOW}"
-    return float(done.stdout), ""
+        return {}, f"Crocoddyl ended its process with exit status {done.returncode}; {_HOW}"
+    times = {name: float(seconds) for name, seconds in json.loads(done.stdout).items()}
+    missing = "" if len(times) > 1 else "mim-solvers is not installed beside Crocoddyl: pip install mim-solvers there"
+    return times, missing
 
 
 def horizon() -> dict[str, Any]:

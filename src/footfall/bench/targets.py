@@ -74,6 +74,7 @@ TARGETS = (
     Target("closed loop, a simulated second", "closed_loop", 0.12, 0.06, SECONDS),
     Target("the same for a robot of a batch, f64", "closed_loop_batch_f64", 0.04, 0.02, SECONDS),
     Target("the same for a robot of a batch, f32", "closed_loop_batch_f32", 0.024, 0.012, SECONDS),
+    Target("closed loop with nmpc at 200 Hz, a simulated second", "closed_loop_nmpc", 1.0, 0.2, SECONDS),
     *(
         Target(f"{quantity} of the spined robot by Euler-Lagrange", f"lagrange {quantity} native", must, goal, SECONDS)
         for quantity, must, goal in (("M", 5e-6, 2e-6), ("C", 15e-6, 6e-6), ("G", 5e-6, 2e-6), ("J", 5e-6, 2e-6))

@@ -70,9 +70,11 @@ def rows_of(model: SimulationModel, kept: list[tuple[RunState, JointCommand]]) -
     robot, count = model.world.robot, len(kept)
     like = at_rest(model.world, np.zeros(robot.nq), np.zeros(robot.nv)), JointCommand().spread(robot.nj)
     leaves, rebuild = tree.flatten(like)
-    read, flat = tree.reader(like), []
+    read = tree.reader(like)
+    flat: list[list[ndarray]] = []
     for state, command in kept:
-        flat.append(row := [])
+        row: list[ndarray] = []
+        flat.append(row)
         read((replace(state, memory=()), command), row)
     columns = zip(*flat)
     stacked = [np.array(column, dtype=float) for column in columns] or [np.zeros((0, *np.shape(x))) for x in leaves]

@@ -36,6 +36,7 @@ from footfall.control.joint.wheels import Wheels
 from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.locomotion.reflexes import Reflexes
+from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError, unknown
@@ -248,6 +249,8 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
         _reflexes(options, True),
     )  # fmt: skip
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
+    if isinstance(moving, Nmpc) and options.ground != "plane":
+        moving = moving.over(ground_named(options.ground, options.seed, options.friction))
     return moving, moving.gait
 
 

@@ -22,7 +22,7 @@ from footfall.spatial.quaternion import to_rotation
 _LEASH, _YAW_LEASH = 0.08, 0.3  # of the wanted pose [m, rad]
 _HASTE = (1.0, 0.8, 2.0)  # by which a command is followed [m/s², m/s², rad/s²]
 STILL = 0.02  # [m/s, rad/s]: a command below it stands
-_COASTING = 0.1  # [m/s]: a robot that is faster steps on
+_COASTING, _PUSHED = 0.1, 0.3  # [m/s]: a robot that is faster steps on; one that stands begins to step
 _LOSSES, _REVERSAL = 0.8, 0.05  # part of joints' losses that motors add; dry friction reverses over this [rad/s]
 
 
@@ -63,7 +63,8 @@ def follow(
     place = q[:2] + np.clip(to[:2] - q[:2], -_LEASH, _LEASH)
     wanted = np.array([place[0], place[1], yaw + np.clip(turn, -_YAW_LEASH, _YAW_LEASH)])
     told = np.maximum(np.max(np.abs(asked)), np.max(np.abs(velocity)))
-    coasts = going * np.where(np.max(np.abs(v[3:5])) > _COASTING, 1.0, 0.0)
+    slides = np.max(np.abs(v[3:5]))
+    coasts = np.maximum(going * np.where(slides > _COASTING, 1.0, 0.0), np.where(slides > _PUSHED, 1.0, 0.0))
     goes = np.maximum(np.where(told > STILL, 1.0, 0.0), coasts)
     phase = goes * going * (phase + dt / gait.period)
     part = (phase - np.array(gait.delays)) % 1.0

@@ -6,6 +6,7 @@ from (``footsteps``). The rest is up to the optimisation, which may move a foot 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -19,6 +20,8 @@ from footfall.gait.pattern import Gait
 from footfall.gravity import strength
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
+
+Heights = Callable[[Float[ndarray, "k 2"]], Float[ndarray, "k"]]
 
 
 def window(plan: Goal, first: int, knots: int, left: float, last: float) -> Goal:
@@ -37,6 +40,11 @@ def window(plan: Goal, first: int, knots: int, left: float, last: float) -> Goal
 
 
 _DOWN = np.array([0.0, 0.0, 1.0])
+_APART, _BESIDE = 0.03, 2  # [m] between places that are tried for a foothold; level for so many to both sides
+_MOVES = _APART * np.arange(-3, 4)
+_TRIED = _APART * np.arange(-3 - _BESIDE, 4 + _BESIDE)
+_NEAR = np.linspace(-0.12, 0.12, 5)  # [m], over which the ground under a pair of legs is averaged
+_PITCHED = 0.5  # of the ground's slope between the pairs of legs
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,12 @@ class Prices:
         return np.concatenate(
             [self.turn, self.place, np.full(nj, self.joints), self.spin, self.speed, np.full(nj, self.rates)]
         )
+
+
+def yawed_and_pitched(yaw: Float[ndarray, "k"], pitch: Float[ndarray, "k"]) -> Float[ndarray, "k 4"]:
+    """Quaternions: turned about the vertical, then nose down about the trunk's own y."""
+    c, s, cp, sp = np.cos(0.5 * yaw), np.sin(0.5 * yaw), np.cos(0.5 * pitch), np.sin(0.5 * pitch)
+    return np.stack([c * cp, -s * sp, c * sp, s * cp], axis=1)
 
 
 @dataclass(frozen=True)
@@ -90,18 +104,20 @@ class GaitGoals:
     still: Float[ndarray, "nj"]  # torques that hold the joints' own weight [N m]
     loads: Float[ndarray, "4 nj"]  # torques of a foot that carries the whole weight [N m]
     prices: Prices = field(default_factory=Prices)
+    heights: Heights | None = None  # of the ground at places, if it is known
 
     @staticmethod
     def of(
-        model: KnotModel, knots: int, knot: float, clearance: float | None, hip_height: float | None, prices: Prices
-    ) -> GaitGoals:
+        model: KnotModel, knots: int, knot: float, clearance: float | None, hip_height: float | None, prices: Prices,
+        heights: Heights | None = None,
+    ) -> GaitGoals:  # fmt: skip
         robot = model.robot
         q, _ = standing_state(robot, hip_height)
         loads = np.stack([-J[3:, 6:].T @ (model.weight * _DOWN) for J in feet_jacobian(robot, q)])
         still = np.asarray(gravity_terms(robot, q, model.gravity)[6:])
         clearance = 0.2 * float(q[2]) if clearance is None else clearance
         hips = foot_positions(robot, q) - q[:3]
-        return GaitGoals(model, knots, knot, clearance, float(q[2]), q[7:], hips, still, loads, prices)
+        return GaitGoals(model, knots, knot, clearance, float(q[2]), q[7:], hips, still, loads, prices, heights)
 
     def times(self, first: float) -> tuple[ndarray, ndarray]:
         """(when each knot begins, how long it lasts)."""
@@ -124,8 +140,9 @@ class GaitGoals:
         places = steps.wanted[:2] + np.concatenate([np.zeros((1, 2)), travelled])
         feet, floor, least = self._feet(gait, steps, begins, across[0], down)
         q = np.zeros((N + 1, robot.nq))
-        q[:, :2], q[:, 3], q[:, 6], q[:, 7:] = places, np.cos(0.5 * yaw), np.sin(0.5 * yaw), self.stand
-        q[:, 2] = self.height + steps.plane[2] + places @ steps.plane[:2]
+        q[:, :2], q[:, 7:] = places, self.stand
+        q[:, 2], pitch = self._trunk(steps, places, yaw)
+        q[:, 3:7] = yawed_and_pitched(yaw, pitch)
         v = np.zeros((N + 1, robot.nv))
         v[:, 2], v[:, 3], v[:, 4] = steps.velocity[2], forward, left
         share = down / np.maximum(down.sum(axis=1, keepdims=True), 1.0)
@@ -146,23 +163,42 @@ class GaitGoals:
         cycle = steps.cycle + begins[:, None] / period
         if not steps.going:
             feet = np.tile(steps.feet, (len(begins), 1, 1))
-            return feet, feet[:, :, 2], feet[:, :, 2] - 1.0
+            return feet, np.tile(self._under(steps.feet), (len(begins), 1)), feet[:, :, 2] - 1.0
         turn, now = np.floor(cycle), np.floor(steps.cycle)
         s = np.clip((cycle - turn - duty) / (1.0 - duty), 0.0, 1.0)
-        lands = (turn + 1.0 - steps.cycle) * period
-        end = self._footholds(steps, wanted, duty * period, lands)
-        before = self._footholds(steps, wanted, duty * period, lands - period)
+        passed, legs = (turn - now).astype(int), np.arange(4)
+        lands = (now + np.arange(passed.max() + 2)[:, None] - steps.cycle) * period
+        holds = self._footholds(steps, wanted, duty * period, lands)
+        start, end = holds[passed, legs], holds[passed + 1, legs]
         swings = steps.cycle - now >= duty
         begun = np.where(swings[:, None], steps.lift_off, steps.feet)
-        same = (turn == now)[:, :, None]
-        start = np.where(same, begun, before)
+        same = passed == 0
+        start = np.where(same[:, :, None], begun, start)
         along = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s)
         feet = start + along[:, :, None] * (end - start)
         rise = np.sin(np.pi * s) ** 2
-        floor = np.where(down > 0.5, start[:, :, 2], feet[:, :, 2])
-        feet[:, :, 2] += self.clearance * rise
-        least = floor + 0.4 * self.clearance * rise - 0.005
-        return feet, floor, least
+        floor = np.where(down > 0.5, np.where(same, self._under(begun), start[:, :, 2]), feet[:, :, 2])
+        feet[:, :, 2] = feet[:, :, 2] + self.clearance * rise
+        if self.heights is not None:  # as high over the higher end, and up before it is there
+            nearer = np.where(s < 0.5, start[:, :, 2], end[:, :, 2])
+            top = np.maximum(start[:, :, 2], end[:, :, 2]) + self.clearance
+            feet[:, :, 2] = nearer + rise * (top - nearer)
+        return feet, floor, feet[:, :, 2] - 0.6 * self.clearance * rise - 0.005
+
+    def _under(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4"]:
+        """Height of the ground under feet that stand; where none is known they stand on it."""
+        return feet[:, 2] if self.heights is None else self.heights(feet[:, :2])
+
+    def _trunk(self, steps: Steps, places: Float[ndarray, "k 2"], yaw: Float[ndarray, "k"]) -> tuple[ndarray, ndarray]:
+        """(height, pitch) of the base at places: over the plane, or the ground under the front and the hind legs."""
+        if self.heights is None:
+            return self.height + steps.plane[2] + places @ steps.plane[:2], np.zeros(len(places))
+        ahead = np.stack([np.cos(yaw), np.sin(yaw)], axis=1)
+        half = 0.5 * (self.hips[:, 0].max() - self.hips[:, 0].min())
+        off = np.concatenate([side * half + _NEAR for side in (1.0, -1.0)])
+        z = self.heights((places[:, None] + off[:, None] * ahead[:, None]).reshape(-1, 2)).reshape(-1, 2, len(_NEAR))
+        front, hind = z[:, 0].mean(axis=1), z[:, 1].mean(axis=1)
+        return self.height + 0.5 * (front + hind), -_PITCHED * np.arctan2(front - hind, 2.0 * half)
 
     def _footholds(self, steps: Steps, wanted: ndarray, stance: float, lands: Float[ndarray, "k 4"]) -> ndarray:
         """Where feet that land after so many seconds step to."""
@@ -180,4 +216,17 @@ class GaitGoals:
         lean = lean * np.minimum(1.0, most / length)
         middle = 0.5 * (steps.x[:2] + steps.wanted[:2])
         xy = middle + np.stack(hips, axis=2) + ahead[:, :, None] * wanted + lean
-        return np.concatenate([xy, (xy @ steps.plane[:2] + steps.plane[2])[:, :, None]], axis=2)
+        if self.heights is None:
+            return np.concatenate([xy, (xy @ steps.plane[:2] + steps.plane[2])[:, :, None]], axis=2)
+        return self._level(xy, steps.wanted[2])
+
+    def _level(self, xy: Float[ndarray, "k 4 2"], yaw: float) -> Float[ndarray, "k 4 3"]:
+        """Footholds, moved ahead or back to where the ground is level about them."""
+        assert self.heights is not None
+        ahead = np.array([np.cos(yaw), np.sin(yaw)])
+        z = self.heights((xy[:, :, None] + _TRIED[:, None] * ahead).reshape(-1, 2)).reshape(*xy.shape[:2], -1)
+        about = np.stack([z[:, :, k : k + len(_MOVES)] for k in range(2 * _BESIDE + 1)])
+        uneven = about.max(axis=0) - about.min(axis=0)
+        best = np.argmin(uneven + 0.2 * np.abs(_MOVES), axis=2)[:, :, None]
+        height = np.take_along_axis(z[:, :, _BESIDE : _BESIDE + len(_MOVES)], best, axis=2)
+        return np.concatenate([xy + _MOVES[best] * ahead, height], axis=2)

@@ -8,21 +8,23 @@ the trajectory of the last solve is a guess for the next one as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.checks import checked_number, is_number
+from footfall.contact.ground import Ground
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
 from footfall.control.locomotion.speed_limit import fastest, longest_step
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.optimal.between_solves import Ticks, act, follow, lowest_points
-from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps, window
+from footfall.control.optimal.gait_goals import GaitGoals, Heights, Prices, Steps, window
 from footfall.control.optimal.horizon import HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
 from footfall.control.optimal.trajectory import Trajectory, improved
@@ -35,6 +37,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
 _FOLLOWED = ("velocity", "wanted", "going", "phase", "mean", "lift_off", "last_down", "feet")  # of the memory
+_HIGH, _STEPS_DOWN = 3.0, 40  # [m] from which the ground is sought, and in how many steps down
 _SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
 _FIRST = 8  # iterations of the first solve, which has nothing to begin with
 _MOST_KNOTS = 1000  # a solve of more takes longer than what it plans
@@ -58,6 +61,7 @@ class Nmpc(ControllerBase):
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
     prices: Prices = field(default_factory=Prices)
     barrier: float = 0.1  # price of inequalities
+    ground: Ground | None = None  # that it sees; without one it takes the plane of its last footholds for the ground
     plan: Goal | None = None  # knots to go along, on the same grid, in place of a gait and a command
     joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
 
@@ -78,6 +82,8 @@ class Nmpc(ControllerBase):
         for key, kind in {"gait": Gait, "prices": Prices, "plan": Goal | None}.items():
             if not isinstance(value := getattr(self, key), kind):
                 raise InputError(f"{key} of nmpc must be a {key.capitalize()}, got {value!r}")
+        if self.ground is not None and not callable(getattr(self.ground, "distance", None)):
+            raise InputError(f"ground of nmpc must be a Ground, got {self.ground!r}")
         if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
             raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, as its own")
         self.log: list[tuple[float, str]] = []
@@ -95,6 +101,10 @@ class Nmpc(ControllerBase):
             self._step = robot, longest_step(robot, standing_joints(robot, self.hip_height))
         forward = float(fastest(self._step[1], self.gait.duty, self.gait.period))
         return {"forward": forward, "sideways": LIMITS.sideways, "turn": LIMITS.turn}
+
+    def over(self, ground: Ground) -> Nmpc:
+        """The same controller with this ground to see: it steps onto what lies ahead."""
+        return replace(self, ground=ground)
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> dict[str, ndarray]:
@@ -122,7 +132,8 @@ class Nmpc(ControllerBase):
         low = np.maximum([joint.lower for joint in joints], stand - _BENT)
         high = np.minimum([joint.upper for joint in joints], stand + _BENT)
         model = KnotModel(robot, torque_bounds(robot), low, high, self.friction, self.barrier, gravity)
-        self.goals = GaitGoals.of(model, self.knots, self.knot, self.clearance, self.hip_height, self.prices)
+        heights = None if self.ground is None else _heights(self.ground, compile)
+        self.goals = GaitGoals.of(model, self.knots, self.knot, self.clearance, self.hip_height, self.prices, heights)
         q, v = standing_state(robot, self.hip_height)
         x, feet = np.concatenate([q, v]), lowest_points(robot, q)
         still = Steps(
@@ -233,3 +244,18 @@ class Nmpc(ControllerBase):
         if wrong and key not in self._wrong:
             self.log.append((t, wrong))
         (self._wrong.add if wrong else self._wrong.discard)(key)
+
+
+def _heights(ground: Ground, compile: Callable[..., Any]) -> Heights:
+    """Of a ground at many places, as one compiled call."""
+    found = compile(height_under, ground, np.zeros(2), target="batch", verify=False)
+    return lambda places: found(np.ascontiguousarray(places))
+
+
+def height_under(ground: Ground, place: Float[ndarray, "2"]) -> Any:
+    """Of any ground [m]: down from high above by its own distance, again and again (Hart 1996)."""
+
+    def lower(_: Any, z: Any) -> Any:
+        return z - ground.distance(np.stack([place[0], place[1], z]))
+
+    return numeric.repeat(_STEPS_DOWN, lower, np.zeros(()) + _HIGH)

@@ -188,6 +188,8 @@ def improved(
     if not np.isfinite(found.cost):
         raise FootfallError("the trajectory leads to states that are not finite from here")
     plan = _plan(problem, problem.quadratic(found.x, found.u), found.u, weight)
+    if not np.isfinite(plan.gains).all():
+        raise FootfallError("the sweep backwards gives gains that are not finite")
     found.gains = plan.gains
     better = _forward(problem, found, plan)
     if better is not None:
