@@ -44,6 +44,7 @@ from footfall.gait.named_plans import PLANS
 from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
+from footfall.hardware.motor_model import MotorModel
 from footfall.hardware.sensors import Sensors
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -168,7 +169,8 @@ def load_options(options: RunOptions) -> dict[str, Any]:
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
-    motors, joints = None, {}
+    motors: MotorModel | None = None
+    joints: dict[str, Any] = {}
     if options.motors is not None:
         robot, motors, effects = read_identified(options.motors, robot)
         joints = {"joints": effects}

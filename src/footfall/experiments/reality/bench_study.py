@@ -52,7 +52,8 @@ def claims(found: BenchStudy) -> list[Claim]:
     hard, mujoco = drift["footfall, complementarity"], drift["MuJoCo, default contact"]
     return [
         answer("anymal-stand", "ANYmal stands, dt 5 ms: MuJoCo's time of a step over ours", printed, ratio,
-              ratio > printed, "", "beside: MuJoCo's over RaiSim's, on their machine"),
+              ratio > printed, "",
+              "ours compliant, MuJoCo's soft with no-slip; beside: MuJoCo's over RaiSim's, on their machine"),
         answer("anymal-speed", "ANYmal in flight: MuJoCo's time of a step over ours", printed_speed, speed,
               speed > printed_speed, "", "Euler; beside: MuJoCo's over RaiSim's"),
         answer("anymal-energy", f"ANYmal in flight: mean square error of energy at dt {dt:g} s", theirs.errors[dt],
