@@ -34,7 +34,8 @@ def test_claims_of_the_page_are_those_that_were_measured():
     assert len(claims) > 6
     for claim in claims:
         line = next(line for line in lines if line.startswith(f"| {claim['claim']} |"))
-        assert cells(line)[1:3] == [shown(claim.get("beside", claim["printed"])), f"**{shown(claim['measured'])}**"], line
+        beside = claim.get("beside", claim["printed"])
+        assert cells(line)[1:3] == [shown(beside), f"**{shown(claim['measured'])}**"], line
 
 
 @pytest.mark.slow
