@@ -4,6 +4,7 @@ For the interpreter that has the SDK's own packages, which has no footfall. Prin
 """
 
 import json
+import math
 import sys
 import time
 import types
@@ -42,14 +43,23 @@ if sys.argv[2] == "start":
     print(json.dumps({"code": code, "mode": mode, "state": states[0] - began, "answer": time.time() - began}))
     sys.exit()
 high = ChannelSubscriber("rt/sportmodestate", SportModeState_)
-high.Init(lambda state: seen.update(place=list(state.position), time=state.stamp.sec + 1e-9 * state.stamp.nanosec), 10)
+
+
+def look(state):
+    w, x, y, z = state.imu_state.quaternion
+    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    yaw += 2.0 * math.pi * round((seen.get("yaw", yaw) - yaw) / (2.0 * math.pi))
+    seen.update(place=list(state.position), time=state.stamp.sec + 1e-9 * state.stamp.nanosec, yaw=yaw)
+
+
+high.Init(look, 10)
 client = SportClient()
 client.SetTimeout(10.0)
 client.Init()
 found = {"up": client.StandUp()}
 time.sleep(2.5)
 found["standing"] = seen["place"][2]
-for key, asked in (("forward", (0.3, 0, 0)), ("lateral", (0, 0.3, 0))):
+for key, asked in (("forward", (0.3, 0, 0)), ("lateral", (0, 0.3, 0)), ("turn", (0, 0, 0.5))):
     end, first = time.time() + 4.5, None
     while time.time() < end:
         client.Move(*asked)
@@ -57,7 +67,10 @@ for key, asked in (("forward", (0.3, 0, 0)), ("lateral", (0, 0.3, 0))):
         if first is None and time.time() > end - 3.0:
             first = dict(seen)
     span = seen["time"] - first["time"]
-    found[key] = [(b - a) / span for a, b in zip(first["place"], seen["place"])][:2]
+    heading = 0.5 * (first["yaw"] + seen["yaw"])  # speeds along and across the robot, and its turn
+    x, y = [(b - a) / span for a, b in zip(first["place"], seen["place"])][:2]
+    along, across = math.cos(heading), math.sin(heading)
+    found[key] = [along * x + across * y, along * y - across * x, (seen["yaw"] - first["yaw"]) / span]
     client.StopMove()
     time.sleep(1.0)
 found["stop"] = client.StopMove()
@@ -68,6 +81,12 @@ found["flips"] = [client.LeftFlip(), client.BackFlip(), client.HandStand(True), 
 found["euler"] = client.Euler(0.1, 0.0, 0.0)
 found["level"] = client.SpeedLevel(1)
 found["balance"] = client.BalanceStand()
+found["damp"] = client.Damp()
+time.sleep(1.5)
+found["damped"] = seen["place"][2]
+found["recovery"] = client.RecoveryStand()
+time.sleep(2.5)
+found["recovered"] = seen["place"][2]
 found["down"] = client.StandDown()
 time.sleep(2.0)
 found.update(lying=seen["place"][2], states=len(states), wrong=len(wrong))

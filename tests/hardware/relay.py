@@ -1,7 +1,7 @@
 """A bad link between two DDS domains: ``python relay.py ROBOT_DOMAIN DRIVER_DOMAIN drop|delay|reorder|forge|nan``.
 
-``forge`` adds messages of both kinds that are refused; ``nan`` adds states that are not finite but have a good checksum,
-from three seconds after the first command on.
+``forge`` adds messages of both kinds that are refused; ``nan`` adds states that are not finite but have a good
+checksum, from three seconds after the first command on.
 
 States go one way, commands the other, both with the fault; calls of services pass as they are. Says "relaying" when
 it is ready.

@@ -225,6 +225,32 @@ def test_controller_that_is_a_program_holds_the_robot_up(language, tmp_path):
     assert recording.q[-1, 2] == pytest.approx(STAND.height, abs=0.03)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_exported_locomotion_walks_the_robot_as_another_process(tmp_path):
+    from footfall.commands.export_controller import write_locomotion
+    from footfall.control.locomotion.locomotion import Locomotion
+    from footfall.control.posture import standing_state
+
+    cheetah, inside = ff.load("mini_cheetah"), Locomotion()
+    write_locomotion(cheetah, tmp_path, inside)
+    sources = [str(tmp_path / f"locomotion{end}.c") for end in ("", "_main")]
+    subprocess.run(["gcc", "-std=c99", "-O2", *sources, "-lm", "-o", str(tmp_path / "main")], check=True)
+    outside = ProcessController([str(tmp_path / "main")], rate=inside.rate, patience=20.0, lines=True)
+    start, asked = standing_state(cheetah, inside.hip_height), Command(forward=0.4, turn=0.2)
+    runs = [ff.Simulation(cheetah, each, start=start, command=asked).run(1.0) for each in (outside, inside)]
+    outside.close()
+    assert not runs[0].meta.get("stopped")
+    assert runs[0].q[-1, 0] > 0.2
+    np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=1e-3)
+
+
+def test_program_that_answers_with_no_numbers_is_said():
+    talks = "import sys\nfor line in sys.stdin: print('what?', flush=True)"
+    sim = ff.Simulation(go2(), ProcessController([sys.executable, "-c", talks], lines=True, patience=20.0))
+    assert "answered 'what?', not 60 numbers" in sim.run(0.01).meta["stopped"]
+
+
 def test_program_that_ends_or_is_not_there_is_said():
     with pytest.raises(InputError, match="cannot start"):
         ff.Simulation(go2(), ProcessController(["/no/such/program"])).run(0.01)
@@ -238,3 +264,23 @@ def test_rows_of_a_drive_are_columns_of_a_recording():
     Driver(bench, pilot(), on_row=rows.append, stop=lambda: "damp" if bench.now() > 0.1 else "").run()
     found = columns(rows[:10])
     assert Recording(go2(), found).duration == pytest.approx(9 * bench.period)
+
+
+def test_policy_of_an_onnx_file_drives_a_robot(tmp_path):
+    pytest.importorskip("onnx", reason="writing an .onnx needs onnx: pip install 'footfall[learn]'")
+    from footfall.commands.drive import _pilot
+    from footfall.control.learned.policy import Policy
+    from footfall.hardware.simulated import SimulatedRobot
+
+    cheetah = ff.load("mini_cheetah")
+    Policy.load("mini_cheetah").save(tmp_path / "trot.onnx")
+    pilot = _pilot(str(tmp_path / "trot.onnx"), cheetah)
+    robot, seen = SimulatedRobot(cheetah, 500.0), []
+    driver = Driver(robot, pilot, lambda t: Command(forward=0.4), 1.0, lambda: "damp" if len(seen) > 1300 else "",
+                    lambda row: seen.append((row.phase, *robot.body.q[:3])))  # fmt: skip
+    driver.run()
+    walk = np.array([place for phase, *place in seen if phase == "walk"])
+    assert driver.reason in ("", "emergency stop")
+    assert len(walk) == pytest.approx(500, abs=3)
+    assert (walk[-1, 0] - walk[250, 0]) / 0.5 == pytest.approx(0.4, rel=0.25)
+    assert walk[:, 2].min() > 0.8 * cheetah.poses["stand"].height

@@ -129,6 +129,31 @@ def test_sport_mode_stands_up_walks_as_asked_stops_and_lies_down():
     assert robot.simulated.body.q[2] < 0.5 * STAND.height
 
 
+def test_sport_mode_turns_as_asked_and_a_damped_robot_recovers_its_stand():
+    robot, yaws = Sporting("balance"), []
+    for _ in range(7):
+        assert robot.call(1008, {"x": 0.0, "y": 0.0, "z": 0.5}) == 0
+        robot.go(0.25)
+        w, x, y, z = robot.simulated.body.q[3:7]
+        yaws.append(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+    assert (yaws[-1] - yaws[2]) / (0.25 * 4) == pytest.approx(0.5, rel=0.1)
+    assert robot.call(1001) == 0
+    robot.go(0.8)
+    assert robot.simulated.body.q[2] < 0.6 * STAND.height
+    assert robot.call(1006) == 0
+    robot.go(1.9)
+    assert robot.simulated.body.q[2] == pytest.approx(STAND.height, abs=0.02)
+
+
+def test_robot_on_its_back_answers_that_it_cannot_stand_up():
+    robot = Sporting("down")
+    on_its_back = robot.simulated.sensed.q.copy()
+    on_its_back[3:7] = [0.0, 1.0, 0.0, 0.0]
+    robot.simulated.reset((on_its_back, np.zeros(18)))
+    robot.call(1001)
+    assert robot.call(1006) == robot.call(1004) == 4202
+
+
 def test_velocity_is_held_for_a_second_unless_it_is_renewed():
     robot = Sporting("balance")
     robot.call(1008, {"x": 0.3, "y": 0.0, "z": 0.0})

@@ -12,6 +12,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from processes import Served
 
@@ -51,10 +52,13 @@ def test_maker_high_level_client_stands_up_moves_as_asked_stops_and_sits_down():
         ran = client(str(HERE / "maker_calls.py"), SDK, "walk")
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout.strip().splitlines()[-1])
-    assert [found[key] for key in ("up", "stop", "euler", "level", "balance", "down")] == [0] * 6
+    assert [found[key] for key in ("up", "stop", "euler", "level", "balance", "damp", "recovery", "down")] == [0] * 8
     assert found["standing"] > 0.3
     assert found["forward"][0] == pytest.approx(0.3, rel=0.1)
     assert found["lateral"][1] == pytest.approx(0.3, rel=0.1)
+    assert found["turn"][2] == pytest.approx(0.5, rel=0.1)
+    assert np.abs(found["turn"][:2]).max() < 0.05
+    assert found["damped"] < 0.2 < 0.3 < found["recovered"]
     assert found["stopped"] < 0.02
     assert found["flips"] == [3203] * 4
     assert found["lying"] < 0.15

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance import MAGIC, cases, made, record
+from conformance import MAGIC, cases, checksum, made, record
 from mcap.reader import make_reader
 
 from footfall.recording import mcap_file
@@ -22,6 +22,13 @@ needs_data = pytest.mark.skipif(
     not DATA, reason="MCAP's conformance files were not read: set FOOTFALL_MCAP_CONFORMANCE to their folder"
 )
 ATTACHMENT = {"log_time": "2", "create_time": "1", "name": "myFile", "media_type": "text/plain", "data": ["1", "2"]}
+
+
+def test_checksum_is_the_same_of_a_file_and_of_the_pointer_to_it():
+    real = MAGIC + b"something" + MAGIC
+    sha = hashlib.sha256(real).hexdigest()
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{sha}\nsize {len(real)}\n".encode()
+    assert checksum(real) == checksum(pointer) == sha
 
 
 def read(data: bytes) -> list[tuple[str, dict[str, str]]]:

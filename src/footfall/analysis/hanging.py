@@ -24,15 +24,13 @@ from footfall.errors import SPOILED, InputError, reason
 from footfall.hardware.motor_model import MotorModel
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
+from footfall.simulate.identified import COLUMNS, OF_MOTORS, OF_ROBOT
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State
 from footfall.simulate.tick import SimulationModel
 from footfall.simulate.world import World
 from footfall.trace.face import tree
 
-OF_ROBOT = ("armature", "damping", "dry_friction")
-OF_MOTORS = ("bias", "gain", "delay")
-COLUMNS = (*OF_ROBOT, "static_ratio", *OF_MOTORS)
 UNITS = ("kg m²", "N m s/rad", "N m", "", "rad", "", "s")
 RANGES = (
     Range("armature", 0.0, 0.15, 0.01), Range("damping", 0.0, 2.0, 0.1), Range("dry_friction", 0.0, 2.0, 0.2),

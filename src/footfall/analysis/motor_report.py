@@ -16,14 +16,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from footfall.analysis.hanging import COLUMNS, OF_ROBOT, UNITS, Encoders, Hanging
+from footfall.analysis.hanging import UNITS, Encoders, Hanging
 from footfall.analysis.joint_order import Order, joint_orders, told_apart
 from footfall.analysis.motors import Motors, Progress, by_gradients, by_search, held_out
-from footfall.errors import SPOILED, InputError, unknown
+from footfall.errors import unknown
 from footfall.hardware.motor_model import MotorModel
-from footfall.json_file import read_json
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
+from footfall.simulate.identified import COLUMNS, applied, motors_of, read_identified
 
 METHODS = ("both", "gradients", "search")
 
@@ -64,13 +64,12 @@ class MotorReport:
 
     def to_json(self) -> dict[str, Any]:
         motors, (before, after) = self.found[self.best], self.total
-        _, model, _ = _parts(self.joints, motors.table)
         return {
             "robot": self.robot, "joints": list(self.joints), "columns": self.orders[0].columns.tolist(),
             "orders_alike": [order.columns.tolist() for order in told_apart(list(self.orders))],
             "settled": self.settled.tolist(),
             "rms_before": before, "rms_after": after, "table": motors.table.tolist(), "names": list(COLUMNS),
-            "motors": model.to_json(),
+            "motors": motors_of(motors.table).to_json(),
             "methods": {
                 m.method: {
                     "table": m.table.tolist(), "rms": whole(rms),
@@ -106,31 +105,6 @@ def identify_motors(
     return MotorReport(robot.name, robot.joint_names, tuple(orders), tuple(found), before, after)
 
 
-def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
-    """(robot, motors, joint effects) from the file that ``footfall identify motors`` writes."""
-    wrong = f"'{path}' holds no motors: footfall identify motors writes such a file"
-    content = read_json(path, "the motors", wrong)
-    try:
-        joints, table = tuple(content["joints"]), np.array(content["table"], dtype=float)
-    except SPOILED:
-        raise InputError(wrong) from None
-    if joints != robot.joint_names or table.shape != (robot.nj, len(COLUMNS)):
-        raise InputError(f"the motors of '{path}' are of other joints than those of robot '{robot.name}'")
-    return applied(robot, joints, table)
-
-
-def applied(robot: Robot, joints: tuple[str, ...], table: ndarray) -> tuple[Robot, MotorModel, JointModel]:
-    """A table of parameters as robot, motors and joint effects."""
-    own, motors, effects = _parts(joints, table)
-    return robot.replace(own), motors, effects
-
-
-def _parts(joints: tuple[str, ...], table: ndarray) -> tuple[dict[str, float], MotorModel, JointModel]:
-    own = {f"{name}.{key}": float(table[j, k]) for k, key in enumerate(OF_ROBOT) for j, name in enumerate(joints)}
-    bias, gain, delay = (table[:, COLUMNS.index(key)] for key in ("bias", "gain", "delay"))
-    return own, MotorModel(bias, gain, delay), JointModel(static_ratio=table[:, len(OF_ROBOT)])
-
-
 def whole(rms: Float[ndarray, "nj"]) -> float:
     """rms over all joints."""
     return float(np.sqrt(np.mean(rms**2)))
@@ -144,3 +118,6 @@ def cell(report: MotorReport, motors: Motors, joint: int, column: int) -> str:
     if report.settled[joint, column]:
         return f"{shown} ± {scale * half:.2g}"
     return f"({shown})"
+
+
+__all__ = ["METHODS", "MotorReport", "applied", "cell", "identify_motors", "read_identified", "whole"]

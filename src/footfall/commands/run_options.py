@@ -104,6 +104,10 @@ EstimateOption = Annotated[
     bool | None,
     typer.Option("--estimate", help="The controller sees an estimate from noisy sensors instead of the truth."),
 ]
+MotorsOption = Annotated[
+    Path | None,
+    typer.Option("--motors", help="Motors and joints as 'footfall identify motors' found them (.json)."),
+]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Recording to write (.mcap).")]
 
 
@@ -113,8 +117,9 @@ def planned(subject: str, given: dict[str, Any]) -> Planned:
     from footfall.simulate.runfile import load_options, options_of, plan, read_run_file
 
     asked = {key: value for key, value in given.items() if value is not None}
-    if "out" in asked:
-        asked["out"] = str(asked["out"])
+    for key in ("out", "motors"):
+        if key in asked:
+            asked[key] = str(asked[key])
     inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
     options = options_of({**inside, **asked})
     return plan(load_robot(options.robot, **load_options(options)), options)

@@ -10,10 +10,16 @@ import typer
 
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
 from footfall.commands.ending import RealtimeOption, until_told
+from footfall.commands.run_options import MotorsOption
 from footfall.errors import unknown
 
 NAME = "serve"
-EXAMPLES = examples("footfall serve go2", "footfall serve go2 --domain 1 --start lying", "footfall serve go2 --ros2")
+EXAMPLES = examples(
+    "footfall serve go2",
+    "footfall serve go2 --domain 1 --start lying",
+    "footfall serve go2 --ros2",
+    "footfall serve go2 --motors go2_motors.json",
+)
 _STARTS = {"standing": "balance", "lying": "down", "released": "released"}
 
 
@@ -27,6 +33,7 @@ def command(
         str, typer.Option("--start", help="standing or lying in sport mode, or released for a low-level program.")
     ] = "standing",
     ground: Annotated[str, typer.Option("--ground", help="plane, slope:D, steps:H or rough:H.")] = "plane",
+    motors: MotorsOption = None,
     noisy: Annotated[bool, typer.Option("--noisy", help="Sensors with noise and bias.")] = False,
     ros2: Annotated[
         bool, typer.Option("--ros2", help="ROS 2 topics as well: joint states, IMU, odometry, tf.")
@@ -52,7 +59,12 @@ def command(
         raise unknown("start", start, _STARTS)
     sensors = Sensors.realistic(seed) if noisy else None
     options: dict[str, Any] = {"ground": ground, "seed": seed}
-    server = Server(load_robot(robot), domain, interface, _STARTS[start], ros2, options, sensors)
+    model, carried = load_robot(robot), None
+    if motors is not None:
+        from footfall.simulate.identified import read_identified
+
+        model, carried, options["joints"] = read_identified(motors, model)
+    server = Server(model, domain, interface, _STARTS[start], ros2, options, sensors, motors=carried)
     say = note if as_json else tell
     say(f"serving {server.robot.name} on {server.participant.words}; Ctrl-C ends it")
     sys.stdout.flush()

@@ -22,6 +22,7 @@ from footfall.commands.run_options import (
     InverseOption,
     KdOption,
     KpOption,
+    MotorsOption,
     OscillatorOption,
     OutOption,
     PlanOption,
@@ -79,6 +80,7 @@ def command(
     integrator: IntegratorOption = None,
     seed: SeedOption = None,
     estimate: EstimateOption = None,
+    motors: MotorsOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:

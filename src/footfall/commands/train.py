@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from footfall.commands.common import JsonOption, examples, load_robot, print_json, progress, tell
+from footfall.commands.run_options import MotorsOption
 
 NAME = "train"
 EXAMPLES = examples(
@@ -15,6 +16,7 @@ EXAMPLES = examples(
     "footfall train go2 --device cuda --seed 3 --out go2.onnx --json",
     "footfall train mini_cheetah --task recover --device cuda --iterations 1500",
     "footfall train mini_cheetah --history 3 --randomise latency=0:2 --randomise noise=1 --out late.onnx",
+    "footfall train go2 --motors go2_motors.json --out go2.npz",
     "footfall train mini_cheetah --out trot.npz --iterations 800 --resume",
 )
 
@@ -41,6 +43,7 @@ def command(
         list[str] | None,
         typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="What differs between robots: latency=0:2."),
     ] = None,
+    motors: MotorsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the policy.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,7 +58,8 @@ def command(
     with progress("training") as report_progress:
         trained = train(
             subject, file, task, device, robots=robots, iterations=iterations, reward=reward, seconds=seconds,
-            seed=seed, resume=resume, history=history, randomise=_ranges(randomise or []), progress=report_progress,
+            seed=seed, resume=resume, history=history, randomise=_ranges(randomise or []), motors=motors,
+            progress=report_progress,
         )  # fmt: skip
     training, last = trained.training, trained.last
     if as_json:

@@ -56,8 +56,26 @@ class MotorModel:
         """What the motors carry out, of this tick's command and those before it, newest first."""
         late = self.delay * rate + np.zeros(line[0].shape[1])
         mixed = sum(np.maximum(1.0 - np.abs(late - k), 0.0) * each for k, each in enumerate(line))
-        position, velocity, kp, kd, torque = (mixed[k] for k in range(len(_FIELDS)))
-        return JointCommand(position + self.bias, velocity, self.gain * kp, self.gain * kd, self.gain * torque)
+        return self.carried_out(JointCommand(**{key: mixed[k] for k, key in enumerate(_FIELDS)}))
+
+    def carried_out(self, command: JointCommand) -> JointCommand:
+        """A command as it acts once it has arrived."""
+        gain = self.gain
+        return JointCommand(
+            command.position + self.bias, command.velocity, gain * command.kp, gain * command.kd, gain * command.torque
+        )
+
+    def longest(self, rate: float) -> int:
+        """How many ticks before this one its command may have come from."""
+        return int(np.ceil(float(np.max(self.delay)) * rate))
+
+    def check_fits(self, robot: Robot) -> None:
+        """Refuse a robot with another number of joints."""
+        for key in ("bias", "gain", "delay"):
+            if np.shape(getattr(self, key)) not in ((), (robot.nj,)):
+                raise InputError(
+                    f"{key} of the motors of robot '{robot.name}' must be one number or {robot.nj} of them"
+                )
 
     def of(self, controller: Controller) -> ThroughMotors:
         """The controller as these motors carry it out."""
@@ -78,6 +96,11 @@ class MotorModel:
         return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(self)}
 
 
+def stacked(command: JointCommand) -> Float[ndarray, "5 nj"]:
+    """A command as the rows that ``MotorModel.act`` takes."""
+    return np.stack([getattr(command, key) for key in _FIELDS])
+
+
 @dataclass(frozen=True, eq=False)
 class ThroughMotors(ControllerWrapper):
     """A controller behind motors; plain NumPy, compiled with the physics if the controller is."""
@@ -92,20 +115,16 @@ class ThroughMotors(ControllerWrapper):
             raise InputError(f"motors must be a MotorModel, got {type(self.motors).__name__}")
 
     def start(self, robot: Robot) -> dict[str, Any]:
-        for key in ("bias", "gain", "delay"):
-            if np.shape(getattr(self.motors, key)) not in ((), (robot.nj,)):
-                raise InputError(
-                    f"{key} of the motors of robot '{robot.name}' must be one number or {robot.nj} of them"
-                )
-        longest = max(self.reach, float(np.max(self.motors.delay)))
-        past = np.zeros((int(np.ceil(longest * self.rate)), len(_FIELDS), robot.nj))
+        self.motors.check_fits(robot)
+        kept = max(int(np.ceil(self.reach * self.rate)), self.motors.longest(self.rate))
+        past = np.zeros((kept, len(_FIELDS), robot.nj))
         return {"inner": self.inner.start(robot), "past": past, "begun": 0.0}
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
         asked, inner = self.inner(t, robot, sensed, command, memory["inner"])
-        now = np.stack([getattr(asked.spread(robot.nj), key) for key in _FIELDS])
+        now = stacked(asked.spread(robot.nj))
         past = memory["past"]
         line = [now] + [np.where(memory["begun"] > 0.5, past[k], now) for k in range(len(past))]  # before: the same
         kept = np.stack(line[: len(past)]) if len(past) else past

@@ -7,6 +7,7 @@ such as one in C: it reads a state and answers with a command, in step with the 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import select
 import subprocess
@@ -54,6 +55,16 @@ class Inlet:
         found, self._rest = self._rest[: self.size], self._rest[self.size :]
         return found
 
+    def line(self, timeout: float) -> str:
+        """The next line, waited for."""
+        end = time.monotonic() + timeout
+        while b"\n" not in self._rest:
+            if not select.select([self.descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
+                raise PipeBroken(f"the process at the other end said nothing for {timeout:g} s")
+            self._fill()
+        found, _, self._rest = self._rest.partition(b"\n")
+        return found.decode("ascii", "replace")
+
     def _fill(self) -> None:
         data = os.read(self.descriptor, 1 << 16)
         if not data:
@@ -96,14 +107,17 @@ class PipeConnection:
 class ProcessController:
     """A controller that is a program: it gets a state on its standard input, and answers with a command.
 
-    ``patience`` [s]: a program that does not answer within it fails the run.
+    ``patience`` [s]: a program that does not answer within it fails the run. ``lines``: it is one that ``footfall
+    export ROBOT locomotion`` wrote (``locomotion_main.c``): it gets q, v, the forces on the feet and the command
+    (forward, sideways, turn, height, roll, pitch) as a line of numbers, and answers with one: position, velocity, kp,
+    kd, torque.
     """
 
-    def __init__(self, program: Sequence[str], rate: float = 500.0, patience: float = 2.0) -> None:
+    def __init__(self, program: Sequence[str], rate: float = 500.0, patience: float = 2.0, lines: bool = False) -> None:
         check_rate(rate)
         if not program:
             raise InputError("a controller that is a program needs the program's name")
-        self.program, self.rate, self.patience = tuple(program), rate, patience
+        self.program, self.rate, self.patience, self.lines = tuple(program), rate, patience, lines
         self._process: Any = None
 
     def start(self, robot: Robot) -> dict[str, Any]:
@@ -122,6 +136,8 @@ class ProcessController:
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
     ) -> tuple[JointCommand, Any]:
+        if self.lines:
+            return self._by_lines(robot, sensed, command), memory
         load = np.linalg.norm(sensed.forces if sensed.foot_force is None else sensed.foot_force, axis=1)
         attitude = sensed.q[3:7] if robot.floating else np.array([1.0, 0.0, 0.0, 0.0])
         state = RobotState(
@@ -134,6 +150,18 @@ class ProcessController:
         if answered != count:
             raise PipeBroken(f"the controller {self.program[0]} answered state {answered} when it was sent {count}")
         return asked, {"count": float(count)}
+
+    def _by_lines(self, robot: Robot, sensed: Sensed, command: Command) -> JointCommand:
+        told = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), dataclasses.astuple(command)])
+        send(self._process.stdin.fileno(), (" ".join(float(x).hex() for x in told) + "\n").encode())
+        line = self._inlet.line(self.patience)
+        try:
+            rows = np.array([float(x) for x in line.split()]).reshape(5, robot.nj)
+        except ValueError:
+            raise PipeBroken(
+                f"the controller {self.program[0]} answered {line[:40]!r}, not {5 * robot.nj} numbers"
+            ) from None
+        return JointCommand(*rows)
 
     def close(self) -> None:
         """End the program, if it runs."""

@@ -5,6 +5,7 @@ It says what its sensors say. Where it is stands in ``sensed`` beside it, for wh
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from footfall import compiling
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.hardware.clock import Clock
 from footfall.hardware.connection import RobotState, damping
+from footfall.hardware.motor_model import MotorModel, stacked
 from footfall.hardware.sensors import Sensors, SensorWrapper
 from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
@@ -42,17 +44,20 @@ class SimulatedRobot:
     """A robot that is moved on tick by tick: ``write`` a command, ``advance``, ``read`` its state.
 
     Options are those of ``Simulation``: contact, ground, dt, start, ... ``clock`` paces a loop on the connection;
-    unless one is given time goes as fast as it is asked for, and waiting moves the robot on.
+    unless one is given time goes as fast as it is asked for, and waiting moves the robot on. ``motors`` carry out the
+    commands; the effects in the joints that were identified with them are the option ``joints``.
     """
 
     def __init__(
         self, robot: Robot, rate: float = 500.0, sensors: Sensors | None = None, clock: Clock | None = None,
-        **options: Any,
+        motors: MotorModel | None = None, **options: Any,
     ) -> None:  # fmt: skip
         given = _Given(rate)
         self.simulation = Simulation(robot, given, **options)
         model = self.simulation.model
         self.robot, self.gravity, self.period = self.simulation.robot, model.world.gravity, model.period
+        self.motors = motors or MotorModel()
+        self.motors.check_fits(self.robot)
         self._measured = SensorWrapper(given, sensors or Sensors(), self.gravity)
         self.command, self._push = damping(self.robot, self.gravity), np.zeros(6)
         self.body: RunState = replace(self.simulation.state, memory=())
@@ -68,6 +73,8 @@ class SimulatedRobot:
         begun = self.simulation.state if start is None else at_rest(self.simulation.model.world, *start)
         self.body = replace(begun, memory=())
         self.ticks, self.command = 0, damping(self.robot, self.gravity)
+        late = self.motors.longest(1.0 / self.period)
+        self._line = deque([stacked(self.command)] * (late + 1), late + 1)  # of commands, the newest first
         self._memory = self._measured.start(self.robot)
         self._fresh: RobotState | None = None
         self._look()
@@ -78,7 +85,9 @@ class SimulatedRobot:
 
     def advance(self, push: Float[ndarray, "6"] | None = None) -> None:
         """One period under the command that was written last."""
-        body = self._physics(self.body, self.command, self._push if push is None else push)
+        self._line.appendleft(stacked(self.command))
+        done = self.motors.act(list(self._line), 1.0 / self.period)
+        body = self._physics(self.body, done, self._push if push is None else push)
         if np.isfinite(body.q).all() and np.isfinite(body.v).all():
             self.body = body
         else:  # a command that no robot survives: it stops dead where it was, and damps

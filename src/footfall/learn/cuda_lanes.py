@@ -18,7 +18,7 @@ from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
 from footfall.errors import InputError
 from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, no_past, shown
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task_base import ActionController, Task
+from footfall.learn.task_base import Task
 from footfall.trace.targets import cuda, emit
 
 BLOCK = 128  # threads of the kernel that judges
@@ -51,7 +51,7 @@ class JudgeSource:
     def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
         paths = (*randomisation.paths(task.robot), *task.paths)
         self.ticks = TickSource(
-            task.robot, ActionController(task.drive), free=paths, uses_foot_forces=True, threads=4, **task.world
+            task.robot, task.controller, free=paths, uses_foot_forces=True, threads=4, **task.world, **task.effects
         )
         limit = round(seconds * task.drive.rate)
         self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)

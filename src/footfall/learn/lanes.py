@@ -19,7 +19,7 @@ from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
 from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, no_past, noisy, pushed, scored, shown
 from footfall.learn.randomise import checked_range
-from footfall.learn.task import RANGES, ActionController, Judged, Task, judge
+from footfall.learn.task import RANGES, Judged, Task, judge
 from footfall.trace.face import tree
 
 
@@ -62,8 +62,8 @@ class WalkLanes:
         self.limit = round(seconds * task.drive.rate)
         free = (*self.randomisation.paths(self.robot), *task.paths)
         self.batch = Batch(
-            self.robot, n, ActionController(task.drive), free=free, dtype=dtype,
-            uses_foot_forces=True, threads=threads, **task.world,
+            self.robot, n, task.controller, free=free, dtype=dtype,
+            uses_foot_forces=True, threads=threads, **task.world, **task.effects,
         )  # fmt: skip
         model = self.batch.simulation.model
         nominal = {path: np.asarray(model.parameter(path), float) for path in free}

@@ -22,6 +22,7 @@ from footfall.control.interface import Command
 from footfall.control.learned.policy import Drive, Policy
 from footfall.errors import InputError
 from footfall.gravity import STANDARD
+from footfall.hardware.motor_model import MotorModel
 from footfall.kinematics.forward import body_poses
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
@@ -81,6 +82,8 @@ class RecoverTask(Task):
     touching: str = "trunk,hips,knees"
     contact: ContactModel | None = None
     anyhow: float = 0.5
+    motors: MotorModel | None = None
+    joints: JointModel | None = None
     seconds: ClassVar[float] = 5.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.0, 0.0), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),

@@ -16,6 +16,7 @@ from numpy import ndarray
 from footfall.control.interface import Command, Sensed
 from footfall.control.learned.policy import Drive
 from footfall.gait.pattern import Gait, clock_phase, stance, trot
+from footfall.hardware.motor_model import MotorModel
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation, within
 from footfall.learn.size import Size
@@ -72,6 +73,8 @@ class WalkTask(Task):
     dt: float = 2e-3
     swing_height: float | None = None  # of the feet [m]; as it scales with the robot unless given
     lean: float = 50.0
+    motors: MotorModel | None = None
+    joints: JointModel | None = None
     seconds: ClassVar[float] = 20.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = RANGES
     swing: ClassVar[float] = 0.05  # of the feet of a Mini Cheetah [m]

@@ -23,10 +23,12 @@ from footfall.control.learned.scan import told
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.gravity import GRAVITY
+from footfall.hardware.motor_model import MotorModel
 from footfall.identity import digest_of
 from footfall.learn.randomise import Randomisation
 from footfall.learn.size import Size
 from footfall.robot.model.description import Robot
+from footfall.simulate.actuators import JointModel
 from footfall.simulate.tick import RunState
 
 Parameters = Mapping[str, Any]
@@ -40,10 +42,12 @@ class ActionController(ControllerBase):
     """PD around the action in its memory, which the environment writes between ticks.
 
     ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the part of a tick for which
-    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
+    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began. ``motors``
+    carry it out: their delay adds to that one, and together they are a tick at most.
     """
 
     drive: Drive
+    motors: MotorModel | None = None
 
     @property
     def rate(self) -> float:
@@ -59,8 +63,13 @@ class ActionController(ControllerBase):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         late = memory["delay"]
+        if self.motors is not None:
+            late = np.minimum(late + self.motors.delay * self.rate, 1.0)
         action = memory["action"] * (1.0 - late) + memory["last"] * late
-        return self.drive.command(robot, action, memory["gains"]), {**memory, "upright": upright(sensed.q)}
+        asked = self.drive.command(robot, action, memory["gains"])
+        if self.motors is not None:
+            asked = self.motors.carried_out(asked)
+        return asked, {**memory, "upright": upright(sensed.q)}
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,8 @@ class Task(ABC):
     drive: Drive
     weights: Mapping[str, float]
     dt: float  # physics step [s]
+    motors: MotorModel | None = None  # that carry out what the drive asks
+    joints: JointModel | None = None  # effects in the joints, as they were identified with the motors
     seconds: ClassVar[float]  # that an episode lasts, unless its environment says otherwise
     # ranges of forward, sideways [m/s] and turn [rad/s], of a robot of the Mini Cheetah's size
     commands: ClassVar[Mapping[str, tuple[float, float]]]
@@ -95,6 +106,16 @@ class Task(ABC):
     def world(self) -> dict[str, Any]:
         """Options of the simulation."""
         return {"dt": self.dt}
+
+    @property
+    def effects(self) -> dict[str, Any]:
+        """Further options of it: the effects in its joints."""
+        return {} if self.joints is None else {"joints": self.joints}
+
+    @property
+    def controller(self) -> ActionController:
+        """What turns actions into commands, as the motors carry them out."""
+        return ActionController(self.drive, self.motors)
 
     @cached_property
     def size(self) -> Size:

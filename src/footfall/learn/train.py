@@ -22,6 +22,7 @@ from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
 from footfall.robot.model.description import Robot
+from footfall.simulate.identified import read_identified
 
 TASKS: dict[str, Callable[[Robot], Task]] = {
     "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": RoughTask.blind,
@@ -59,14 +60,16 @@ def train(
     settings: Settings | None = None,
     history: int = 1,
     randomise: Any = True,
+    motors: str | Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Trained:
     """Train until so many iterations or seconds are done, or a mean reward per tick is reached; write policy, curve
     and picture. Seconds are of training: of processor time, or of the clock on a GPU.
 
     A checkpoint (``NAME.checkpoint.npz``) is written beside the policy every half minute, and when it is interrupted;
-    ``resume`` goes on from it. history: observations that the policy sees. randomise: ranges by name. Of a task with
-    an exam (``learn.keeping``) the policy is the one that did best in it.
+    ``resume`` goes on from it. history: observations that the policy sees. randomise: ranges by name. motors: a file
+    of ``footfall identify motors``, whose robot, motors and joint effects it learns with. Of a task with an exam
+    (``learn.keeping``) the policy is the one that did best in it.
     """
     policy = Path(out)
     if policy.suffix not in SUFFIXES:
@@ -81,8 +84,12 @@ def train(
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
+    subject, carried, joints = (subject, None, None) if motors is None else read_identified(motors, subject)
     learned: Any = TASKS[task](subject)
-    learned = dataclasses.replace(learned, drive=dataclasses.replace(learned.drive, history=history))
+    drive = dataclasses.replace(learned.drive, history=history)
+    if carried is not None and carried.longest(drive.rate) > 1:
+        raise InputError(f"the motors of '{motors}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")
+    learned = dataclasses.replace(learned, drive=drive, motors=carried, joints=joints)
     training = make_training(learned, chosen, robots, seed, settings, randomise)
     exam = exam_of(learned)
     training.keeper = None if exam is None else Keeper(exam)

@@ -45,10 +45,12 @@ from footfall.gait.named_plans import PLANS
 from footfall.gait.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
+from footfall.hardware.motor_model import MotorModel
 from footfall.hardware.sensors import Sensors
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.commanding import Schedule, unfollowed
+from footfall.simulate.identified import read_identified
 from footfall.simulate.pushes import parse_pushes
 from footfall.simulate.run_refusals import given, refuse, refuse_motion, refuse_rhythm
 from footfall.simulate.simulation import Simulation
@@ -96,6 +98,7 @@ class RunOptions:
     integrator: str = "linearly_implicit"
     seed: int = 0
     estimate: bool = False  # the controller sees an estimate from noisy sensors, not the truth
+    motors: str | None = None  # a file of 'footfall identify motors': what carries out the commands
     out: str | None = None  # recording
 
     def __post_init__(self) -> None:
@@ -136,7 +139,7 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
             raise unknown(f"key of the run file {file}", key, KEYS, "choose from")
     if "robot" not in keys:
         raise InputError(f'the run file {file} names no robot: it needs  robot = "mini_cheetah"  or the like')
-    for key in ("robot", "out"):
+    for key in ("robot", "out", "motors"):
         value = keys.get(key)
         if isinstance(value, str) and not (key == "robot" and value in library.names()):
             keys[key] = str(file.parent / value)
@@ -167,6 +170,11 @@ def load_options(options: RunOptions) -> dict[str, Any]:
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
+    motors: MotorModel | None = None
+    joints: dict[str, Any] = {}
+    if options.motors is not None:
+        robot, motors, effects = read_identified(options.motors, robot)
+        joints = {"joints": effects}
     robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
@@ -180,10 +188,11 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
     start = standing_start(robot, controller, ground, first, options.drop)
     sensors = Sensors.realistic(options.seed) if options.estimate else None
+    acting: Controller = Estimated(controller) if options.estimate else controller
     simulation = Simulation(
-        robot, Estimated(controller) if options.estimate else controller, contact_named(options.contact), ground,
+        robot, acting if motors is None else motors.of(acting), contact_named(options.contact), ground,
         dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
-        pushes=parse_pushes(options.push),
+        pushes=parse_pushes(options.push), **joints,
     )  # fmt: skip
     ramp = gait.ramp if gait else 0.0
     if options.controller in (*control_named.ON_COMMAND, control_named.NMPC):

@@ -107,6 +107,8 @@ def _with_paths(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     robot = found["robot"]
     if isinstance(robot, str) and robot not in library.names() and "." in robot:
         found["robot"] = str(folder / robot)
+    if isinstance(found.get("motors"), str):
+        found["motors"] = str(folder / found["motors"])
     if isinstance(found.get("ground"), str):
         found["ground"] = resolved_ground(found["ground"], folder)
     return found

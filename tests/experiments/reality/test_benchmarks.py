@@ -25,9 +25,12 @@ def test_contactbench_is_solved_to_what_a_simulation_promises(name):
     assert np.abs(normals * speeds).max() < 1e-9
 
 
-def test_quadruped_programs_are_solved_to_their_optimality():
+@pytest.mark.parametrize("name", ["QUADCMPC3", pytest.param("QUADCMPC4", marks=pytest.mark.slow)])
+def test_quadruped_programs_are_solved_to_their_optimality(name):
     pytest.importorskip("daqp")
-    for row in problems.program_rows():
+    rows = problems.program_rows([name])
+    assert [row.solver for row in rows] == ["footfall.solve", "DAQP (control.qp)"]
+    for row in rows:
         assert row.primal < 2e-6, row
         assert row.dual < 1e-6, row
         assert row.gap < 1e-4, row

@@ -8,6 +8,7 @@ quadruped over 16 steps, 384 unknowns; printed are the errors of solvers there, 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -20,9 +21,11 @@ from footfall.contact.coulomb import Problem, residuals
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.control.locomotion.qp import solve_qp
 from footfall.errors import MissingExtraError
+from footfall.solve import quadratic
 
 CONTACT = {"sliding cube": "contactbench_sliding_cube", "two cubes": "contactbench_2cubes"}
 PROGRAMS = {"QUADCMPC3": "quadcmpc3", "QUADCMPC4": "quadcmpc4"}
+RIDGE = 1e-9
 THEIR_STOP = 1e-6  # of contactbench's own tests
 PRINTED_QP = {  # (primal, dual residual, duality gap), default settings, seconds
     "QUADCMPC3": {"clarabel": (3e-16, 2e-14, 2e-10, 2.6e-3), "daqp": (3e-17, 1e-7, 3e-6, 2.7e-3),
@@ -89,26 +92,37 @@ def _contact_row(name: str, solver: str, problem: Problem, impulses: ndarray, ma
     return ContactRow(name, solver, signorini, cone, dissipation, float(impulses @ V), int(made))
 
 
-def program_rows() -> list[ProgramRow]:
-    """Of the solver behind our controllers; none where it is not installed."""
+def program_rows(names: Sequence[str] = tuple(PROGRAMS)) -> list[ProgramRow]:
+    """Of our own solver, and of DAQP behind ``control.qp`` where it is installed."""
     rows = []
-    for name, file in PROGRAMS.items():
-        c = _archive(file)
+    for name in names:
+        c = _archive(PROGRAMS[name])
         c = {**c, **_with_bounds(c)}
-        A = np.concatenate([c["G"], c["A"]])
-        low = np.concatenate([np.full(len(c["h"]), -np.inf), c["b"]])
-        high = np.concatenate([c["h"], c["b"]])
-        try:
-            best, x = np.inf, None
-            for _ in range(5):
-                began = time.perf_counter()
-                solution = solve_qp(c["P"], c["q"], A, low, high)
-                best, x = min(best, time.perf_counter() - began), solution.x
-        except MissingExtraError:
-            return []
-        errors = (np.inf,) * 3 if x is None else optimality(c, x)
-        rows.append(ProgramRow(name, "control.qp", *errors, best))
+        for solver, (found, times) in {"footfall.solve": (_by_ours, 1), "DAQP (control.qp)": (_by_daqp, 5)}.items():
+            try:
+                best, x = np.inf, None
+                for _ in range(times):
+                    began = time.perf_counter()
+                    x = found(c)
+                    best = min(best, time.perf_counter() - began)
+            except MissingExtraError:
+                continue
+            errors = (np.inf,) * 3 if x is None else optimality(c, x)
+            rows.append(ProgramRow(name, solver, *errors, best))
     return rows
+
+
+def _by_ours(c: dict[str, ndarray]) -> ndarray | None:
+    """By interior points, as plain NumPy. P is singular: ``RIDGE`` on its diagonal makes it definite."""
+    P, low = c["P"] + RIDGE * np.eye(len(c["q"])), np.full(len(c["h"]), -2.0 * quadratic.INFINITE)
+    found = quadratic.solve(quadratic.Program.of(P, c["q"], c["G"], low, c["h"], c["A"], c["b"]), dense=True)
+    return np.asarray(found.x) if found.converged > 0.5 else None
+
+
+def _by_daqp(c: dict[str, ndarray]) -> ndarray | None:
+    A = np.concatenate([c["G"], c["A"]])
+    low = np.concatenate([np.full(len(c["h"]), -np.inf), c["b"]])
+    return solve_qp(c["P"], c["q"], A, low, np.concatenate([c["h"], c["b"]])).x
 
 
 def _with_bounds(c: dict[str, ndarray]) -> dict[str, ndarray]:

@@ -29,6 +29,7 @@ from footfall.hardware.dds.messages import (
 from footfall.hardware.dds.ros2 import Ros2
 from footfall.hardware.dds.unitree import Wiring, blank_state, fill_imu, remote_bytes, resting_stick
 from footfall.hardware.firmware import SERVICES, Firmware
+from footfall.hardware.motor_model import MotorModel
 from footfall.hardware.simulated import SimulatedRobot
 from footfall.hardware.support import belly, lying_state
 from footfall.kinematics.forward import foot_positions
@@ -59,12 +60,13 @@ class Server:
     options: dict[str, Any] = field(default_factory=dict)  # of the simulation
     sensors: Any = None
     clock: RealTime | None = None
+    motors: MotorModel | None = None  # that carry out the commands
 
     def __post_init__(self) -> None:
         self.wiring = Wiring(self.robot)
         self.participant = Participant(self.domain, self.interface)  # what is wrong with it shows before long work
         options = {"touching": belly(self.robot), **self.options}
-        self.simulated = SimulatedRobot(self.robot, RATE, self.sensors, **options)
+        self.simulated = SimulatedRobot(self.robot, RATE, self.sensors, motors=self.motors, **options)
         self.robot = self.simulated.robot
         self.firmware = Firmware(self.robot, RATE, compiling.compile, self.simulated.gravity)
         self.firmware.begin(self.start, self.simulated.sensed)
