@@ -45,6 +45,16 @@ class Trained:
         return self.training.curve[-1]
 
 
+def _task(name: str, robot: Robot, history: int, file: str | Path | None) -> Any:
+    """The task of a robot, with the motors of a file if there is one."""
+    robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
+    task: Any = TASKS[name](robot)
+    drive = dataclasses.replace(task.drive, history=history)
+    if motors is not None and motors.longest(drive.rate) > 1:
+        raise InputError(f"the motors of '{file}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")
+    return dataclasses.replace(task, drive=drive, motors=motors, joints=joints)
+
+
 def train(
     robot: Robot | str,
     out: str | Path,
@@ -84,12 +94,7 @@ def train(
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
-    subject, carried, joints = (subject, None, None) if motors is None else read_identified(motors, subject)
-    learned: Any = TASKS[task](subject)
-    drive = dataclasses.replace(learned.drive, history=history)
-    if carried is not None and carried.longest(drive.rate) > 1:
-        raise InputError(f"the motors of '{motors}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")
-    learned = dataclasses.replace(learned, drive=drive, motors=carried, joints=joints)
+    learned = _task(task, subject, history, motors)
     training = make_training(learned, chosen, robots, seed, settings, randomise)
     exam = exam_of(learned)
     training.keeper = None if exam is None else Keeper(exam)
