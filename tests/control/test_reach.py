@@ -21,6 +21,7 @@ from footfall.control.posture import free_motions, with_stand
 from footfall.dynamics.coordinates import integrate
 from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.robot.files.urdf_mjcf import ModelWarning
 from footfall.robot.model.description import Actuator, Joint, Link
 from footfall.robot.model.shapes import box_inertia
 from footfall.spatial.rotation import about_axis
@@ -171,7 +172,7 @@ def test_a_hand_stays_through_half_a_metre_of_walk_and_stop_between_the_stops_of
 @pytest.mark.parametrize("x", [0.7, 0.9, 1.05])
 def test_spots_gripper_stays_through_half_a_metre_of_walk_and_stop(x):
     file = Path(os.environ["FOOTFALL_MENAGERIE"]) / "boston_dynamics_spot" / "spot_arm.xml"
-    with pytest.warns(ff.errors.ModelWarning):
+    with pytest.warns(ModelWarning):
         robot = with_stand(ff.load(file))
     tip = (0.15, 0.0, 0.0)
     gripper = hand_of(robot, "arm_link_wr1", tip)
