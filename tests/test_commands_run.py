@@ -220,7 +220,7 @@ def test_demo_prints_claims_and_writes_the_report(
     tiny: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = answer(capsys, "demo", "--out", str(tmp_path / "demo"))
-    assert set(found) == {"report", "claims"}
+    assert set(found) == {"report", "claims", "counts"}
     assert found["claims"][0]["verdict"] == "reproduced"
     page = Path(found["report"]).read_text(encoding="utf-8")
     assert "Experiment &lt;depaula2024&gt;" in page

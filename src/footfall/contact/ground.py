@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from footfall.errors import InputError
 from footfall.spatial import cross
 
 
+@runtime_checkable
 class Ground(Protocol):
     """A surface that answers for every point near it."""
 

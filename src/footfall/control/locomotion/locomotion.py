@@ -271,7 +271,7 @@ class Locomotion(ControllerBase):
         assert self._robot is not None
         for key, most in self.command_limits(self._robot).items():
             asked = getattr(command, key)
-            clipped = f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else ""
+            clipped = f"the command {key} = {asked:g} is clipped to ±{most:.3g}" if abs(asked) > most else ""
             self._tell(t, key, clipped)
 
     def _tell(self, t: float, key: str, wrong: str) -> None:

@@ -82,7 +82,7 @@ class Nmpc(ControllerBase):
         for key, kind in {"gait": Gait, "prices": Prices, "plan": Goal | None}.items():
             if not isinstance(value := getattr(self, key), kind):
                 raise InputError(f"{key} of nmpc must be a {key.capitalize()}, got {value!r}")
-        if self.ground is not None and not callable(getattr(self.ground, "distance", None)):
+        if not isinstance(self.ground, Ground | None):
             raise InputError(f"ground of nmpc must be a Ground, got {self.ground!r}")
         if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
             raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, as its own")
@@ -236,7 +236,7 @@ class Nmpc(ControllerBase):
         return found
 
     def _clipped(self, t: float, key: str, asked: float, most: float) -> float:
-        self._say(t, key, f"the command {key} = {asked:g} is clipped to ±{most:g}" if abs(asked) > most else "")
+        self._say(t, key, f"the command {key} = {asked:g} is clipped to ±{most:.3g}" if abs(asked) > most else "")
         return float(np.clip(asked, -most, most))
 
     def _say(self, t: float, key: str, wrong: str) -> None:

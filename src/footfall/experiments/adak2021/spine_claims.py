@@ -79,7 +79,7 @@ class Spines:
     def claims(self) -> list[Claim]:
         def over_rigid(id: str, key: str, kinds: Sequence[str], runs: Sequence[Run], why: str = "") -> Claim:
             ratio, words = self.ratio(key, kinds, runs)
-            return judge(NAME, id, _number(ratio), f"{words} {why}".rstrip(), missing=_fallen(ratio))
+            return judge(NAME, id, _measured(ratio), f"{words} {why}".rstrip(), missing=_fallen(ratio))
 
         held = "The legs place their feet and forces as if the spine were rigid."
         return [
@@ -105,7 +105,7 @@ class Spines:
         own = float("nan") if case is None else self.mean(case, key, BOUND)
         words = f"{_words(case)}: {own:.3g}" if case else "Every series-elastic spine falls"
         ratio, note = own / others[rival], f"{words}, against {others[rival]:.3g} of {_words(rival).lower()}."
-        return judge(NAME, "series_elastic_spine_saves_most", _number(ratio), note, missing=_fallen(ratio))
+        return judge(NAME, "series_elastic_spine_saves_most", _measured(ratio), note, missing=_fallen(ratio))
 
     def _softer(self) -> Claim:
         soft, stiff = setup(NAME)["spine_stiffness"]
@@ -138,7 +138,7 @@ class Spines:
         )
         ratio = float(trot / np.mean([bound, gallop]))
         note = f"{_words(case)}: {said}, sag included."
-        return judge(NAME, "symmetrical_gaits_bend_less", _number(ratio), note, missing=_fallen(ratio))
+        return judge(NAME, "symmetrical_gaits_bend_less", _measured(ratio), note, missing=_fallen(ratio))
 
     # -- for people ----------------------------------------------------------------------------------------------------
     def table(self) -> Table:
@@ -186,7 +186,7 @@ KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "hop_height", "b
 CAPTION = "Spines over the rigid one: the cheapest of every kind that stays up, by gait; none where every one falls."
 
 
-def _number(ratio: float) -> float | None:
+def _measured(ratio: float) -> float | None:
     return ratio if np.isfinite(ratio) else None
 
 
