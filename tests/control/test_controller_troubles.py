@@ -116,7 +116,10 @@ def failing(controller, how):
 _COMPILED = [pytest.param(n, None, marks=() if n == "impedance" else pytest.mark.slow) for n in ("hold", *ON_A_GAIT)]
 
 
-@pytest.mark.parametrize(("name", "compiled"), [*((name, False) for name in LEGGED), *_COMPILED])
+@pytest.mark.parametrize(
+    ("name", "compiled"),
+    [*(pytest.param(name, False, marks=pytest.mark.slow if name == "nmpc" else ()) for name in LEGGED), *_COMPILED],
+)
 def test_a_controller_that_gives_nan_stops_the_run_with_its_name_time_and_tick(name, compiled, tmp_path):
     inner = by_name(name)
     simulation = ff.Simulation(ROBOT, failing(inner, gives_nan), compile_controller=compiled)

@@ -87,7 +87,8 @@ def test_locomotion_needs_a_gravity_that_pulls_down():
             ff.Simulation(CHEETAH, ff.control.Locomotion(), gravity=gravity).run(0.01)
 
 
-@pytest.mark.parametrize("gravities", [[MOON], pytest.param([MARS, MOON], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("gravities", [[MARS, MOON]])
 def test_an_estimate_walks_on_mars_and_on_the_moon(gravities):
     controller = ff.control.Estimated(ff.control.Locomotion())
     for gravity in gravities:
@@ -147,6 +148,7 @@ def test_an_imu_that_is_not_there_reads_the_gravity_of_the_place():
     np.testing.assert_allclose(up, 3.71 * np.array([0.0, np.sin(0.6), np.cos(0.6)]), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_an_lqr_stand_is_designed_for_its_gravity():
     from footfall.simulate.standing_lqr import lqr_stand
 

@@ -82,7 +82,8 @@ def test_what_is_not_finite_is_never_passed_over(cheetah):
 
 
 @pytest.mark.parametrize(
-    ("sensor", "axis", "name"), [("position", 2, "encoder 'LF_knee'"), ("force", 4, "force sensor 'RF'")]
+    ("sensor", "axis", "name"),
+    [("position", 2, "encoder 'LF_knee'"), pytest.param("force", 4, "force sensor 'RF'", marks=pytest.mark.slow)],
 )
 def test_a_sensor_that_is_lost_for_a_moment_stops_no_compiled_walk(cheetah, sensor, axis, name):
     fault = ff.hardware.Fault(sensor, "missing", 0.2, 0.003, 0.0, (axis,))

@@ -21,6 +21,7 @@ def few() -> dict:
     return {case.kind: row for (case, *_), row in found.items()}
 
 
+@pytest.mark.slow
 def test_every_kind_bounds_at_the_commanded_speed_and_bends_as_it_is_made(few: dict) -> None:
     for kind, row in few.items():
         assert set(row) == {"survived", *FIGURES}
@@ -31,6 +32,7 @@ def test_every_kind_bounds_at_the_commanded_speed_and_bends_as_it_is_made(few: d
     assert few["series_elastic"]["bend"] > 0.05  # it swings by 0.12 rad
 
 
+@pytest.mark.slow
 def test_springs_and_brakes_cost_nothing_and_motors_do(few: dict) -> None:
     for kind in ("rigid", "passive", "lockable"):
         assert few[kind]["cost_of_transport"] == pytest.approx(few[kind]["leg_work"], rel=1e-6)

@@ -259,6 +259,7 @@ def test_program_that_ends_or_is_not_there_is_said():
     assert "closed its pipe" in recording.meta["stopped"]
 
 
+@pytest.mark.slow
 def test_rows_of_a_drive_are_columns_of_a_recording():
     bench, rows = Bench(), []
     Driver(bench, pilot(), on_row=rows.append, stop=lambda: "damp" if bench.now() > 0.1 else "").run()

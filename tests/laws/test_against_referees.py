@@ -30,8 +30,14 @@ def check_medians(reports: list[Report]) -> None:
     assert {key: m for key, found in errors.items() if (m := np.median(found)) > MEDIAN} == {}
 
 
-def test_library_robots_agree_with_pinocchio_and_mujoco(robot: Robot) -> None:
-    report = verify(robot, samples=20, seed=1)
+ALL_SIDES = ("mini_cheetah", "spined")  # in a plain run
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in ALL_SIDES else pytest.param(name, marks=pytest.mark.slow) for name in library.names()]
+)
+def test_every_formalism_agrees_with_pinocchio_and_mujoco(name: str) -> None:
+    report = verify(library.load(name), samples=20, seed=1)
     assert report.failures() == []
     assert report.skipped == {}
     check_medians([report])

@@ -113,7 +113,9 @@ def thrown(ground: str, contact: Any, integrator: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
-@pytest.mark.parametrize("law", [*HARD, *IMPLICIT])
+@pytest.mark.parametrize(
+    "law", [name if "4 ms" not in name else pytest.param(name, marks=pytest.mark.slow) for name in (*HARD, *IMPLICIT)]
+)
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 def test_thrown_ball_never_has_more_energy_than_at_its_start(ground, law, friction):
     most = highest(ground, (HARD | IMPLICIT)[law])

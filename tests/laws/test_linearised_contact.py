@@ -97,9 +97,7 @@ def differences(step: LinearStep, q: np.ndarray, v: np.ndarray, command: ff.Join
     return (4 * slopes(h) - slopes(2 * h)) / 3
 
 
-@pytest.mark.parametrize(
-    "steps", [1, pytest.param(2, marks=pytest.mark.slow), 4, pytest.param(10, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("steps", [4, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (1, 2, 10))])
 @pytest.mark.parametrize("law", LAWS)
 def test_linearised_contact_is_exact_at_rest_sliding_and_landing(law, steps):
     step, referee = linear_steps(law, tripod()[0], steps)
@@ -115,7 +113,8 @@ def test_linearised_contact_is_exact_at_rest_sliding_and_landing(law, steps):
         assert error < bar * np.abs(exact).max(), state
 
 
-@pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "cone"])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["auto", "cone"])
 def test_linearised_stand_of_a_robot_over_a_tick_is_that_of_its_solution(method):
     """Feet 0.2 mm under the ground: no solver makes a turn after the first step, whose impulses are still right."""
     robot = ff.load("mini_cheetah")

@@ -16,7 +16,7 @@ from footfall.compare import Report, verify
 from footfall.dynamics import lagrange
 from footfall.robot import Robot
 
-SAMPLED = 6  # mutants of each module in a plain run; the slow test takes them all
+SAMPLED = 4  # mutants of each module in a plain run; the slow test takes them all
 
 # Every module of algorithms, and what ``verify`` must name (at least one of these) when it is broken.
 MODULES: dict[str, tuple[str, ...]] = {

@@ -187,6 +187,7 @@ def test_unknown_inputs_and_worlds_are_refused():
         ff.linearize(ff.Simulation(robot), *robot.state(), steps=4)
 
 
+@pytest.mark.slow
 def test_a_simulation_is_linearised_with_its_own_integrator():
     sim = ff.Simulation(library.load("mini_cheetah"), contact=Compliant.as_printed(), integrator="heun", dt=1e-4)
     at, body = ff.linearize(sim, sim.q, sim.v), replace(sim.state, q=sim.q, v=sim.v)
