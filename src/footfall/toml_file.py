@@ -6,21 +6,15 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from footfall.errors import SPOILED, InputError, reason
+from footfall.errors import SPOILED, InputError
+from footfall.json_file import bounded_bytes
 
-MOST_BYTES = 1_000_000
 _DEEPEST = 20  # tables and lists inside each other
 
 
 def read_toml_text(path: Path, what: str) -> str:
     """The text of a file; ``what`` names it: "the run file"."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:  # a null character in a name is a ValueError
-        raise InputError(f"cannot read {what} {path}: {reason(error)}") from None
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{path} is larger than {MOST_BYTES / 1e6:g} MB, too large for {what}")
+    data = bounded_bytes(path, what)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
