@@ -47,7 +47,7 @@ def test_every_excursion_of_a_command_is_an_event_once_and_in_the_file(tmp_path)
         said.append([event for event in simulation.run(0.05, path).events if event.kind == "controller"])
     assert [len(events) for events in said] == [0, 1, 0, 0, 1]
     most = controller.command_limits(ROBOT)["forward"]
-    assert said[1][0].message == f"the command forward = 9 is clipped to ±{most:g}"
+    assert said[1][0].message == f"the command forward = 9 is clipped to ±{most:.3g}"
     assert said[1][0].time == pytest.approx(0.05)
     assert said[4][0].time == pytest.approx(0.2)
     assert simulation.state.memory.velocity[0] >= -most
@@ -61,7 +61,7 @@ def test_each_part_of_a_command_is_clipped_to_its_limit(key):
     sensed = ff.Sensed(q, v, np.tile([0.0, 0.0, 20.0], (4, 1)))
     most = controller.command_limits(ROBOT)[key]
     beyond, _ = controller(0.0, ROBOT, sensed, ff.Command(**{key: 50.0}), memory)
-    assert [words for _, words in controller.log] == [f"the command {key} = 50 is clipped to ±{most:g}"]
+    assert [words for _, words in controller.log] == [f"the command {key} = 50 is clipped to ±{most:.3g}"]
     memory = controller.start(ROBOT)
     at_limit, _ = controller(0.0, ROBOT, sensed, ff.Command(**{key: most}), memory)
     assert controller.log == []
