@@ -32,7 +32,6 @@ from footfall.trace.targets import cuda, emit
 KERNEL = "footfall_tick"
 FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
-# Implicit contact keeps more alive than one thread has registers for, so that four are faster for any number of robots.
 BLOCKS = {1: 256, 4: 128}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
@@ -127,8 +126,7 @@ class GpuBatch:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
-        explicit = options.get("integrator", "linearly_implicit") != "linearly_implicit"
-        chosen = threads if threads is not None else 1 if explicit and n >= FEW else 4
+        chosen = threads if threads is not None else 1 if n >= FEW else 4
         longest = LONG if threads is None else np.inf
         self.source = TickSource(robot, controller, threads=chosen, longest=longest, **options)
         module = self.cupy.RawModule(code=self.source.text, options=OPTIONS, backend="nvrtc")

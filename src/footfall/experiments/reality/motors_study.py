@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KP, KD = 20.0, 1.5  # as the source says
-GENERATIONS, TURNS = 150, 8
+GENERATIONS, TURNS = 150, 25
 _JOINTS = ("FL_thigh_joint", "RL_calf_joint")  # of the picture: the best and the worst
 
 
