@@ -162,7 +162,7 @@ def figure(found: CubeStudy) -> Figure:
         side.set(xlabel="x [m]", ylabel="height of the centre [m]")
         side.axhline(HALF, color=GREY, lw=0.6)
         side.set_title("three tosses from the side")
-        side.legend(loc="upper center")
+        side.legend(loc="upper right")
         return drawn
 
 
