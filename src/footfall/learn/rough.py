@@ -143,6 +143,23 @@ class RoughTask(WalkTask):
         return told(self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, self.drive.scan)]))
 
 
+@dataclass(frozen=True, eq=False)
+class GivenCourse(RoughTask):
+    """Whose first draw says which course it is, kind by kind and level by level: for exams."""
+
+    def assigned(self, level: Any, chance: Float[ndarray, "2"]) -> Any:
+        cell = np.floor(chance[0] * (len(KINDS) * LEVELS))
+        kind = np.floor(cell / LEVELS)
+        return cell - LEVELS * kind + _KIND * (kind + 1.0)
+
+    def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
+        whole = np.floor(level)
+        return course_of((level - whole) / _KIND - 1.0, whole, np.floor(64.0 * chance[1]))
+
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        return level
+
+
 def long_strides(robot: Robot) -> Gait:
     """A slower trot than that of level ground: a stride is longer than a trench of 15 cm at 0.4 m/s."""
     return trot(period=0.5 * Size.of(robot).time, duty=0.55)
@@ -220,4 +237,15 @@ def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **opt
     return Courses(RoughTask(robot, policy.drive), **options).mastered(policy, seed)
 
 
-__all__ = ["DEEP", "KINDS", "LEVELS", "SCAN", "Courses", "Mastery", "RoughTask", "course_of", "evaluate_rough"]
+__all__ = [
+    "DEEP",
+    "KINDS",
+    "LEVELS",
+    "SCAN",
+    "Courses",
+    "GivenCourse",
+    "Mastery",
+    "RoughTask",
+    "course_of",
+    "evaluate_rough",
+]
