@@ -59,6 +59,28 @@ def deepest(touching):
     return most
 
 
+@pytest.mark.parametrize("lean", [0.1, 0.4, 0.8, 1.2])
+def test_an_edge_is_held_before_it_is_a_radius_past_the_line_from_knee_to_foot(lean):
+    """Wherever it meets the shank, of a leg that is moved back against it."""
+    end, radius = CHEETAH.tree.foot_positions[2], CHEETAH.feet[0].radius
+    rise, length = 0.3, float(np.linalg.norm(end))
+    way = np.array([np.sin(lean), -np.cos(lean)])  # from the knee down to the foot
+    ground = Steps(np.array([rise, 0.0]), 0.4, 0.0, fillet=0.0)
+    own = [ball for ball in shank_spheres(CHEETAH) if ball.name.startswith("LH")]
+    at = [0.0, *(np.linalg.norm(ball.position) for ball in own), length]
+    for part in np.linspace(0.15, 0.85, 8):
+
+        def clear(past, part=part):
+            """Of the nearest ball, with the edge so far past the line."""
+            knee = np.array([0.0, rise]) - part * length * way - past * np.array([-way[1], way[0]])
+            balls = [knee + s * way for s in at]
+            return min(ground.distance(np.array([x, 0.0, z])) for x, z in balls) - radius
+
+        assert clear(-2.0 * radius) > 0.0 or lean > 1.0
+        assert clear(radius) < 0.0
+
+
+@pytest.mark.slow
 def test_the_edge_of_a_riser_does_not_pass_through_a_shank():
     radius = CHEETAH.feet[0].radius
     through, held = deepest("knees"), deepest("knees,shanks")
