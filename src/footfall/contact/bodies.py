@@ -41,7 +41,8 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
     which: all of them, or parts (``PARTS``) and names of links, which may hold ``*``; a text is split at its commas.
     """
     wanted = bodies_of(robot, which)
-    found: list[Foot] = shank_spheres(robot) if which is not True and PARTS[3] in _names(which) else []
+    by_name = not isinstance(which, bool) and PARTS[3] in _names(which)
+    found: list[Foot] = shank_spheres(robot) if by_name else []
     for body in range(len(robot.tree.bodies)):
         if body not in wanted:
             continue
