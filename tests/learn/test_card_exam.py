@@ -1,5 +1,7 @@
 """Exams on a card: what is counted, on lanes that stand in for it, and that its courses are those of the processor."""
 
+import json
+import time
 from dataclasses import fields, replace
 from types import SimpleNamespace
 
@@ -9,11 +11,12 @@ import pytest
 from footfall import compiling
 from footfall.batch.batch_tick import batch_tick
 from footfall.control.learned.policy import Policy
+from footfall.learn import card_bench
 from footfall.learn.card_bench import TASKS, Bench
 from footfall.learn.card_exam import CardExam
 from footfall.learn.cuda_lanes import JudgeSource, first_look, judged_tick
 from footfall.learn.episode import begun
-from footfall.learn.rough import KINDS, LEVELS, UP, Courses, GivenCourse, RoughTask, course_of
+from footfall.learn.rough import KINDS, LEVELS, UP, Courses, GivenCourse, Mastery, RoughTask, course_of
 from footfall.learn.task import WalkTask
 from footfall.learn.training_bench import CURVE, LAST, level
 from footfall.robot.library import load
@@ -99,6 +102,49 @@ def test_a_part_without_time_is_left_out_and_what_was_found_before_stays(tmp_pat
     (tmp_path / "tasks.json").write_text('{"walk": {"fallen": 0.0}}')
     assert Bench(tmp_path, until=0.0).run(list(TASKS)) == {"walk": {"fallen": 0.0}}
     assert capsys.readouterr().err.count("left_out") == len(TASKS)
+
+
+class ToyTraining:
+    """Whose policies give one more of 0.1 after every look; half a second each."""
+
+    def __init__(self, task, seed):
+        self.task, self.seconds, self.iteration, self.curve, self.robots = task, 0.0, 0, [], 4096
+        self.torch = SimpleNamespace(cuda=SimpleNamespace(get_device_name=lambda: "toy"))
+
+    def iterate(self, count):
+        self.seconds, self.iteration = self.seconds + 0.5, self.iteration + count
+        self.curve.append(
+            {"iteration": self.iteration, "seconds": self.seconds, "reward": 0.0, "falls": 0.0, "score": 0}
+        )
+        return self.curve[-1]
+
+    def policy(self):
+        seen, task = len(self.task.bounds), self.task
+        layers = ((np.zeros((seen, 4)), np.zeros(4)), (np.zeros((4, 12)), np.full(12, 0.01 * self.iteration)))
+        return Policy("mini_cheetah", task.drive, np.zeros(seen), np.ones(seen), layers, joints=CHEETAH.joint_names)
+
+
+class ToyCourses:
+    """Mastered the better the nearer actions are to 0.1."""
+
+    def __init__(self, task, each):
+        self.each, self.task = each, task
+
+    def mastered(self, policy, seed):
+        off = abs(policy.action(np.zeros(len(self.task.bounds)))[0] - 0.1)
+        return Mastery(np.full((len(KINDS), LEVELS), 1.0 - off))
+
+
+@pytest.mark.parametrize("name", ["rough", "rough_blind"])
+def test_a_part_keeps_the_best_of_its_exams_and_writes_policy_and_numbers(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(card_bench, "CudaTraining", ToyTraining)
+    monkeypatch.setattr(card_bench, "CardCourses", ToyCourses)
+    found = Bench(tmp_path, until=time.monotonic() + 1e4, seconds=2.0).run([name])[name]
+    assert json.loads((tmp_path / "tasks.json").read_text())[name]["percent_by_level"] == found["percent_by_level"]
+    assert (found["iterations"], len(found["exams"]), found["mastered"]) == (20, 4, 1.0)
+    kept = Policy.load(tmp_path / f"mini_cheetah-{name}.npz")
+    assert (kept.task, set(found["percent_by_level"])) == (name, set(KINDS))
+    assert kept.action(np.zeros(len(kept.mean)))[0] == pytest.approx(0.1)
 
 
 class OnProcessor:
