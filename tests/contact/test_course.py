@@ -28,14 +28,31 @@ def test_a_slope_of_a_course_is_a_plane():
     assert course.height(1.7) == pytest.approx(1.7 * np.tan(0.23))
 
 
-def test_every_third_tread_of_stepping_stones_is_missing():
-    course = Course(gap=0.5, tread=0.12, start=0.6)
-    middles = 0.6 + 0.12 * (np.arange(12) + 0.5)
-    assert np.allclose([course.height(x) for x in middles], [0.0, 0.0, -0.5] * 4)
-    assert course.height(0.3) == 0.0  # before the start
+def test_behind_every_tread_is_a_trench():
+    course = Course(gap=0.07, deep=0.5, tread=0.12, start=0.6)
+    stones, trenches = (0.6 + 0.19 * np.arange(12) + middle for middle in (0.06, 0.155))
+    assert np.allclose([course.height(x) for x in stones], 0.0)
+    assert np.allclose([course.height(x) for x in trenches], -0.5)
+    assert course.height(0.3) == course.height(0.58) == 0.0  # before the start
 
 
-@pytest.mark.parametrize("course", [Course(slope=-0.2, rise=0.05), Course(bumps=0.06, tread=0.1), Course(gap=0.4)])
+def test_distances_of_trenches_are_those_of_their_boxes():
+    """Of points over the treads and in the trenches, to the nearest of two edges and the bottom."""
+    course = Course(gap=0.2, deep=0.4, tread=0.3, start=0.0, fillet=0.0)
+    rng = np.random.default_rng(5)
+    for x, z in rng.uniform((0.01, -0.39), (2.4, 0.3), (300, 2)):
+        cell, along = np.divmod(x, 0.5)
+        if along < 0.3 and z < 0.0:  # inside a stone
+            continue
+        if along < 0.3:
+            nearest = z
+        else:
+            lands = [max(along - 0.3, 0.0), 0.5 - along]  # sideways from the stones before and after
+            nearest = min(z + 0.4, *(np.hypot(aside, max(z, 0.0)) for aside in lands))
+        assert course.distance(np.array([x, 0.1, z])) == pytest.approx(nearest, abs=1e-6), (cell, along, z)
+
+
+@pytest.mark.parametrize("course", [Course(slope=-0.2, rise=0.05), Course(bumps=0.06, tread=0.1), Course(gap=0.1)])
 def test_normals_of_a_course_are_gradients_of_its_distance(course):
     h, checked = 1e-6, 0
     for p in POINTS:

@@ -84,7 +84,8 @@ def test_tasks_whose_lessons_are_forgotten_have_an_exam():
 
 @pytest.mark.slow
 def test_an_exam_tells_who_stands_from_who_walks():
-    task, walker = RoughTask.of(CHEETAH), Policy.load("mini_cheetah-rough")
+    walker = Policy.load("mini_cheetah-rough")
+    task = RoughTask(CHEETAH, walker.drive)
     courses = Courses(task, each=1, seconds=3.0)
     stands, walks = courses.mastered(still(task), 5).success, courses.mastered(walker, 5).success
     assert stands.shape == (len(KINDS), LEVELS)

@@ -6,7 +6,8 @@
 A sphere is itself, a capsule its two ends, a box its eight corners: on ground that does not curve more than they do,
 nothing else of them touches first. A slender box counts as a capsule, in a leg also one that is half as wide as long.
 Shapes are those of the model file; a robot without one has the boxes of its trunk, and a ball at every joint that a leg
-carries. Of each body only those are kept that reach furthest in some direction.
+carries. Of each body only those are kept that reach furthest in some direction. Shanks that are asked for by that name
+also touch between their ends (``contact.shanks``): edges of risers meet them there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.shanks import shank_spheres
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.robot.files.draft import Shape
 from footfall.robot.files.foot_shapes import points_of
@@ -39,7 +41,8 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
     which: all of them, or parts (``PARTS``) and names of links, which may hold ``*``; a text is split at its commas.
     """
     wanted = bodies_of(robot, which)
-    found: list[Foot] = []
+    by_name = not isinstance(which, bool) and PARTS[3] in _names(which)
+    found: list[Foot] = shank_spheres(robot) if by_name else []
     for body in range(len(robot.tree.bodies)):
         if body not in wanted:
             continue
@@ -70,9 +73,8 @@ def bodies_of(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
         return set(range(len(tree.bodies)))
     if not isinstance(which, str) and not isinstance(which, (list, tuple)):
         raise InputError(f"collisions must be True, or parts and links by name, got {which!r}")
-    names = which.split(",") if isinstance(which, str) else [str(name) for name in which]
     links, found = [link.name for link in robot.links], set()
-    for name in (name.strip() for name in names):
+    for name in _names(which):
         bodies = {tree.frames[link][0] for link in fnmatch.filter(links, name)}
         if name in PARTS:
             bodies = {body for body in range(len(tree.bodies)) if part_of(robot, body) == name}
@@ -80,6 +82,10 @@ def bodies_of(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
             raise unknown("part that collides", name, (*PARTS, *links))
         found |= bodies
     return found
+
+
+def _names(which: str | Iterable[str]) -> list[str]:
+    return [str(name).strip() for name in (which.split(",") if isinstance(which, str) else which)]
 
 
 # -- shapes of bodies --------------------------------------------------------------------------------------------------

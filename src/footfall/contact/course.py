@@ -28,13 +28,15 @@ class Course(Treads):
     """Level treads ``tread`` [m] deep from ``start`` [m] on, all turned by ``slope`` [rad] about y: uphill is positive.
 
     rise: of every second tread [m], negative goes down. bumps: treads are so much higher or lower [m], ``phase`` says
-    how. gap: depth [m] of every third tread, so that the others are stepping stones, across the whole way.
+    how. gap: width [m] of a trench behind every tread, across the whole way, ``deep`` [m] below it: treads that are
+    short are stepping stones.
     """
 
     slope: float = 0.0
     rise: float = 0.0
     bumps: float = 0.0
     gap: float = 0.0
+    deep: float = 0.4
     tread: float = 0.15
     phase: float = 0.0
     start: float = 0.6
@@ -42,7 +44,7 @@ class Course(Treads):
     fillet: float = 0.01
 
     def __post_init__(self) -> None:
-        bounds = {"slope": (-0.8, 0.8), "rise": (-0.3, 0.3), "bumps": (0.0, 0.3), "gap": (0.0, 2.0),
+        bounds = {"slope": (-0.8, 0.8), "rise": (-0.3, 0.3), "bumps": (0.0, 0.3), "gap": (0.0, 2.0), "deep": (0.0, 2.0),
                   "tread": (0.04, 2.0), "phase": (0.0, 64.0), "start": (-1e3, 1e3), "fillet": (0.0, 0.01)}  # fmt: skip
         for key, (low, high) in bounds.items():
             value = checked_number(getattr(self, key), f"{key} of a course", low)
@@ -51,15 +53,26 @@ class Course(Treads):
             object.__setattr__(self, key, value)
         object.__setattr__(self, "friction", checked_friction(self.friction))
 
+    def _tread_at(self, x: Any) -> tuple[Any, Any, Any, Any]:
+        """As of ``Treads``; a trench is half a number after the tread before it."""
+        pitch = self.tread + self.gap
+        u = (x - self.start) / pitch
+        k = np.floor(u)
+        along = (u - k) * pitch
+        trenched = self.gap > 0.0
+        inside = trenched & (along >= self.tread)
+        size = np.where(inside, self.gap, self.tread)
+        part = np.where(inside, along - self.tread, along) / size
+        return k + np.where(inside, 0.5, 0.0), part, size, np.where(trenched, 0.5, 1.0)
+
     def level(self, i: Any) -> Any:
         """Height of tread i before it is turned [m]; those before the first are level."""
-        k = np.floor(i + 0.5)
+        k = np.floor(i + 0.25)
         on = np.where(k >= 0.0, 1.0, 0.0)
         climbed = self.rise * np.clip(np.floor(0.5 * k) + 1.0, 0.0, STEPS)
         place = k + np.floor(self.phase)
         noise = lookup(_NOISE, place - 64.0 * np.floor(place / 64.0))
-        third = k - 3.0 * np.floor(k / 3.0)  # 0, 1, 2
-        return climbed + on * (self.bumps * noise - np.where(third > 1.5, self.gap, 0.0))
+        return climbed + on * (self.bumps * noise - np.where(i - k > 0.25, self.deep, 0.0))
 
     def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Float[ndarray, "3"]]:
         """(cosine, sine of the slope, the point in axes that are turned with it)."""
@@ -77,7 +90,7 @@ class Course(Treads):
     def height(self, x: Any) -> Any:
         """Of the course at a place [m]; on a slope with steps that of the tread under it, not of a riser beside it."""
         c, s = np.cos(self.slope), np.sin(self.slope)
-        return (s * x + self.level(np.floor((x / c - self.start) / self.tread))) / c
+        return (s * x + self.level(self._tread_at(x / c)[0])) / c
 
 
 __all__ = ["STEPS", "Course"]

@@ -39,15 +39,19 @@ class Treads:
     def level(self, i: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must say how high its treads are")
 
+    def _tread_at(self, x: Any) -> tuple[Any, Any, Any, Any]:
+        """(number of the tread at a place, which part of it lies behind, its depth [m], from its number to the next)"""
+        u = (x - self.start) / self.tread
+        i = np.floor(u)
+        return i, u - i, self.tread, 1.0
+
     def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Any]:
         """(distance, x and z of the way out of the ground), of any length."""
-        u = (p_W[0] - self.start) / self.tread
-        i = np.floor(u)
-        s = u - i
+        i, s, tread, one = self._tread_at(p_W[0])
         ahead = s > 0.5  # which riser is nearer
-        here, there = self.level(i), self.level(i + np.where(ahead, 1.0, -1.0))
+        here, there = self.level(i), self.level(i + np.where(ahead, one, -one))
         above = p_W[2] - here
-        aside = np.maximum(self.tread * np.where(ahead, 1.0 - s, s), _TINY)
+        aside = np.maximum(tread * np.where(ahead, 1.0 - s, s), _TINY)
         over = np.maximum(p_W[2] - there, 0.0)
         beside = np.sqrt(aside * aside + over * over)  # from the higher neighbour's riser or edge
         radius = np.minimum(np.maximum(there - here, 0.0), self.fillet)
@@ -76,7 +80,7 @@ class Treads:
 
     def height(self, x: Any) -> Any:
         """Of the tread at a place [m]."""
-        return self.level(np.floor((x - self.start) / self.tread))
+        return self.level(self._tread_at(x)[0])
 
 
 @dataclass(frozen=True, eq=False)

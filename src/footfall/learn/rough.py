@@ -1,4 +1,4 @@
-"""The task ``rough``: walk forward over slopes, rough ground, steps, stairs and stepping stones, of ten levels.
+"""The task ``rough``: walk forward over slopes, rough ground, steps, stairs, stepping stones and gaps, of ten levels.
 
 Every robot has a course of its own (``contact.course``). One that walks most of the way that was asked goes up a level,
 one that comes less than half as far, or falls, goes down one (Rudin et al. 2022). A policy may see the ground around it
@@ -8,7 +8,7 @@ one that comes less than half as far, or falls, goes down one (Rudin et al. 2022
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,36 +18,46 @@ from numpy import ndarray
 from footfall.contact.course import Course
 from footfall.control.learned.policy import Policy
 from footfall.control.learned.scan import around, told
+from footfall.gait.pattern import Gait, trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import WalkTask, clock_of
+from footfall.learn.size import Size
+from footfall.learn.task import WEIGHTS, WalkTask
 from footfall.learn.task_base import Parameters, check_stands, drive_of, yielding
 from footfall.robot.model.description import Robot
 
 LEVELS = 10
-# What the hardest level of each kind is; the first is a tenth of it. Gaps are as wide as a tread.
-KINDS: Mapping[str, Mapping[str, float]] = {
-    "uphill": {"slope": 0.3}, "downhill": {"slope": -0.3},  # [rad]
-    "bumps": {"bumps": 0.04, "tread": 0.1}, "steps": {"bumps": 0.08, "tread": 0.3},  # [m] up and down
-    "upstairs": {"rise": 0.15}, "downstairs": {"rise": -0.15},  # [m] every 0.3 m
-    "stones": {"gap": 0.4, "tread": 0.15},  # [m]
+# What the first and the last level of each kind are; those between lie evenly between them. Trenches are as deep on the
+# first level as on the last: one that can be walked through teaches what fails where it is deeper.
+KINDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "uphill": {"slope": (0.03, 0.3)}, "downhill": {"slope": (-0.03, -0.3)},  # [rad]
+    "bumps": {"bumps": (0.004, 0.04), "tread": (0.1, 0.1)},  # [m] up and down
+    "steps": {"bumps": (0.008, 0.08), "tread": (0.3, 0.3)},
+    "upstairs": {"rise": (0.015, 0.15)}, "downstairs": {"rise": (-0.015, -0.15)},  # [m] every 0.3 m
+    "stones": {"gap": (0.012, 0.12), "tread": (0.43, 0.25)},  # [m] from stone to stone, and their length
+    "gaps": {"gap": (0.02, 0.2), "tread": (0.5, 0.5)},  # [m]
 }  # fmt: skip
-_TREAD, _NARROW = 0.15, 0.05  # of a course, and of the first level's gaps [m]
-SCAN = tuple((x, y) for x in (-0.28, -0.14, 0.0, 0.14, 0.28, 0.42, 0.56) for y in (-0.12, 0.12))  # [m], heading's axes
+_USUAL = {"slope": 0.0, "rise": 0.0, "bumps": 0.0, "gap": 0.0, "tread": 0.15}
+DEEP = 0.4  # of every trench [m]: deeper than a leg reaches
+_START, _LATER = 0.6, 0.3  # [m] where a course begins, and up to how much later
+_ROW = tuple(round(-0.36 + 0.06 * k, 2) for k in range(17))
+# [m], heading's axes. An edge across the way is seen twice as finely by rows that are off by half their pitch.
+SCAN = tuple((x, 0.12) for x in _ROW) + tuple((round(x + 0.03, 2), -0.12) for x in _ROW)
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
+_BESIDE, _VOID = 0.03, 0.08  # [m]: a foot with such a drop so near stands on an edge
 _KIND = 1.0 / 16  # by which a level tells the kind of its course
 _EASIER = 0.4  # part of the episodes on a level that was passed before
 UP, DOWN = 0.8, 0.5  # parts of the way that was asked
-PATHS = ("ground.slope", "ground.rise", "ground.bumps", "ground.gap", "ground.tread", "ground.phase")
+PATHS = tuple(f"ground.{key}" for key in (*_USUAL, "phase", "start"))
 
 
 @dataclass(frozen=True, eq=False)
 class RoughTask(WalkTask):
     """Walking over a course, seen where the drive has a scan. ``touching``: parts that collide beside the feet."""
 
-    weights: Mapping[str, float] = field(default_factory=dict)
-    touching: str = "knees"
+    touching: str = "knees,shanks"
+    seconds: ClassVar[float] = 10.0  # as long as those by which a policy is judged
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
         "forward": (0.3, 0.6), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
     }  # fmt: skip
@@ -55,21 +65,22 @@ class RoughTask(WalkTask):
     start_draws: ClassVar[int] = 2
     paths: ClassVar[tuple[str, ...]] = PATHS
     levels: ClassVar[int] = LEVELS
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", {"height": -8.0, "posture": -0.1, "bounce": -0.5, **self.weights})
-        super().__post_init__()
+    worth: ClassVar[Mapping[str, float]] = {
+        **WEIGHTS, "height": -8.0, "posture": -0.1, "bounce": -0.5,
+        "footing": -2.0,  # part of the feet that stand on an edge
+    }  # fmt: skip
+    settings: ClassVar[Mapping[str, Any]] = {"hidden": (128, 128)}
 
     @staticmethod
     def of(robot: Robot, **options: Any) -> RoughTask:
         """The task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, "walking")
-        return RoughTask(robot, drive_of(robot, gait=clock_of(robot), reach=0.8, scan=SCAN), **options)
+        return RoughTask(robot, drive_of(robot, gait=long_strides(robot), reach=0.8, scan=SCAN), **options)
 
     @staticmethod
     def blind(robot: Robot, **options: Any) -> RoughTask:
         check_stands(robot, "walking")
-        return RoughTask(robot, drive_of(robot, gait=clock_of(robot), reach=0.8), **options)
+        return RoughTask(robot, drive_of(robot, gait=long_strides(robot), reach=0.8), **options)
 
     @property
     def usual_randomisation(self) -> Randomisation:
@@ -77,7 +88,12 @@ class RoughTask(WalkTask):
 
     @property
     def world(self) -> dict[str, Any]:
-        return {"dt": self.dt, "ground": Course(), "collisions": self.touching, "contact": yielding(self.robot)}
+        return {
+            "dt": self.dt,
+            "ground": Course(deep=DEEP),
+            "collisions": self.touching,
+            "contact": yielding(self.robot),
+        }
 
     # -- the course --------------------------------------------------------------------------------------------------
     def assigned(self, level: Any, chance: Float[ndarray, "2"]) -> Any:
@@ -110,6 +126,16 @@ class RoughTask(WalkTask):
         under = np.stack([self.ground_height(feet[k, 0], parameters) for k in range(len(self.robot.feet))])
         return feet[:, 2] - np.array([foot.radius for foot in self.robot.feet]) - under
 
+    def further_values(
+        self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
+    ) -> dict[str, Any]:
+        """Feet that stand where the ground drops beside them: next to a trench, or on the edge of a stair."""
+        feet, on_edge = foot_positions(self.robot, q), []
+        for k, foot in enumerate(self.robot.feet):
+            behind, ahead = (self.ground_height(feet[k, 0] + x, parameters) for x in (-_BESIDE, _BESIDE))
+            on_edge.append(np.where(feet[k, 2] - foot.radius - np.minimum(behind, ahead) > _VOID, contact[k], 0.0))
+        return {"footing": sum(on_edge) / len(on_edge)}
+
     def scanned(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
         """Heights of the course where the drive has its scan."""
         if not self.drive.scan:
@@ -117,20 +143,39 @@ class RoughTask(WalkTask):
         return told(self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, self.drive.scan)]))
 
 
+@dataclass(frozen=True, eq=False)
+class GivenCourse(RoughTask):
+    """Whose first draw says which course it is, kind by kind and level by level: for exams."""
+
+    def assigned(self, level: Any, chance: Float[ndarray, "2"]) -> Any:
+        cell = np.floor(chance[0] * (len(KINDS) * LEVELS))
+        kind = np.floor(cell / LEVELS)
+        return cell - LEVELS * kind + _KIND * (kind + 1.0)
+
+    def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
+        whole = np.floor(level)
+        return course_of((level - whole) / _KIND - 1.0, whole, np.floor(64.0 * chance[1]))
+
+    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+        return level
+
+
+def long_strides(robot: Robot) -> Gait:
+    """A slower trot than that of level ground: a stride is longer than a trench of 15 cm at 0.4 m/s."""
+    return trot(period=0.5 * Size.of(robot).time, duty=0.55)
+
+
 def course_of(kind: Any, level: Any, phase: Any) -> dict[str, Any]:
-    """The parameters of a course of a kind (its place in ``KINDS``) and a level; for one robot or for many."""
-    hard = (level + 1.0) / LEVELS
-    numbers = dict.fromkeys(("slope", "rise", "bumps", "gap"), 0.0 * hard)
-    tread = _TREAD + 0.0 * hard
-    for k, hardest in enumerate(KINDS.values()):
-        this = np.abs(kind - k) < 0.5
-        for key, most in hardest.items():
-            if key != "tread":
-                numbers[key] = np.where(this, most * hard, numbers[key])
-        width = hardest.get("tread", _TREAD)
-        wide = _NARROW + (width - _NARROW) * hard if "gap" in hardest else width
-        tread = np.where(this, wide, tread)
-    found = {**numbers, "tread": tread, "phase": phase + 0.0 * hard}
+    """The parameters of a course of a kind (its place in ``KINDS``) and a level; for one robot or for many.
+
+    phase, from 0 to 63: which heights its bumps have, and how far off it begins.
+    """
+    part = level / (LEVELS - 1.0)
+    found = {key: usual + 0.0 * part for key, usual in _USUAL.items()}
+    for k, ranges in enumerate(KINDS.values()):
+        for key, (first, last) in ranges.items():
+            found[key] = np.where(np.abs(kind - k) < 0.5, first + (last - first) * part, found[key])
+    found |= {"phase": phase + 0.0 * part, "start": _START + _LATER * phase / 64.0 + 0.0 * part}
     return {f"ground.{key}": value for key, value in found.items()}
 
 
@@ -138,7 +183,7 @@ def _course(parameters: Parameters) -> Course:
     """The course of a robot; its numbers may be traced, and are not checked."""
     course = object.__new__(Course)
     given = {path.partition(".")[2]: value for path, value in parameters.items() if path.startswith("ground.")}
-    for key, value in {**vars(Course()), **given}.items():
+    for key, value in {**vars(Course(deep=DEEP)), **given}.items():
         object.__setattr__(course, key, value)
     return course
 
@@ -192,4 +237,15 @@ def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **opt
     return Courses(RoughTask(robot, policy.drive), **options).mastered(policy, seed)
 
 
-__all__ = ["KINDS", "LEVELS", "SCAN", "Courses", "Mastery", "RoughTask", "course_of", "evaluate_rough"]
+__all__ = [
+    "DEEP",
+    "KINDS",
+    "LEVELS",
+    "SCAN",
+    "Courses",
+    "GivenCourse",
+    "Mastery",
+    "RoughTask",
+    "course_of",
+    "evaluate_rough",
+]

@@ -78,9 +78,10 @@ class WalkTask(Task):
     seconds: ClassVar[float] = 20.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = RANGES
     swing: ClassVar[float] = 0.05  # of the feet of a Mini Cheetah [m]
+    worth: ClassVar[Mapping[str, float]] = WEIGHTS  # unless ``weights`` says otherwise
 
     def __post_init__(self) -> None:
-        weights = check_weights(self.weights, WEIGHTS)
+        weights = check_weights(self.weights, self.worth)
         check_stands(self.robot, "walking")
         object.__setattr__(self, "weights", weights)
         if self.swing_height is None:
@@ -111,6 +112,12 @@ class WalkTask(Task):
         """Of the lowest points of the feet over the ground [m]."""
         return foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
 
+    def further_values(
+        self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
+    ) -> dict[str, Any]:
+        """What else is worth something, by its name in ``worth``."""
+        return {}
+
     def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
         robot, drive, memory = self.robot, self.drive, state.memory
         t = state.tick / drive.rate
@@ -140,6 +147,7 @@ class WalkTask(Task):
             "smoothness": np.sum(step * step),
             "posture": np.sum((joints - stand.joints) ** 2),
             "energy": np.sum(np.maximum(motor * rates, 0.0)) / size.power,
+            **self.further_values(state.q, contact, parameters),
             "fall": np.where(fine, 0.0, 1.0),
         }
         terms = weighted(values, self.weights, drive.rate)
