@@ -53,7 +53,7 @@ class Inputs:
     memory: dict[str, ndarray]  # of the contact law before the step, with the rotors behind belts
     state: State
     command: JointCommand
-    push: Float[ndarray, "6*n"]
+    push: Float[ndarray, "wrenches"]
 
 
 @dataclass(frozen=True)

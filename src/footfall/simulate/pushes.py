@@ -110,7 +110,7 @@ def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
 
 def mean_wrench(
     pushes: Sequence[Push], tick: float, period: float, places: Sequence[Place] = ()
-) -> Float[ndarray, "6*n"]:
+) -> Float[ndarray, "wrenches"]:
     """The pushes' mean over a tick: one that ends within it counts for the part of it that it lasts.
 
     Six numbers for the base's origin, then six for every one of ``places``.
@@ -136,7 +136,9 @@ def generalised_push(
     return total
 
 
-def generalised_pushes(at_q: Posture, places: Sequence[Sphere], push: Float[ndarray, "6*n"]) -> Float[ndarray, "nv"]:
+def generalised_pushes(
+    at_q: Posture, places: Sequence[Sphere], push: Float[ndarray, "wrenches"]
+) -> Float[ndarray, "nv"]:
     """Wrenches in world axes at the base's origin and at ``places`` as generalised forces; a fixed base feels none."""
     robot, X = at_q.robot, at_q.X
     total = np.zeros(robot.nv)

@@ -36,7 +36,7 @@ __all__ = ["Acted", "State", "accelerate", "advance", "equations_of_motion", "so
 
 
 def step(
-    world: World, state: State, command: JointCommand, push: Float[ndarray, "6*n"], dt: float
+    world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
 ) -> tuple[State, Acted, Float[ndarray, "4"]]:
     """(state after dt, what acted, work of motors, passive torques, contact and pushes [J]).
 
@@ -52,13 +52,13 @@ def step(
 
 
 def accelerate(
-    world: World, state: State, command: JointCommand, push: Float[ndarray, "6*n"], dt: float
+    world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
 ) -> tuple[Float[ndarray, "nv"], Acted]:
     """Classical accelerations of the base and accelerations of the joints, and what caused them."""
     return settle(equations_of_motion, lambda robot, state, a, dt: state, world, state, command, push, dt)[:2]
 
 
-def solutions(world: World, state: State, command: JointCommand, push: Float[ndarray, "6*n"], dt: float) -> Any:
+def solutions(world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float) -> Any:
     """How many times a step solves the equations of motion until what it finds agrees with its modes."""
     return turns(equations_of_motion, advance, world, state, command, push, dt)
 
