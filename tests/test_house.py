@@ -44,7 +44,7 @@ def test_files_are_short():
 
 
 def test_arrays_have_the_shapes_that_signatures_say():
-    """Every formalism and law by plain NumPy, with the shapes of all arrays checked at every call."""
+    """Formalisms, contact laws, integrators and controllers by plain NumPy, with all shapes checked at every call."""
     command = [sys.executable, str(Path(__file__).parent / "shape_checks.py"), "mini_cheetah", "xiling"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]

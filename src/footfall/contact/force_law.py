@@ -6,7 +6,7 @@ A law is linearised about the start of the step, f⁺ = f - D (v⁺ - v), so tha
 
 and the branch sparsity of M survives. What is not linear about contact is a choice: a sphere pulls or pushes, sticks or
 slides. The choice is guessed, the step is solved, and it is solved again while the solution contradicts it; ``modes``
-holds the choice, and ``simulate.step`` turns the loop.
+holds the choice, and ``simulate.modes`` turns the loop.
 """
 
 from __future__ import annotations

@@ -129,3 +129,10 @@ def _in_tyre(
     """The point of a wheel's rim that is nearest to the ground: down in the wheel's plane, whatever its tilt."""
     across = normal - (normal @ axis) * axis
     return p - rim * (across / np.sqrt(across @ across + _FLAT))
+
+
+def generalised_forces(
+    points: Sequence[ContactPoint], forces: Sequence[Float[ndarray, "3"]], first: int, nv: int
+) -> Float[ndarray, "nv"]:
+    """Σ Jᵀ f over the columns from ``first`` on."""
+    return sum((point.J[:, first:].T @ f for point, f in zip(points, forces)), start=np.zeros(nv))

@@ -20,10 +20,13 @@ from numpy import ndarray
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
 from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.dynamics.parallel_joints import Posture
 from footfall.gravity import GRAVITY
-from footfall.kinematics.closed_loops import LoopRows, loop_rows
+from footfall.kinematics.closed_loops import LoopRows, loop_rows, rows_of
+from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.solve.elimination import eliminate
+from footfall.spatial import Transform
 
 RATE = 100.0  # [1/s], at which integrators of higher order take back what they have let a loop open
 _SLACK = 1e-13  # of the diagonal: loops that hold the same joints twice share their force
@@ -68,6 +71,22 @@ def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopC
     if type(dt) in (int, float) and dt == 0.0:  # a traced one is a step
         return LoopConstraint(rows.G, -rows.bias - 2.0 * RATE * (rows.G @ v) - RATE**2 * rows.error)
     return LoopConstraint(rows.G, (-rows.error / dt - 0.5 * dt * rows.bias - rows.G @ v) / dt)
+
+
+def posture_constraint(
+    at_q: Posture, poses: list[Transform], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt: float
+) -> LoopConstraint | None:
+    """The same of a robot in axes that do not turn with parallel joints; none for one without loops."""
+    robot = at_q.robot
+    if not robot.loops:
+        return None
+
+    def link_pose(link: str) -> Transform:
+        body, X_BL = robot.tree.frames[link]
+        return poses[body] @ Transform(at_q.turns[body] @ X_BL.R, at_q.point(body, X_BL.p))
+
+    rows = rows_of(robot, poses, link_pose, joint_positions(robot, q), joint_rates(robot, v))
+    return step_constraint(rows, v, dt)
 
 
 def solve_closed(

@@ -35,7 +35,7 @@ _STAGES: dict[str, tuple[tuple[float, float], ...]] = {  # (how far the stage lo
 
 
 def integrate_step(
-    integrator: str, world: World, state: State, command: JointCommand, push: Float[ndarray, "6"], dt: float
+    integrator: str, world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
 ) -> tuple[State, Acted, Float[ndarray, "4"]]:
     """(state after dt, what acted at its beginning, work done), as ``step``."""
     world = as_taken(integrator, world).in_limb_frames()
@@ -89,7 +89,7 @@ def as_taken(integrator: str, world: World) -> World:
     return replaced(world, "contact", as_contact_model(law))
 
 
-def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray, "6"]) -> tuple[ndarray, Acted]:
+def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray, "wrenches"]) -> tuple[ndarray, Acted]:
     robot = world.robot
     state = _from_vector(robot, y[:-4])
     a, acted = accelerate(world, state, command, push, 0.0)

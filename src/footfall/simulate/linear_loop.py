@@ -37,7 +37,7 @@ class LinearisedLoop(Summarised):
     q: Float[ndarray, "nq"]  # where the undisturbed ticks end
     v: Float[ndarray, "nv"]
 
-    def of_robot(self) -> Float[ndarray, "2nv 2nv"]:
+    def of_robot(self) -> Float[ndarray, "nd nd"]:
         """(δq', δv') by (δq, δv): the controller's memory is not disturbed."""
         size = 2 * len(self.v)
         return self.A[:size, :size]

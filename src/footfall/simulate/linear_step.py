@@ -37,8 +37,8 @@ INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
 class Linearised(Summarised):
     """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where many were asked for."""
 
-    A: Float[ndarray, "*n 2nv 2nv"]
-    B: Float[ndarray, "*n 2nv nu"]
+    A: Float[ndarray, "*n nd nd"]
+    B: Float[ndarray, "*n nd nu"]
     q: Float[ndarray, "*n nq"]  # where the undisturbed step ends
     v: Float[ndarray, "*n nv"]
 
@@ -200,7 +200,7 @@ def _linear_step(world: World, integrator: str, dt: float, steps: int, by: tuple
 
 def moved(
     model: SimulationModel, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: dict[str, ndarray],
-    command: JointCommand, push: Float[ndarray, "6"],
+    command: JointCommand, push: Float[ndarray, "wrenches"],
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:  # fmt: skip
     """(q, v) after the steps of a model."""
     state = replace(at_rest(model.world, np.zeros(0), np.zeros(0)), q=q, v=v, contact=memory)
@@ -210,9 +210,9 @@ def moved(
 
 def deviated(
     model: SimulationModel, deviation: ndarray, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"],
-    memory: dict[str, ndarray], command: JointCommand, push: Float[ndarray, "6"], q_next: Float[ndarray, "nq"],
+    memory: dict[str, ndarray], command: JointCommand, push: Float[ndarray, "wrenches"], q_next: Float[ndarray, "nq"],
     v_next: Float[ndarray, "nv"], by: tuple[str, ...] = ("torque",),
-) -> Float[ndarray, "2nv"]:  # fmt: skip
+) -> Float[ndarray, "nd"]:  # fmt: skip
     """How far from (q_next, v_next) the step ends that starts at a deviation (δq, δv, δu) from q, v and the inputs."""
     robot = model.world.robot
     at = 2 * robot.nv

@@ -17,11 +17,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import numeric
 from footfall.contact.bodies import PARTS
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox, PlacedSolid, Solid
 from footfall.contact.ground import Ground
 from footfall.contact.link_solids import link_solids
 from footfall.contact.model import ContactModel
+from footfall.contact.pairs import pair_points
 from footfall.contact.points import ContactPoint, Sphere, contact_points, point_jacobian
 from footfall.contact.stance import Stance
 from footfall.dynamics.closed_loops import LoopConstraint
@@ -32,6 +34,8 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import poses_in_base
 from footfall.robot.model.description import Robot
 from footfall.simulate.bridges import warn_of_bridges
+from footfall.simulate.semi_implicit_euler import advance
+from footfall.simulate.state import State
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 
@@ -62,9 +66,13 @@ class Together:
     force: Float[ndarray, "n"]
     points: list[ContactPoint]
     v: Float[ndarray, "n"]
-    loops: dict[str, Any]
+    loops: LoopConstraint | None
     axes: list[Float[ndarray, "3 3"]]  # in the world, in which each point has its numbers
     width: int = 0
+
+    def apart(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], Any]:
+        """(accelerations of the robot, of the free bodies in rows of six)."""
+        return a[self.width :], a[: self.width].reshape(-1, 6) if self.width else ()
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,14 @@ def placed(at_q: Posture, sphere: Sphere) -> Sphere:
     return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
 
 
+def touching(world: World, at_q: Posture, poses: list[Transform], spheres: Sequence[Sphere]) -> list[ContactPoint]:
+    """Where the robot may touch the ground, and its links each other."""
+    points = contact_points(at_q.robot, at_q.X, poses, spheres, world.ground)
+    if not world.pairs:
+        return points
+    return [*points, *pair_points(at_q.robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
+
+
 def touches_of(
     objects: Sequence[FreeBody], spheres: Sequence[Sphere], solids: Sequence[Solid], robot: str
 ) -> tuple[Touch, ...]:
@@ -179,7 +195,7 @@ def touches_of(
 
 def together(
     world: World, at_q: Posture, poses: list[Transform], spheres: list[Sphere], objects: Any, M: ndarray,
-    force: ndarray, points: list[ContactPoint], v: ndarray, loops: dict[str, Any],
+    force: ndarray, points: list[ContactPoint], v: ndarray, loops: LoopConstraint | None,
 ) -> Together:  # fmt: skip
     """The equations of the robot with those of the free bodies around it; the robot's alone if there are none.
 
@@ -208,13 +224,29 @@ def together(
     )  # fmt: skip
 
 
-def felt(world: World, forces: list[ndarray]) -> list[ndarray]:
-    """Forces of all contacts with, at every sphere of the robot, those of the free bodies that it touches, too."""
+def felt(
+    world: World, axes: Sequence[Float[ndarray, "3 3"]], forces_B: Sequence[Float[ndarray, "3"]]
+) -> Float[ndarray, "nc 3"]:
+    """Forces of all contacts in world axes with, at every sphere of the robot, those of the free bodies it touches."""
+    if not forces_B:
+        return np.zeros((0, 3))
+    forces = [R @ f for R, f in zip(axes, forces_B)]
     first, total = len(world.spheres) + len(world.pairs), list(forces)
     for k, touch in enumerate(world.touches):
         if touch.owner == ROBOT:
             total[touch.sphere] = total[touch.sphere] + forces[first + k]
-    return total
+    return np.stack(total)
+
+
+def moved(world: World, objects: Any, a: Any, dt: float) -> Any:
+    """Free bodies after a step, each as a base."""
+    if not world.objects:
+        return objects
+    after = []
+    for body, row, a_k in zip(world.objects, objects, a):
+        state = advance(body.robot, State(row[:7], row[7:]), numeric.narrow(a_k), dt)
+        after.append(np.concatenate([state.q, state.v]))
+    return np.stack(after)
 
 
 @dataclass(frozen=True)
@@ -296,10 +328,7 @@ def _shifted(point: ContactPoint, width: int) -> ContactPoint:
     return replace(point, J=J, dofs=tuple(width + k for k in point.dofs))
 
 
-def _widened(loops: dict[str, Any], width: int) -> dict[str, Any]:
-    if not loops:
-        return loops
-    closed = loops["loops"]
-    return {
-        "loops": LoopConstraint(np.concatenate([np.zeros((len(closed.G), width)), closed.G], axis=1), closed.wanted)
-    }
+def _widened(loops: LoopConstraint | None, width: int) -> LoopConstraint | None:
+    if loops is None:
+        return None
+    return LoopConstraint(np.concatenate([np.zeros((len(loops.G), width)), loops.G], axis=1), loops.wanted)

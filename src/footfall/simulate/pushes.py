@@ -10,10 +10,14 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import Sphere
+from footfall.dynamics.parallel_joints import Posture
 from footfall.errors import InputError
+from footfall.kinematics.forward import poses_in_base
 from footfall.kinematics.frames import frame_in_body, frame_jacobian
+from footfall.kinematics.jacobian import point_jacobian
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
+from footfall.spatial import Transform
 
 _SLACK = 1e-6  # of a tick: rounding in a time that is meant to fall on one
 
@@ -106,7 +110,7 @@ def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
 
 def mean_wrench(
     pushes: Sequence[Push], tick: float, period: float, places: Sequence[Place] = ()
-) -> Float[ndarray, "6*n"]:
+) -> Float[ndarray, "wrenches"]:
     """The pushes' mean over a tick: one that ends within it counts for the part of it that it lasts.
 
     Six numbers for the base's origin, then six for every one of ``places``.
@@ -129,6 +133,21 @@ def generalised_push(
     total = np.zeros(robot.nv)
     for (link, point), wrench in zip(((None, (0.0, 0.0, 0.0)), *places), wrenches):
         total += frame_jacobian(robot, q, base if link is None else link, point).T @ wrench
+    return total
+
+
+def generalised_pushes(
+    at_q: Posture, places: Sequence[Sphere], push: Float[ndarray, "wrenches"]
+) -> Float[ndarray, "nv"]:
+    """Wrenches in world axes at the base's origin and at ``places`` as generalised forces; a fixed base feels none."""
+    robot, X = at_q.robot, at_q.X
+    total = np.zeros(robot.nv)
+    if robot.floating:
+        total = np.concatenate([X[0].R.T @ push[:3], X[0].R.T @ push[3:6], np.zeros(robot.nj)])
+    for k, place in enumerate(places, start=1):
+        R_WB = (X[0] @ poses_in_base(robot, X)[place.body]).R
+        at_place = Transform(R_WB.T, at_q.point(place.body, place.center))
+        total = total + point_jacobian(robot, X, place.body, at_place).T @ push[6 * k : 6 * k + 6]
     return total
 
 

@@ -33,9 +33,9 @@ from footfall.simulate.world import World
 class Reference:
     """Where each knot should be, and what it costs not to be there."""
 
-    q: Float[ndarray, "N+1 nq"]
-    v: Float[ndarray, "N+1 nv"]
-    weights: Float[ndarray, "N+1 2nv"]  # of the deviation's components
+    q: Float[ndarray, "K nq"]
+    v: Float[ndarray, "K nv"]
+    weights: Float[ndarray, "K nd"]  # of the deviation's components
     torque: Float[ndarray, "N nj"]  # [N m]
     effort: Float[ndarray, "nj"]  # price of a torque's square
 

@@ -108,7 +108,7 @@ class Inputs:
     """What may change from outside between ticks."""
 
     command: Command
-    push: Float[ndarray, "6"]  # wrench (n, f) on the base at its origin, world axes
+    push: Float[ndarray, "wrenches"]  # wrench (n, f) on the base at its origin, world axes
 
 
 def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
@@ -129,7 +129,9 @@ def _nan_unless_finite(command: JointCommand) -> JointCommand:
     return replace(command, position=np.where(np.isfinite(total), command.position, np.nan))
 
 
-def physics(model: SimulationModel, state: RunState, command: JointCommand, push: Float[ndarray, "6"]) -> RunState:
+def physics(
+    model: SimulationModel, state: RunState, command: JointCommand, push: Float[ndarray, "wrenches"]
+) -> RunState:
     """The physics of one tick: the command is held while the robot moves."""
     robot = model.world.robot
 

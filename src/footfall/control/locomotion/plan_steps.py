@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
@@ -116,7 +116,7 @@ class Schedule:
     planned: Float[ndarray, "4"]  # 1 where a foot is to be down
     progress: Float[ndarray, "4"]  # of a swing, 0 to 1; 1 where a foot is to be down
     left: Float[ndarray, "4"]  # of a swing [s]
-    repeated: Float[ndarray, "4"]  # whether a swing was begun anew after a stumble
+    repeated: Shaped[ndarray, "4"]  # whether a swing was begun anew after a stumble
     stance: Any  # duration [s]
     air: Any  # duration [s]
 
@@ -175,9 +175,9 @@ class Touch:
     """The schedule, corrected by what the feet feel."""
 
     down: Float[ndarray, "4"]  # 1 where a foot is to carry
-    stands: Float[ndarray, "4"]  # whether it does
-    early: Float[ndarray, "4"]  # whether it came down before its time
-    reaching: Float[ndarray, "4"]  # whether it is late, and reaches further
+    stands: Shaped[ndarray, "4"]  # whether it does
+    early: Shaped[ndarray, "4"]  # whether it came down before its time
+    reaching: Shaped[ndarray, "4"]  # whether it is late, and reaches further
     since: Float[ndarray, "4"]  # how long it has been late [s]
     barred_for: Float[ndarray, "4"]  # how long something has been in its way [s]
     again: Float[ndarray, "4"]  # time left of a swing begun anew [s]
@@ -224,7 +224,7 @@ class GroundEstimate:
     unevenness: Any  # mean square of what touchdowns were off the expected ground [m²]
     clear: Any  # what the clearance of swings gains by it [m]
     rise: Any  # and the trunk's height [m]
-    slides: Float[ndarray, "4"]  # whether a loaded foot slides
+    slides: Shaped[ndarray, "4"]  # whether a loaded foot slides
     slid: Float[ndarray, "4"]  # and how long [s]
     friction: Any  # that may be counted on
     foot_velocities: Float[ndarray, "4 3"]  # [m/s]

@@ -40,7 +40,7 @@ class Memory:
     lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
     goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
     trouble: Float[ndarray, "3"]  # of stage one, stage two and what is sensed: 0, or what is wrong
-    hand: Float[ndarray, "6"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
+    hand: Float[ndarray, "nh"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
     last: LastSensed = NOTHING  # which a plan leaves out: it sees what may be trusted
 
     @staticmethod

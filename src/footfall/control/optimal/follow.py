@@ -23,7 +23,7 @@ class Follow(ControllerBase):
     After the last knot its torques and gains stay.
     """
 
-    x: Float[ndarray, "N+1 nx"]
+    x: Float[ndarray, "K nx"]
     u: Float[ndarray, "N nj"]
     gains: Float[ndarray, "N flat"]  # each matrix row by row
     limits: Float[ndarray, "nj"]  # of the torques [N m]

@@ -61,7 +61,7 @@ class Prices:
     feet: float = 1500.0
     last: float = 4.0  # of the last state, times the others
 
-    def weights(self, nj: int) -> Float[ndarray, "2nv"]:
+    def weights(self, nj: int) -> Float[ndarray, "nd"]:
         """Of a deviation's components; for a robot of nj joints."""
         return np.concatenate(
             [self.turn, self.place, np.full(nj, self.joints), self.spin, self.speed, np.full(nj, self.rates)]

@@ -108,7 +108,7 @@ class StandWeights:
             raise InputError("joints and stiffness of the weights of a stand must be positive")
 
 
-def felt_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "2nv m"]:
+def felt_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nd m"]:
     """An orthonormal basis of the deviations that level ground can tell apart: all but two shifts and a turn.
 
     To move robot and feet along the ground, or to turn them about the vertical, changes no force: A e = e for these
@@ -132,7 +132,7 @@ class LqrStand(Summarised, ControllerBase):
 
     q: Float[ndarray, "nq"]
     torque: Float[ndarray, "nj"]  # that holds it there [N m]
-    gain: Float[ndarray, "nj 2nv"]
+    gain: Float[ndarray, "nj nd"]
     kp: Float[ndarray, "nj"] | float  # of the joints' own feedback, which the step contains [N m/rad]
     kd: Float[ndarray, "nj"] | float  # [N m s/rad]
     rate: float = 1000.0  # [Hz]
@@ -144,7 +144,7 @@ class LqrStand(Summarised, ControllerBase):
 
     @staticmethod
     def designed(
-        robot: Robot, A: Float[ndarray, "2nv 2nv"], B: Float[ndarray, "2nv nj"], q: Float[ndarray, "nq"],
+        robot: Robot, A: Float[ndarray, "nd nd"], B: Float[ndarray, "nd nj"], q: Float[ndarray, "nq"],
         command: JointCommand, rate: float = 1000.0, weights: StandWeights | None = None,
         gravity: Gravity = GRAVITY,
     ) -> LqrStand:  # fmt: skip
@@ -173,7 +173,7 @@ class LqrStand(Summarised, ControllerBase):
 
 
 def stand_regulator(
-    robot: Robot, A: Float[ndarray, "2nv 2nv"], B: Float[ndarray, "2nv nj"], q: Float[ndarray, "nq"],
+    robot: Robot, A: Float[ndarray, "nd nd"], B: Float[ndarray, "nd nj"], q: Float[ndarray, "nq"],
     weights: StandWeights | None = None, gravity: Gravity = GRAVITY,
 ) -> Regulator:  # fmt: skip
     """The regulator in the coordinates of ``felt_directions``."""

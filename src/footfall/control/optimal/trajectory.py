@@ -34,8 +34,8 @@ _LEAST, _MOST, _FACTOR = 1e-6, 1e10, 4.0  # of the regularisation
 class Expansion:
     """Derivatives of the cost along a trajectory, in deviations; the second ones positive semidefinite."""
 
-    x: Float[ndarray, "N+1 n"]
-    xx: Float[ndarray, "N+1 n n"]
+    x: Float[ndarray, "K n"]
+    xx: Float[ndarray, "K n n"]
     u: Float[ndarray, "N m"]
     uu: Float[ndarray, "N m m"]
 
@@ -56,9 +56,9 @@ class Problem(Protocol):
         """A (N, n, n) and B (N, n, m) of every knot."""
         ...
 
-    def cost(self, x: Float[ndarray, "c N+1 nx"], u: Float[ndarray, "c N m"]) -> Float[ndarray, "c"]: ...
+    def cost(self, x: Float[ndarray, "c K nx"], u: Float[ndarray, "c N m"]) -> Float[ndarray, "c"]: ...
 
-    def expand(self, x: Float[ndarray, "N+1 nx"], u: Float[ndarray, "N m"]) -> Expansion: ...
+    def expand(self, x: Float[ndarray, "K nx"], u: Float[ndarray, "N m"]) -> Expansion: ...
 
 
 @runtime_checkable
@@ -76,7 +76,7 @@ class RollingProblem(Protocol):
         """(states, inputs, cost) from ``start``, about a trajectory, with so much of the changes under the gains."""
         ...
 
-    def quadratic(self, x: Float[ndarray, "N+1 nx"], u: Float[ndarray, "N m"]) -> Model:
+    def quadratic(self, x: Float[ndarray, "K nx"], u: Float[ndarray, "N m"]) -> Model:
         """Steps to first order and costs to second along a trajectory."""
         ...
 
@@ -113,7 +113,7 @@ def _rolling(problem: Problem | RollingProblem) -> RollingProblem:
 class Trajectory:
     """States, inputs and gains: follow it with u_k + K_k difference(x_k, x)."""
 
-    x: Float[ndarray, "N+1 nx"]
+    x: Float[ndarray, "K nx"]
     u: Float[ndarray, "N m"]
     gains: Float[ndarray, "N m n"]
     costs: list[float] = field(default_factory=list)  # of the first guess and of every iterate after it

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.gait.pattern import Gait, trot, walk
@@ -30,7 +30,7 @@ def level_ground(on: Any, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"
     return np.where(on, slope, flat), np.where(on, normal, np.array([0.0, 0.0, 1.0]))
 
 
-def uneven(before: Any, touched: Float[ndarray, "4"], off: Float[ndarray, "4"]) -> Any:
+def uneven(before: Any, touched: Shaped[ndarray, "4"], off: Float[ndarray, "4"]) -> Any:
     """Mean square of how far touchdowns were off the expected ground [m²]."""
     for k in range(4):
         before = before + np.where(touched[k], (off[k] * off[k] - before) / STEPS_REMEMBERED, 0.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.numeric import norm
@@ -29,7 +29,7 @@ UPHILL = 1.5  # times the slope: pyramids lie within the cone, and walking takes
 def sliding(
     on: Any, stood: Float[ndarray, "4"], velocities: Float[ndarray, "4 3"], forces: Float[ndarray, "4 3"],
     normal: Float[ndarray, "3"], weight: float, slid: Float[ndarray, "4"], dt: float,
-) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
+) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
     """(which feet slide, the friction each of them measures, for how long each has been sliding [s])."""
     which, measured = [], []
     for k in range(4):
@@ -54,7 +54,7 @@ def trusted(
     trust: Any,
     usual: float,
     normal: Float[ndarray, "3"],
-    slides: Float[ndarray, "4"],
+    slides: Shaped[ndarray, "4"],
     measured: Float[ndarray, "4"],
     dt: float,
 ) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 EARLIEST = 0.55  # part of a swing before which the ground is an obstacle
@@ -20,16 +20,16 @@ LATE = 0.02  # after which a missed touchdown is an event [s]
 
 
 def early(
-    on: Any, planned: Float[ndarray, "4"], part: Float[ndarray, "4"], felt: Float[ndarray, "4"]
-) -> Float[ndarray, "4"]:
+    on: Any, planned: Float[ndarray, "4"], part: Float[ndarray, "4"], felt: Shaped[ndarray, "4"]
+) -> Shaped[ndarray, "4"]:
     """Which feet stand before their time."""
     return (planned < 0.5) & (part > EARLIEST) & felt & on
 
 
 def missed(
-    on: Any, planned: Float[ndarray, "4"], felt: Float[ndarray, "4"], down_before: Float[ndarray, "4"],
+    on: Any, planned: Float[ndarray, "4"], felt: Shaped[ndarray, "4"], down_before: Float[ndarray, "4"],
     since: Float[ndarray, "4"], dt: float,
-) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
+) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
     """(which feet reach down, how long they have been late [s])."""
     late = (planned > 0.5) & ~felt & (down_before < 0.5) & on
     since = np.where(late, since + dt, 0.0)
