@@ -10,6 +10,7 @@ at which a search stops; ``soft_contact`` has its slopes over millimetres.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
+from footfall.contact.points import spheres_of
 from footfall.control.interface import JointCommand
 from footfall.control.optimal.horizon import Compile, error, part_of, row_of
 from footfall.control.optimal.knot import Goal, KnotModel, cost, expanded_cost, lowest_points
@@ -27,6 +29,7 @@ from footfall.control.optimal.sweep import Model
 from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms
+from footfall.robot.model.parts import Foot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.linear_step import LinearStep, moved
 from footfall.simulate.tick import SimulationModel
@@ -46,18 +49,23 @@ def soft_contact(mass: float, dent: float = 1e-3) -> Compliant:
 
 
 class ContactHorizon:
-    """A ``trajectory.RollingProblem``; ``goals`` as for ``horizon.HorizonProblem``, whose intervals must be alike."""
+    """A ``trajectory.RollingProblem``; ``goals`` as for ``horizon.HorizonProblem``, whose intervals must be alike.
+
+    ground: a plane unless given. contact: soft unless given. touching: spheres besides the feet (``body_spheres``).
+    """
 
     def __init__(
         self, model: KnotModel, goals: Goal, compile: Compile, ground: Ground | None = None,
-        contact: Compliant | None = None,
+        contact: Compliant | None = None, touching: Sequence[Foot] = (),
     ) -> None:  # fmt: skip
         self.model, self.robot = model, model.robot
         robot, lasts = model.robot, float(goals.interval[0])
         self.lasts = lasts
         steps = max(1, round(np.ceil(lasts / STEP - 1e-9)))
         law = soft_contact(robot.mass) if contact is None else contact
-        world = World(robot, ground or Plane(), law, JointModel.ideal(), model.gravity)
+        world = World(
+            robot, ground or Plane(), law, JointModel.ideal(), model.gravity, spheres_of(robot, touching)
+        )
         self.moves = LinearStep(world, lasts / steps, steps=steps, exact=False)
         self.high = np.full(robot.nj, np.inf)  # torques have a price near their limits, and are clipped as they act
         self.low = -self.high
