@@ -11,7 +11,7 @@ import pytest
 from third_party_models import third_party_path
 
 from footfall import bench
-from footfall.bench import simulated_second, subject, targets, timing
+from footfall.bench import horizon_peer, simulated_second, subject, targets, timing
 from footfall.bench.report import Report, merged
 from footfall.cli import run
 from footfall.errors import InputError
@@ -40,8 +40,8 @@ RATIOS = {
     },
     "simulated_second": {"mujoco_over_ours"},
     "formalisms": {f"adak2021_over_native_{quantity}" for quantity in "MCGJ"},
-    "control": set(),  # no peer: its rows are what counts
-    "derivatives": {"pinocchio_aba_derivatives_over_ours", "crocoddyl_iteration_over_ours"},
+    "control": {*horizon_peer.RATIOS},
+    "derivatives": {"pinocchio_aba_derivatives_over_ours", *horizon_peer.RATIOS},
 }
 COUNTED = {
     "formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"},
@@ -78,7 +78,7 @@ def test_a_bench_says_all_it_promises(report: Report) -> None:
 
 def test_times_and_ratios_are_finite_and_positive(report: Report) -> None:
     measured = {key: ratio for key, ratio in report.ratios.items() if ratio is not None}
-    assert report.ratios.keys() - measured.keys() <= {"crocoddyl_iteration_over_ours"}  # it may end its process
+    assert report.ratios.keys() - measured.keys() <= {*horizon_peer.RATIOS}  # they may be missing
     numbers = [*(row.ns for row in report.rows), *measured.values()]
     assert all(math.isfinite(x) and x > 0 for x in numbers)
 
@@ -87,7 +87,7 @@ def test_machine_code_beats_numpy_and_the_peers(report: Report) -> None:
     """By far less than it must, so that a busy machine cannot fail it."""
     if report.bench == "dynamics":
         assert report.row("numpy forward_dynamics").ns > 50 * report.row("native forward_dynamics").ns
-    alone = ("threads", "cost", "crocoddyl")  # a whole iteration is compared with less margin
+    alone = ("threads", "cost", "crocoddyl", "mim_solvers")  # a whole iteration is compared with less margin
     against_peers = [ratio for key, ratio in report.ratios.items() if not key.startswith(alone)]
     assert min(against_peers, default=2.0) > 1.5
 

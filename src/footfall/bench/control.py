@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from footfall.batch.batch import Batch
+from footfall.bench import horizon_peer
+from footfall.bench.horizon import Horizon
 from footfall.bench.report import Report
 from footfall.bench.timing import Row, pinned
 from footfall.control.interface import Command
@@ -30,7 +32,9 @@ METHOD = (
     " program on ticks without an MPC, mpc_solve the set-up and the solution of the MPC: medians. closed_loop_nmpc is a"
     " trot at 0.4 m/s under nmpc (25 knots of the whole robot, a solve at 200 Hz, gains at 1 kHz), physics included, on"
     " one core: processor time of the whole process, the least of runs of half a second; nmpc_solve is the median of"
-    " its solves."
+    " its solves. nmpc_iteration_beside_peers is one iteration of the horizon of bench derivatives (25 knots of 20 ms,"
+    " four feet held), in turns with one of Crocoddyl's FDDP, of mim-solvers' SQP and of its CSQP on the same robot,"
+    " knots, weights and start, without inequalities, in a process of its own on the same core: the least of 60 each."
 )
 _ROBOTS = 64
 _TURN = 0.5  # [s] of simulated time
@@ -42,7 +46,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
     inside, outside = _simulation(robot, Locomotion()), _simulation(robot, Locomotion(solver="daqp"))
     batches = [_batch(robot, dtype) for dtype in (np.float64, np.float32)]
     ticks, solutions = _timed(outside.controller)
-    whole = _nmpc(robot)
+    whole, horizon = _nmpc(robot), Horizon()
     solves = _solves(whole.controller)
     spent: list[list[float]] = [[], [], [], [], []]
     with pinned():
@@ -59,6 +63,8 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
             if whole.stopped is None:
                 spent[4].append(_spent(partial(whole.run, _TURN), time.process_time))
             progress("control", min(int(time.perf_counter() - began), int(seconds)), max(1, int(seconds)))
+        beside, why = horizon_peer.beside(horizon.iteration)
+    theirs, ratios = horizon_peer.rows_and_ratios(beside)
     least = [1e9 * min(w) / _TURN for w in spent]
     rows = [
         Row("closed_loop", least[0], "simulated second"),
@@ -69,14 +75,17 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
         Row("mpc_solve", 1e9 * float(np.median(solutions)), "solution"),
         Row("closed_loop_nmpc", least[4], "simulated second"),
         Row("nmpc_solve", 1e9 * float(np.median(solves)), "solution"),
+        Row("nmpc_iteration_beside_peers", 1e9 * beside[horizon_peer.OURS], "iteration"),
+        *theirs,
     ]
     fallen = sum(int(np.sum(batch.fallen())) for batch in batches)
     notes = [
         f"{len(inside.controller.log)} programs without a solution or clipped commands in {inside.time:g} s",
         f"nmpc at {_forward_speed(whole):.2f} m/s, {len(whole.controller.log)} solves begun anew in {whole.time:g} s",
         f"{fallen} of {2 * _ROBOTS} robots in batches fell",
+        *([why] if why else []),
     ]
-    return Report("control", rows, {}, {}, METHOD, notes)
+    return Report("control", rows, ratios, {}, METHOD, notes)
 
 
 def _simulation(robot: Robot, controller: Locomotion) -> Any:

@@ -2,8 +2,8 @@
 
 Beside Pinocchio 4.1, which footfall's referees use, the same iteration of Crocoddyl 3.2.1 from PyPI runs in some
 processes and ends with its ``backward_error`` in most; beside 4.0.0 it runs. So it has an environment of its own, whose
-Python runs this file with the horizon as JSON on standard input; the least times of an iteration [s] are printed as
-JSON, those of mim-solvers where it is installed.
+Python runs this file with the horizon as JSON in the first line of standard input. To every further line, a number of
+iterations, it answers with a line of JSON: the least times of an iteration [s], those of mim-solvers where it is there.
 """
 
 from __future__ import annotations
@@ -89,15 +89,22 @@ def iterations(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The least times of some iterations by name, each in its turn, printed as JSON."""
-    calls = iterations(json.load(sys.stdin))
+    """Turns as they are asked for: each of the calls several times in a row, the least of each."""
+    calls = iterations(json.loads(sys.stdin.readline()))
+    print(json.dumps(_turn(calls, 1)), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(_turn(calls, int(line))), flush=True)
+
+
+def _turn(calls: dict[str, Any], count: int) -> dict[str, float]:
+    """The least times of iterations by name [s]."""
     least = dict.fromkeys(calls, float("inf"))
-    for _ in range(int(sys.argv[1])):
-        for name, once in calls.items():
+    for name, once in calls.items():
+        for _ in range(count):
             began = time.thread_time()
             once()
             least[name] = min(least[name], time.thread_time() - began)
-    print(json.dumps(least))
+    return least
 
 
 if __name__ == "__main__":

@@ -77,6 +77,10 @@ PlanOption = Annotated[
     str | None,
     typer.Option("--plan", help="Of --controller plan: walk (default), trot, postures, yaw, or 'trot; 4: postures'."),
 ]
+NmpcContactOption = Annotated[
+    str | None,
+    typer.Option("--nmpc-contact", help="Of --controller nmpc: scheduled by the gait (default), or implicit: found."),
+]
 KpOption = Annotated[float | None, typer.Option("--kp", help="Joint stiffness [N m/rad].")]
 KdOption = Annotated[float | None, typer.Option("--kd", help="Joint damping [N m s/rad].")]
 ContactOption = Annotated[

@@ -94,6 +94,10 @@ class Controller(Protocol):
         """The memory before the first tick: any nest of arrays."""
         ...
 
+    def take_step(self, horizon: Callable[..., Any]) -> None:
+        """Be handed what makes optimal control of the simulator's own step, which controllers do not import."""
+        ...
+
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Compile what it needs, before a run in Python: controllers do not import the compiler."""
         ...
@@ -141,6 +145,9 @@ class ControllerBase:
     @property
     def logs(self) -> list[Log]:
         return [] if self.log is None else [self.log]
+
+    def take_step(self, horizon: Callable[..., Any]) -> None:
+        """It plans with none."""
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Nothing to compile."""
@@ -209,6 +216,9 @@ class ControllerWrapper(ControllerBase):
 
     def start(self, robot: Robot) -> Any:
         return self.inner.start(robot)
+
+    def take_step(self, horizon: Callable[..., Any]) -> None:
+        self.wrapped.take_step(horizon)
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         self.wrapped.prepare(robot, compile, gravity)
@@ -283,6 +293,9 @@ class AdaptedController(Adapter, ControllerBase):
 
     def start(self, robot: Robot) -> Any:
         return self.adapted.start(robot)
+
+    def take_step(self, horizon: Callable[..., Any]) -> None:
+        self.own("take_step", super().take_step)(horizon)
 
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         self.own("prepare", super().prepare)(robot, compile, gravity)

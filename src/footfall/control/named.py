@@ -16,7 +16,7 @@ from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.control.learned.policy import Policy, shipped
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflex_pd import ReflexPD
-from footfall.control.optimal.nmpc import Nmpc
+from footfall.control.optimal.nmpc import SCHEDULED, Nmpc
 from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.pattern import Gait, named
 from footfall.robot.model.description import Robot
@@ -82,22 +82,28 @@ def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any
     return Locomotion(gait=made, stage=name, **options)
 
 
-def nmpc(gait: str = "trot", rate: float = 1000.0, robot: Robot | None = None) -> Nmpc:
+def nmpc(gait: str = "trot", rate: float = 1000.0, robot: Robot | None = None, contact: str = SCHEDULED) -> Nmpc:
     """The whole robot's optimal control on a gait's schedule; it solves at 200 Hz, and its gains run at ``rate``.
 
-    robot: refused at once, before any long work, if it is none that can be driven so.
+    robot: refused at once, before any long work, if it is none that can be driven so. contact: "implicit" finds
+    contacts, and solves at 100 Hz.
     """
     if gait in FLYING:
         raise InputError(f"controller 'nmpc' is not tuned for flight and cannot {_words(gait)}: mpc and whole_body can")
-    made = Nmpc(gait=schedule(gait), rate=rate, solve_rate=min(rate, 200.0))
+    often = 200.0 if contact == SCHEDULED else 100.0  # [Hz], about real time on one core either way
+    made = Nmpc(gait=schedule(gait), rate=rate, solve_rate=min(rate, often), contact=contact)
     if robot is not None:
         made.start(robot)
     return made
 
 
-def walking(name: str, gait: str, speed: float, rate: float, robot: Robot, reflexes: Any) -> Locomotion | Nmpc:
-    """What walks a robot under a velocity command, by its name."""
-    return nmpc(gait, rate, robot) if name == NMPC else on_command(name, gait, speed, rate=rate, reflexes=reflexes)
+def walking(
+    name: str, gait: str, speed: float, rate: float, robot: Robot, reflexes: Any, contact: str | None = None
+) -> Locomotion | Nmpc:
+    """What walks a robot under a velocity command, by its name; ``contact`` is of ``nmpc``."""
+    if name == NMPC:
+        return nmpc(gait, rate, robot, contact or SCHEDULED)
+    return on_command(name, gait, speed, rate=rate, reflexes=reflexes)
 
 
 def check_on_a_gait(name: str, gait: str, robot: Robot | None = None) -> None:

@@ -228,6 +228,12 @@ class CompiledEngine(_ParametricEngine):
         return after, Rows(replace(seen, memory=()), commands, self.model.period), None
 
 
+def _contact_horizon(*arguments: Any) -> Any:
+    from footfall.simulate.contact_horizon import ContactHorizon  # which linearises simulations
+
+    return ContactHorizon(*arguments)
+
+
 class PythonEngine(_ParametricEngine):
     """The controller in Python at its own rate, the physics between its ticks compiled."""
 
@@ -239,6 +245,7 @@ class PythonEngine(_ParametricEngine):
 
     def _take(self, model: SimulationModel) -> None:
         super()._take(model)
+        model.acting.take_step(_contact_horizon)
         model.acting.prepare(model.world.robot, compiling.compile, model.world.gravity)  # which it does not import
 
     def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:

@@ -87,6 +87,7 @@ class RunOptions:
     then: str | None = None  # another gait to change to, and when: "trot:4"
     inverse: str | None = None  # kinematics of pd and plan: closed, fabrik or resolved_rate
     plan: str | None = None  # of the controller plan: "walk", or "trot; 4: postures"
+    nmpc_contact: str | None = None  # of the controller nmpc: scheduled by its gait, or implicit
     kp: float | None = None  # [N m/rad]
     kd: float | None = None  # [N m s/rad]
     contact: str = "compliant"
@@ -221,6 +222,8 @@ def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
     policy = is_policy(options.controller)
     if options.controller != control_named.PLAN:
         refuse(options, "follows no plan", given(options, "plan"))
+    if options.controller != control_named.NMPC:
+        refuse(options, "plans no contacts of a horizon", given(options, "nmpc_contact"))
     if not policy and options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
@@ -255,7 +258,7 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
         refuse(options, "has no reflexes", given(options, "reflexes"))
     moving = control_named.walking(
         options.controller, options.gait or "trot", options.speed or 0.0, fitting_rate(options.dt), robot,
-        _reflexes(options, True),
+        _reflexes(options, True), options.nmpc_contact,
     )  # fmt: skip
     moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
     if isinstance(moving, Nmpc) and options.ground != "plane":

@@ -90,3 +90,11 @@ def act(
     most = np.array(model.limits)
     torque = np.clip(u + gains @ off + losses, -most, most)
     return np.stack([torque, first[moving] + part * (second[moving] - first[moving])])
+
+
+def read_between(rows: Float[ndarray, "N *any"], part: float) -> Float[ndarray, "N *any"]:
+    """Rows of a trajectory a part of a knot later; the last stays."""
+    whole = int(part)
+    at = np.minimum(np.arange(len(rows)) + whole, len(rows) - 1)
+    now, then = rows[at], rows[np.minimum(at + 1, len(rows) - 1)]
+    return now + (part - whole) * (then - now)

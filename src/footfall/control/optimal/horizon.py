@@ -11,20 +11,31 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.contact.ground import Ground
 from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval, lowest_points
 from footfall.control.optimal.sweep import Model
+from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms
 
 Compile = Callable[..., Any]
+
+
+class AimedProblem(RollingProblem, Protocol):
+    """A horizon whose goals may change."""
+
+    def aim(self, goals: Goal) -> None: ...
+
+
+FindingHorizon = Callable[[KnotModel, Goal, Compile, Ground | None], AimedProblem]  # whose contacts are found
 
 
 class HorizonProblem:
@@ -38,7 +49,7 @@ class HorizonProblem:
         )  # torques have a price near their limits, and are clipped as they act
         self.low = -self.high
         self.aim(goals)
-        robot, first = self.robot, _row(goals, 0)
+        robot, first = self.robot, row_of(goals, 0)
         x, u = np.concatenate([first.q, first.v]), np.zeros(robot.nj)
         N, n = self.knots, 2 * robot.nv
         rows = np.tile(x, (N, 1)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj, n))
@@ -122,7 +133,7 @@ def rolled(
         after = np.concatenate([q, v])
         return (after, total + cost(model, now, torque, goal, forces, places)), (after, torque)
 
-    running, last = _part(goals, slice(0, -1)), _row(goals, -1)
+    running, last = part_of(goals, slice(0, -1)), row_of(goals, -1)
     (end, total), (states, inputs) = numeric.scan(knot, (start, 0.0), (x, u, changes, gains, running))
     still = np.zeros(model.robot.nj)
     places = lowest_points(model.robot, joint_transforms(model.robot, end[: model.robot.nq]))
@@ -130,9 +141,9 @@ def rolled(
     return states, inputs, total + cost(model, end, still, last, forces, places)
 
 
-def _row(goals: Goal, k: int) -> Goal:
+def row_of(goals: Goal, k: int) -> Goal:
     return replace(goals, **{f.name: getattr(goals, f.name)[k] for f in fields(Goal)})
 
 
-def _part(goals: Goal, rows: slice) -> Goal:
+def part_of(goals: Goal, rows: slice) -> Goal:
     return replace(goals, **{f.name: getattr(goals, f.name)[rows] for f in fields(Goal)})

@@ -1,8 +1,9 @@
 """Nonlinear predictive control of the whole robot: at every solve one iteration of ``trajectory.improved``, warm from
-the last, and between solves its gains. The contact schedule comes from a gait.
+the last, and between solves its gains. The contact schedule comes from a gait, or contacts are found.
 
 Knots lie on a grid in time that moves on by a knot when one has passed; the first is as long as what is left of it. So
-the trajectory of the last solve is a guess for the next one as it is.
+the trajectory of the last solve is a guess for the next one as it is. Where contacts are found, knots are whole steps of
+the simulator: they begin at every solve, and the guess is the last trajectory, read between its knots.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
 from footfall.control.locomotion.speed_limit import fastest, longest_step
 from footfall.control.locomotion.whole_body import torque_bounds
-from footfall.control.optimal.between_solves import Ticks, act, follow, lowest_points
+from footfall.control.optimal.between_solves import Ticks, act, follow, lowest_points, read_between
 from footfall.control.optimal.gait_goals import GaitGoals, Heights, Prices, Steps, window
-from footfall.control.optimal.horizon import HorizonProblem
+from footfall.control.optimal.horizon import AimedProblem, FindingHorizon, HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
 from footfall.control.optimal.trajectory import Trajectory, improved
 from footfall.control.posture import standing_joints, standing_state
 from footfall.control.stand_gains import stand_gains
-from footfall.errors import FootfallError, InputError
+from footfall.errors import FootfallError, InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.gravity import GRAVITY, Gravity
 from footfall.robot.model.description import Robot
@@ -41,6 +42,7 @@ _HIGH, _STEPS_DOWN = 3.0, 40  # [m] from which the ground is sought, and in how 
 _SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
 _FIRST = 8  # iterations of the first solve, which has nothing to begin with
 _MOST_KNOTS = 1000  # a solve of more takes longer than what it plans
+SCHEDULED, IMPLICIT = CONTACTS = ("scheduled", "implicit")
 _BENT = 3.0  # [rad]: joints without limits go this far from the stand
 
 
@@ -64,6 +66,7 @@ class Nmpc(ControllerBase):
     ground: Ground | None = None  # that it sees; without one it takes the plane of its last footholds for the ground
     plan: Goal | None = None  # knots to go along, on the same grid, in place of a gait and a command
     joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
+    contact: str = SCHEDULED  # feet stand when the gait says; or implicit: when the simulator's own step has them touch
 
     traceable = False
     follows_command = True
@@ -82,6 +85,8 @@ class Nmpc(ControllerBase):
         for key, kind in {"gait": Gait, "prices": Prices, "plan": Goal | None}.items():
             if not isinstance(value := getattr(self, key), kind):
                 raise InputError(f"{key} of nmpc must be a {key.capitalize()}, got {value!r}")
+        if self.contact not in CONTACTS:
+            raise unknown("contact of nmpc", self.contact, CONTACTS)
         if not isinstance(self.ground, Ground | None):
             raise InputError(f"ground of nmpc must be a Ground, got {self.ground!r}")
         if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
@@ -89,7 +94,8 @@ class Nmpc(ControllerBase):
         self.log: list[tuple[float, str]] = []
         self._wrong: set[str] = set()
         self.goals: GaitGoals
-        self.problem: HorizonProblem | None = None
+        self.problem: AimedProblem | None = None
+        self._finding: FindingHorizon | None = None
         self._step: tuple[Robot, float] | None = None  # a robot, and how far it steps
         self._told: Command | None = None
 
@@ -125,6 +131,10 @@ class Nmpc(ControllerBase):
             "gains": np.zeros((N, robot.nj, 2 * robot.nv)), "solved": np.zeros(()),
         }  # fmt: skip
 
+    def take_step(self, horizon: FindingHorizon) -> None:
+        """Be handed what makes a horizon of the simulator's own steps."""
+        self._finding = horizon
+
     def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
         """Compile the horizon; called by the simulation, which has the compiler."""
         stand = standing_joints(robot, self.hip_height)
@@ -139,7 +149,7 @@ class Nmpc(ControllerBase):
         still = Steps(
             x, np.zeros(3), np.zeros(3), np.zeros(2), np.zeros(4), False, feet, feet, np.zeros(3), self.knot
         )  # fmt: skip
-        self.problem = HorizonProblem(model, self.goals(self.gait, still), compile)
+        self.problem = self._horizon(model, self.goals(self.gait, still), compile)
         ticks = Ticks(model, self.gait, self.rate)
         none, three = np.zeros(()), np.zeros(3)
         walk = three, three, three, none, none, np.zeros(2), feet, feet
@@ -147,6 +157,13 @@ class Nmpc(ControllerBase):
         gains = np.zeros((robot.nj, 2 * robot.nv))
         self._act = compile(act, ticks, x, x, x, np.zeros(robot.nj), gains, none, verify=False)
         self._gains = stand_gains(robot, gravity)
+
+    def _horizon(self, model: KnotModel, goals: Goal, compile: Callable[..., Any]) -> AimedProblem:
+        if self.contact == SCHEDULED:
+            return HorizonProblem(model, goals, compile)
+        if self._finding is None:
+            raise InputError("nmpc with contact 'implicit' plans with a simulation's own step: hand it to a Simulation")
+        return self._finding(model, goals, compile, self.ground)
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def __call__(
@@ -198,7 +215,10 @@ class Nmpc(ControllerBase):
         """One iteration, or several where there is nothing to begin with."""
         assert self.problem is not None
         into, (states, u, gains) = float(memory["into"] + memory["since"]), (memory[k] for k in ("x", "u", "gains"))
-        if into > self.knot - 1e-9:  # the first knot has passed
+        if self.contact != SCHEDULED:
+            states, u, gains = (read_between(rows, into / self.knot) for rows in (states, u, gains))
+            into = 0.0
+        elif into > self.knot - 1e-9:  # the first knot has passed
             into -= self.knot
             states, u, gains = (np.concatenate([rows[1:], rows[-1:]]) for rows in (states, u, gains))
         plane, _ = ground_slope(memory["last_down"])
