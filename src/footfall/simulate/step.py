@@ -20,6 +20,7 @@ from footfall.contact.force_law import LATE
 from footfall.contact.pairs import pair_points
 from footfall.contact.points import Sphere, contact_points
 from footfall.control.interface import JointCommand
+from footfall.dynamics.articulated_limbs import folded_limbs, without_inertia
 from footfall.dynamics.closed_loops import step_constraint
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.mass_matrix import armatures, composite_bodies, composite_mass_matrix
@@ -194,14 +195,19 @@ def _solve(
     points = contact_points(robot, X, poses, spheres, world.ground)
     if world.pairs:
         points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
-    composite = composite_bodies(robot, X)
-    M = composite_mass_matrix(robot, X, composite, 0.0 * armatures(robot))
+    bare = without_inertia(robot, world.free_limbs)
+    composite = composite_bodies(bare, X)
+    M = composite_mass_matrix(bare, X, composite, 0.0 * armatures(robot))
     own = joint_rates(robot, np.diag(M))
+    if world.free_limbs:
+        own = joint_rates(robot, np.diag(composite_mass_matrix(robot, X, armature=0.0 * armatures(robot))))
     at, torques, inertia, armature, rotor = _joints(world, state, own, q_J, rates, command, dt, modes["joints"], turn)
     M = M + np.diag(_behind_base(robot, armature))
     pushed = _all_pushes(world, at_q, push)
-    bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
+    bias = composite_bias(bare, X, composite, v, world.gravity, at_q.still)
     force = _behind_base(robot, torques.motor + torques.passive) + pushed - bias
+    limbs = folded_limbs(world.robot, world.free_limbs, state.q, v, force, armature, world.gravity)
+    M, force = limbs.folded(M, force)
     # feet are judged for good when the joints' dry friction has found its ways, not in the middle of it
     foot_turn = np.minimum(turn, np.maximum(turn - PATIENCE, LATE - 1.0)) if "slides" in at else turn
     known = {**modes["contact"], "turn": foot_turn, "settled": settled} if modes["contact"] else before
@@ -210,7 +216,7 @@ def _solve(
     a, forces_B, memory = world.contact.respond(
         all_.robot, all_.M, all_.force, all_.points, all_.v, dt, known, **all_.loops
     )
-    a, a_objects = a[all_.width :], a[: all_.width].reshape(-1, 6) if all_.width else ()
+    a, a_objects = limbs.unfolded(a[all_.width :]), a[: all_.width].reshape(-1, 6) if all_.width else ()
 
     a_J, unsettled = joint_rates(robot, a), 0.0
     motor, passive, spring = torques.motor, torques.passive, torques.spring
