@@ -3,6 +3,7 @@
 What an arm does to the robot that carries it is a 6x6 inertia and a wrench at the base, whatever touches the rest. So
 the arm needs no rows in M: the base is solved with these, and the arm's joints follow. The field of accelerations with
 zero generalised acceleration (``velocity_terms``) is the reference, so that only what departs from it is solved for.
+Sums grow product by product here: each is then one fused operation.
 """
 
 from __future__ import annotations
@@ -52,16 +53,25 @@ class Articulated:
             symmetric(self.C - np.outer(U[3:], K[3:])),
         )  # fmt: skip
 
-    def turned(self, R: _Matrix, about: int | None = None) -> Articulated:
-        """In other axes; ``about`` which coordinate axis R turns, if it is known."""
-        A, B, C = (_turned(R, block, about) for block in (self.A, self.B, self.C))
+    def turned(self, R: _Matrix, about: int | None = None, onto: Articulated | None = None) -> Articulated:
+        """In other axes; ``about`` which coordinate axis R turns, if it is known, ``onto`` what it is added to then."""
+        own = (self.A, self.B, self.C)
+        if about is None or onto is None:
+            A, B, C = (R @ block @ R.T for block in own)
+        else:
+            A, B, C = (_turned(R, block, about, start) for block, start in zip(own, (onto.A, onto.B, onto.C)))
         return Articulated(symmetric(A), B, symmetric(C))
 
     def moved(self, p: Float[ndarray, "3"]) -> Articulated:
         """About another origin, from which this one is at p."""
-        P = skew(p)
-        B = self.B + P @ self.C
-        return Articulated(symmetric(self.A + P @ self.B.T + B @ P.T), B, self.C)
+        P, A, B = skew(p).T, self.A, self.B
+        for k in range(3):
+            B = B + np.outer(P[k], self.C[k])
+        for k in range(3):
+            A = A + np.outer(P[k], self.B[:, k])
+        for k in range(3):
+            A = A + np.outer(B[:, k], P[k])
+        return Articulated(symmetric(A), B, self.C)
 
     def matrix(self) -> Float[ndarray, "6 6"]:
         return np.block([[self.A, self.B], [self.B.T, self.C]])
@@ -76,7 +86,9 @@ class FoldedLimbs:
     bodies: Sequence[int]
     inertia: Float[ndarray, "6 6"]  # at the base's origin, in its axes
     wrench: Float[ndarray, "6"]  # that it takes to move the limbs while the base does not accelerate
-    gains: dict[int, Float[ndarray, "6"]]  # of every joint's acceleration, by that of its parent
+    gains: dict[
+        int, Float[ndarray, "6"]
+    ]  # of every joint's acceleration, by that of its parent, in its own axes; a leaf's in its parent's
     own: dict[int, float]  # the rest of it
 
     def folded(self, M: ndarray, force: ndarray) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
@@ -94,9 +106,13 @@ class FoldedLimbs:
         """All accelerations, from those of the base and of the other limbs."""
         tree, moves, a = self.robot.tree, {0: a[:6]}, a + np.zeros_like(a) if self.bodies else a
         for i in self.bodies:
-            carried = self.X[i].to_child(moves[tree.parent[i]])
-            found = self.own[i] - self.gains[i] @ carried
-            moves[i] = carried + joint_twist(self.robot, i, found)
+            found, moving = self.own[i], moves[tree.parent[i]]
+            if tree.children[i]:
+                R_BP = self.X[i].R.T
+                moving = np.concatenate([R_BP @ moving[:3], R_BP @ _plus_cross(moving[3:], moving[:3], self.X[i].p)])
+            for gain, component in zip(self.gains[i], moving):
+                found = found - gain * component
+            moves[i] = moving + joint_twist(self.robot, i, found)
             a[tree.dof(i)] = found
         return a
 
@@ -144,11 +160,16 @@ def folded_limbs(
         j, S = tree.parent[i], joint_twist(robot, i, 1.0)
         U = inertia[i].times(S)
         reciprocal = 1.0 / (S @ U + armature[i - 1])
-        gains[i] = U * reciprocal
         asked = force[tree.dof(i)] - S @ wrench[i]
         own[i] = asked * reciprocal
-        inertia[j] = inertia[j] + _in_parent(robot, i, X[i], angles[i - 1], inertia[i].less(U, gains[i]))
-        wrench[j] = wrench[j] + X[i].wrench_to_parent(wrench[i] + U * own[i])
+        if tree.children[i]:
+            gains[i] = U * reciprocal
+            inertia[j] = _onto_parent(robot, i, X[i], angles[i - 1], inertia[i].less(U, gains[i]), inertia[j])
+        else:  # a rigid body is moved more cheaply than one that has given way, and nothing behind it waits for a
+            U_P = _wrench_onto_parent(X[i], U, nothing)
+            gains[i] = U_P * reciprocal
+            inertia[j] = (inertia[j] + Articulated.of(fixed[i].to_parent(X[i]))).less(U_P, gains[i])
+        wrench[j] = _wrench_onto_parent(X[i], wrench[i] + U * own[i], wrench[j])
     return FoldedLimbs(robot, X, tuple(bodies), inertia[0].matrix(), wrench[0], gains, own)
 
 
@@ -163,38 +184,82 @@ def _wrenches(
     for i in bodies:
         j, R_BP, body = tree.parent[i], X[i].R.T, tree.bodies[i]
         carried, moving = R_BP @ omega[j], body.axis * rates[i - 1]
-        omega[i], alpha[i], a[i] = carried, R_BP @ alpha[j], R_BP @ (a[j] + B[j] @ X[i].p)
+        omega[i], alpha[i], a[i] = carried, R_BP @ alpha[j], R_BP @ _plus_product(a[j], B[j], X[i].p)
         if body.kind == "revolute":
             omega[i], alpha[i] = carried + moving, alpha[i] + cross(carried, moving)
         else:
             a[i] = a[i] + 2.0 * cross(carried, moving)
-        B[i] = point_acceleration_matrix(omega[i], alpha[i])
-        BJ, m, h = B[i] @ fixed[i].J, fixed[i].m, fixed[i].h
-        n = cross(h, a[i]) + np.array([BJ[2, 1] - BJ[1, 2], BJ[0, 2] - BJ[2, 0], BJ[1, 0] - BJ[0, 1]])
+        B[i] = _point_acceleration_matrix(omega[i], alpha[i])
+        m, h, J = fixed[i].m, fixed[i].h, fixed[i].J
+        n = cross(h, a[i])
+        for k in range(3):
+            n = _plus_cross(n, J[k], B[i][:, k])  # of all k: axial(B J)
         found[i] = np.concatenate([n, m * a[i] + B[i] @ h])
     return found
 
 
-def _in_parent(robot: Robot, i: int, X: Transform, angle: float, inertia: Articulated) -> Articulated:
-    """What is felt through joint i, in the frame of its parent: the joint's turn first, since it has zeros."""
-    body = robot.tree.bodies[i]
+def _point_acceleration_matrix(w: Float[ndarray, "3"], alpha: Float[ndarray, "3"]) -> _Matrix:
+    """``point_acceleration_matrix``, each entry made from the one across the diagonal: no product is wanted twice."""
+    xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
+    xy, zx, yz = w[0] * w[1] - alpha[2], w[2] * w[0] - alpha[1], w[1] * w[2] - alpha[0]
+    twice = 2.0 * alpha
+    return np.array([[-(yy + zz), xy, zx + twice[1]], [xy + twice[2], -(xx + zz), yz], [zx, yz + twice[0], -(xx + yy)]])
+
+
+def _onto_parent(
+    robot: Robot, i: int, X: Transform, angle: float, inertia: Articulated, parent: Articulated
+) -> Articulated:
+    """The parent with what is felt through joint i, whose turn comes first, since it has zeros."""
+    body, nothing = robot.tree.bodies[i], Articulated.of(Inertia.zero())
     about = coordinate_axis(body.axis)
     if body.kind != "revolute" or about is None:
-        return inertia.turned(X.R).moved(X.p)
-    return inertia.turned(about_axis(body.axis, angle), about).turned(body.X_PJ.R).moved(X.p)
+        return parent + inertia.turned(X.R).moved(X.p)
+    R_JB = about_axis(body.axis, angle)
+    if _is_zero(X.p) and _is_identity(body.X_PJ.R):
+        return inertia.turned(R_JB, about, parent)
+    return parent + inertia.turned(R_JB, about, nothing).turned(body.X_PJ.R).moved(X.p)
 
 
-def _turned(R: _Matrix, A: _Matrix, about: int | None) -> _Matrix:
-    """R A Rᵀ; about a coordinate axis with half as many operations, as of a plane tensor."""
-    if about is None:
-        return R @ A @ R.T
+def _wrench_onto_parent(X: Transform, wrench: Float[ndarray, "6"], parent: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
+    """The parent's wrench with one of its child."""
+    n = _plus_product(parent[:3], X.R, wrench[:3])
+    if _is_zero(X.p):
+        return np.concatenate([n, _plus_product(parent[3:], X.R, wrench[3:])])
+    f = X.R @ wrench[3:]
+    return np.concatenate([_plus_cross(n, X.p, f), parent[3:] + f])
+
+
+def _is_zero(p: Float[ndarray, "3"]) -> bool:
+    """Whether joints are known to share an origin: constants of a trace are plain arrays."""
+    return type(p) is ndarray and not bool(p.any())
+
+
+def _is_identity(R: _Matrix) -> bool:
+    return type(R) is ndarray and bool((R == ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))).all())
+
+
+def _plus_product(x: Float[ndarray, "3"], A: _Matrix, b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+    """x + A b."""
+    return x + A[:, 0] * b[0] + A[:, 1] * b[1] + A[:, 2] * b[2]
+
+
+def _plus_cross(x: Float[ndarray, "3"], a: Float[ndarray, "3"], b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+    """x + a x b."""
+    ahead, behind = [1, 2, 0], [2, 0, 1]
+    return x + a[ahead] * b[behind] - a[behind] * b[ahead]
+
+
+def _turned(R: _Matrix, A: _Matrix, about: int, start: _Matrix) -> _Matrix:
+    """start + R A Rᵀ about a coordinate axis, with half as many operations, as of a plane tensor."""
     i, j, k = (about + 1) % 3, (about + 2) % 3, about
     c, s = R[i, i], R[j, i]
     apart, mixed = A[i, i] - A[j, j], A[i, j] + A[j, i]
     x, y = s * apart + c * mixed, c * apart - s * mixed
-    out = A + np.zeros((3, 3))
-    out[i, i], out[j, j] = A[j, j] + c * y, A[j, j] + s * x  # c² + s² = 1, so that no product is wanted twice
-    out[i, j], out[j, i] = A[i, j] + s * y, c * x - A[i, j]
-    out[i, k], out[j, k] = c * A[i, k] - s * A[j, k], s * A[i, k] + c * A[j, k]
-    out[k, i], out[k, j] = c * A[k, i] - s * A[k, j], s * A[k, i] + c * A[k, j]
+    out = start + np.zeros((3, 3))
+    out[k, k] = start[k, k] + A[k, k]
+    # c² + s² = 1, so that no product is wanted twice
+    out[i, i], out[j, j] = start[i, i] + (A[j, j] + c * y), start[j, j] + (A[j, j] + s * x)
+    out[i, j], out[j, i] = start[i, j] + (A[i, j] + s * y), start[j, i] + (c * x - A[i, j])
+    out[i, k], out[j, k] = start[i, k] + c * A[i, k] - s * A[j, k], start[j, k] + s * A[i, k] + c * A[j, k]
+    out[k, i], out[k, j] = start[k, i] + c * A[k, i] - s * A[k, j], start[k, j] + s * A[k, i] + c * A[k, j]
     return out
