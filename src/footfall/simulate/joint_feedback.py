@@ -56,12 +56,12 @@ class JointFeedback:
 
 
 def joint_feedback(
-    world: World, state: State, M: Float[ndarray, "nv nv"], command: JointCommand, dt: float, modes: dict[str, Any],
+    world: World, state: State, own: Float[ndarray, "nj"], command: JointCommand, dt: float, modes: dict[str, Any],
     turn: Any,
 ) -> JointFeedback:  # fmt: skip
-    """The joints at the start of a step; ``M`` is the mass matrix without armature."""
+    """The joints at the start of a step; ``own`` is the inertia of each without armature."""
     robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
-    q_J, rates, own = joint_positions(robot, state.q), joint_rates(robot, state.v), joint_rates(robot, np.diag(M))
+    q_J, rates = joint_positions(robot, state.q), joint_rates(robot, state.v)
     ahead = dt if world.contact.implicit else 0.0
     if belt is not None:
         armature, rotor = belt.set_apart(armature, own, state.memory)

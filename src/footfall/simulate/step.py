@@ -17,6 +17,7 @@ from numpy import ndarray
 from footfall.contact.active_set import answer
 from footfall.contact.points import generalised_forces
 from footfall.control.interface import JointCommand
+from footfall.dynamics.articulated_limbs import folded_limbs, without_inertia
 from footfall.dynamics.closed_loops import posture_constraint
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.forward_dynamics import generalised
@@ -77,14 +78,19 @@ def equations_of_motion(
     spheres = [placed(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = touching(world, at_q, poses, spheres)
-    # mass matrix and forces
-    composite = composite_bodies(robot, X)
-    M = composite_mass_matrix(robot, X, composite, 0.0 * armatures(robot))
-    joints = joint_feedback(world, state, M, inputs.command, dt, modes.joints, turn)
+    # mass matrix and forces; limbs that touch nothing are folded into the base
+    bare = without_inertia(robot, world.free_limbs)
+    composite = composite_bodies(bare, X)
+    M = composite_mass_matrix(bare, X, composite, 0.0 * armatures(robot))
+    whole = composite_mass_matrix(robot, X, armature=0.0 * armatures(robot)) if world.free_limbs else M
+    own = joint_rates(robot, np.diag(whole))
+    joints = joint_feedback(world, state, own, inputs.command, dt, modes.joints, turn)
     M = M + np.diag(generalised(robot, joints.armature))
     pushed = generalised_pushes(at_q, world.pushed, inputs.push)
-    bias = composite_bias(robot, X, composite, v, world.gravity, at_q.still)
+    bias = composite_bias(bare, X, composite, v, world.gravity, at_q.still)
     force = generalised(robot, joints.torques.motor + joints.torques.passive) + pushed - bias
+    limbs = folded_limbs(world.robot, world.free_limbs, state.q, v, force, joints.armature, world.gravity)
+    M, force = limbs.folded(M, force)
     # contact, with closed loops and free bodies
     feet = replace(modes, joints=joints.modes).for_contact(turn, settled)
     loops = posture_constraint(at_q, poses, state.q, v, dt)
@@ -94,6 +100,7 @@ def equations_of_motion(
         system.loops,
     )  # fmt: skip
     a, a_objects = system.apart(contact.a)
+    a = limbs.unfolded(a)
     # what acted, and whether the modes agree
     a_J = joint_rates(robot, a)
     motor, passive, spring = joints.at_end(a_J, dt)

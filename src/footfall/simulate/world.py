@@ -17,6 +17,7 @@ from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model
 from footfall.contact.pairs import Pair
 from footfall.contact.points import Sphere, spheres_of
+from footfall.dynamics.articulated_limbs import free_limbs
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
 from footfall.parameters import look_up, replaced
@@ -60,6 +61,14 @@ class World:
     def touches(self) -> tuple[Touch, ...]:
         """What free bodies may meet."""
         return touches_of(self.objects, self.spheres, self.solids, self.robot.name) if self.objects else ()
+
+    @cached_property
+    def free_limbs(self) -> tuple[int, ...]:
+        """Bodies of limbs that nothing touches: a step folds them into the base."""
+        if self.objects:
+            return ()
+        pairs = (capsule.body for pair in self.pairs for capsule in (pair.one, pair.other))
+        return free_limbs(self.robot, (*(sphere.body for sphere in self.spheres), *pairs))
 
     def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
         """What steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""

@@ -32,11 +32,16 @@ def about_z(angle: float) -> Float[ndarray, "3 3"]:
 _ABOUT = (about_x, about_y, about_z)
 
 
+def coordinate_axis(axis: Float[ndarray, "3"] | tuple[float, ...]) -> int | None:
+    """Which coordinate axis a constant unit axis is along, in either sense."""
+    return next((k for k in range(3) if abs(abs(axis[k]) - 1.0) < _SNAP), None)
+
+
 def about_axis(axis: Float[ndarray, "3"] | tuple[float, ...], angle: float) -> Float[ndarray, "3 3"]:
     """Rotation about a constant unit axis; a coordinate axis of either sign keeps its zeros (Rodrigues otherwise)."""
-    for k in range(3):
-        if abs(abs(axis[k]) - 1.0) < _SNAP:
-            return _ABOUT[k](angle if axis[k] > 0 else -angle)
+    k = coordinate_axis(axis)
+    if k is not None:
+        return _ABOUT[k](angle if axis[k] > 0 else -angle)
     c, s, K = np.cos(angle), np.sin(angle), skew(axis)
     return np.eye(3) + s * K + (1.0 - c) * (K @ K)
 
