@@ -116,7 +116,7 @@ def this_machine() -> dict[str, Any]:
     return {
         "cpu": f"{_processor()} ({host.cpu})",
         "cores": cores(),
-        "lanes": {key: lanes.choose(host, np.dtype(name), store) for key, name in _TYPES.items()},
+        "lanes": {key: lanes.choose(host, np.dtype(name), store, lanes.LONG) for key, name in _TYPES.items()},
         "vector_bits": host.vector_bits,
     }
 

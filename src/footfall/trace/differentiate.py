@@ -101,7 +101,7 @@ def _on_lanes(
     loaded = None
     if target == "native":
         host = host or machine.host()
-        widest = lane_width.checked(lanes) if lanes is not None else lane_width.choose(host, number, store)
+        widest = lane_width.choose(host, number, store, code.size) if lanes is None else lane_width.checked(lanes)
         width = min(widest, 1 << (len(chosen) - 1).bit_length()) if lanes is None else widest
         layout = Layout((("shared", inputs), ("rest", len(chosen))))
         loaded, _ = compiled.build_code(code, layout, number, width, store, host)
@@ -125,7 +125,7 @@ def _written(
         return None
     # what the same takes with directions on lanes, about: a value and its tangent, for every block of directions
     dense = 2 * ssa.build(traced.graph, traced.outputs, traced.input_size).size
-    blocks = -(-len(chosen) // lane_width.choose(host, number, store))
+    blocks = -(-len(chosen) // lane_width.choose(host, number, store, dense))
     if program.size > max(_SMALL, 2 * blocks * dense):
         return None
     return code_of(program, number, store, host, key), program, program.statistics()

@@ -2,7 +2,8 @@
 
 The native vector width is not always best: a processor may run 512-bit instructions at half rate, and twice the width
 hides latency where registers suffice. So a small kernel with the habits of ours (about thirty live values, chains of
-multiply-adds, a few divisions) is timed at the native width, its half and its double.
+multiply-adds, a few divisions) is timed at the native width, its half and its double. A long program has no registers
+to spare: there the double width runs no faster, and takes LLVM two to four times as long to compile.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from footfall.trace.targets.emit import Layout
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
 MARGIN = 1.05  # another width must beat the native one by this: differences below are noise
+LONG = 1000  # operations, from which on no width beyond the native one is taken
 _STATE = 24
 _remembered: dict[str, int] = {}
 
@@ -39,13 +41,20 @@ def candidates(host: machine.Host, dtype: np.dtype) -> tuple[int, ...]:
     return tuple(n for n in (native // 2, native, native * 2) if n in WIDTHS)
 
 
-def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None) -> int:
-    """$FOOTFALL_LANES, else the width remembered for this processor, else the fastest candidate, measured now."""
+def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None, operations: int) -> int:
+    """For a program of so many operations: $FOOTFALL_LANES, else the width remembered for this processor, else the
+    fastest candidate, measured now."""
     if asked := os.environ.get("FOOTFALL_LANES"):
         try:
             return checked(int(asked))
         except ValueError:
             raise InputError(f"FOOTFALL_LANES={asked!r}: choose one of {', '.join(map(str, WIDTHS))}") from None
+    native = host.vector_bits // (8 * dtype.itemsize)
+    width = _measured(host, dtype, cache, native)
+    return min(width, native) if operations >= LONG else width
+
+
+def _measured(host: machine.Host, dtype: np.dtype, cache: Cache | None, native: int) -> int:
     options = candidates(host, dtype)
     key = digest("lanes", 2, host.cpu, host.features, machine.version(), dtype.name)
     if key not in _remembered:
@@ -53,7 +62,6 @@ def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None) -> int:
         width = entry.meta.get("lanes") if entry else None
         if width not in options:
             times = measure(host, dtype, options)
-            native = host.vector_bits // (8 * dtype.itemsize)
             width = min(times, key=lambda n: times[n] * (1 if n == native else MARGIN))
             if cache:
                 cache.put(key, b"", {"lanes": width, "ns": {str(n): t for n, t in times.items()}})
