@@ -39,26 +39,29 @@ def candidates(host: machine.Host, dtype: np.dtype) -> tuple[int, ...]:
     return tuple(n for n in (native // 2, native, native * 2) if n in WIDTHS)
 
 
-def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None) -> int:
-    """$FOOTFALL_LANES, else the width remembered for this processor, else the fastest candidate, measured now."""
+def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None, waits: bool = False) -> int:
+    """$FOOTFALL_LANES, else the width remembered for this processor, else the fastest candidate, measured now.
+
+    waits: the program has loops whose lanes wait for the slowest of them, which costs the more the more they are: then
+    no more than the native vector carries.
+    """
     if asked := os.environ.get("FOOTFALL_LANES"):
         try:
             return checked(int(asked))
         except ValueError:
             raise InputError(f"FOOTFALL_LANES={asked!r}: choose one of {', '.join(map(str, WIDTHS))}") from None
-    options = candidates(host, dtype)
+    options, native = candidates(host, dtype), host.vector_bits // (8 * dtype.itemsize)
     key = digest("lanes", 2, host.cpu, host.features, machine.version(), dtype.name)
     if key not in _remembered:
         entry = cache.get(key) if cache else None
         width = entry.meta.get("lanes") if entry else None
         if width not in options:
             times = measure(host, dtype, options)
-            native = host.vector_bits // (8 * dtype.itemsize)
             width = min(times, key=lambda n: times[n] * (1 if n == native else MARGIN))
             if cache:
                 cache.put(key, b"", {"lanes": width, "ns": {str(n): t for n, t in times.items()}})
         _remembered[key] = width
-    return _remembered[key]
+    return min(_remembered[key], max(1, native)) if waits else _remembered[key]
 
 
 def measure(host: machine.Host, dtype: np.dtype, options: tuple[int, ...]) -> dict[int, float]:
