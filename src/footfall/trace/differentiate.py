@@ -141,13 +141,16 @@ def gradient(
     cache: compiled.CacheChoice = True,
     names: Sequence[str] | None = None,
     host: machine.Host | None = None,
+    settled: bool = False,
 ) -> Any:
     """The derivative of one number by the arguments ``wrt``, by reverse mode.
 
     The callable returns what is shaped like the argument (a tuple for a sequence ``wrt``); target may be "batch" too.
+    settled: every ``numeric.solved`` moves as its last solution does, in loops as well; of a contact step that is exact
+    but where a turn has found another direction of slip, and its turns are not gone back through.
     """
     compiled._check_target(target)
-    traced = tracer.trace(function, *examples, slopes=True)
+    traced = tracer.trace(function, *examples, slopes=True, trusts=settled)
     words = signature.of(function, examples, traced, names)
     if len(traced.outputs) != 1:
         raise InputError(f"{words.function} returns {len(traced.outputs)} numbers; a gradient is of one: take jacobian")

@@ -38,12 +38,15 @@ class Trace:
         return sum(self.argument_sizes)
 
 
-def trace(function: Callable[..., Any], *examples: Any, slopes: bool = False, doubts: bool = False) -> Trace:
+def trace(
+    function: Callable[..., Any], *examples: Any, slopes: bool = False, doubts: bool = False, trusts: bool = False
+) -> Trace:
     """Trace ``function`` on symbols shaped like the examples (nests of arrays and numbers, see tree.py).
 
     Raises TraceError, naming the user's line, for what a trace cannot record. Truth values are given and returned as
     the numbers 0 and 1. ``slopes``: the trace is to be differentiated, and knows what ``numeric.solved`` says;
-    ``doubts``: also where that holds only unless ``numeric.doubted``, which its reader must heed.
+    ``doubts``: also where that holds only unless ``numeric.doubted``, which its reader must heed; ``trusts``: in any
+    case.
     """
     graph, arguments, argument_sizes, input_shapes, position = Graph(), [], [], [], 0
     for example in examples:
@@ -57,7 +60,7 @@ def trace(function: Callable[..., Any], *examples: Any, slopes: bool = False, do
             position += len(nodes)
         arguments.append(rebuild(filled))
         argument_sizes.append(position - start)
-    active = Tracer(graph, slopes, doubts)
+    active = Tracer(graph, slopes, doubts, trusts)
     token = numeric.tracer.set(active)
     try:
         with symbolic_constructors(), np.errstate(all="ignore"):  # NumPy itself warns where the numbers are

@@ -16,10 +16,11 @@ from footfall.trace.graph.refusal import refusal
 class Tracer:
     """The running trace: its graph, the loop body it is in, and what it has refused."""
 
-    def __init__(self, graph: Graph, slopes: bool = False, doubts: bool = False) -> None:
+    def __init__(self, graph: Graph, slopes: bool = False, doubts: bool = False, trusts: bool = False) -> None:
         self.graph = graph
         self.slopes = slopes  # whether the graph is to be differentiated
         self.doubts: list[Node] | None = [] if doubts else None  # where derivatives of solutions are not to be trusted
+        self.trusts = trusts  # whether they are trusted everywhere
         self.refusals: list[TraceError] = []
         self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
         self._bodies = 0
@@ -71,7 +72,7 @@ class Tracer:
         return self._each(self.graph.narrow, x) if self.slopes else x
 
     def solved(self, found: Any, closer: Callable[[Any], Any], always: bool = True) -> Any:
-        if not self.slopes or not (always or (self.doubts is not None and self.scope == 0)):
+        if not self.slopes or not (always or self.trusts or (self.doubts is not None and self.scope == 0)):
             return found
         near = closer(self.held(found))
         changed = tree.difference(near, found, "what was found", truths=True)

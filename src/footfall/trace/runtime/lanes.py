@@ -41,9 +41,13 @@ def candidates(host: machine.Host, dtype: np.dtype) -> tuple[int, ...]:
     return tuple(n for n in (native // 2, native, native * 2) if n in WIDTHS)
 
 
-def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None, operations: int) -> int:
+def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None, operations: int, waits: bool = False) -> int:
     """For a program of so many operations: $FOOTFALL_LANES, else the width remembered for this processor, else the
-    fastest candidate, measured now."""
+    fastest candidate, measured now.
+
+    waits: the program has loops whose lanes wait for the slowest of them, which costs the more the more they are: then
+    no more than the native vector carries.
+    """
     if asked := os.environ.get("FOOTFALL_LANES"):
         try:
             return checked(int(asked))
@@ -51,7 +55,7 @@ def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None, operations:
             raise InputError(f"FOOTFALL_LANES={asked!r}: choose one of {', '.join(map(str, WIDTHS))}") from None
     native = host.vector_bits // (8 * dtype.itemsize)
     width = _measured(host, dtype, cache, native)
-    return min(width, native) if operations >= LONG else width
+    return min(width, max(1, native)) if waits or operations >= LONG else width
 
 
 def _measured(host: machine.Host, dtype: np.dtype, cache: Cache | None, native: int) -> int:
@@ -66,7 +70,7 @@ def _measured(host: machine.Host, dtype: np.dtype, cache: Cache | None, native: 
             if cache:
                 cache.put(key, b"", {"lanes": width, "ns": {str(n): t for n, t in times.items()}})
         _remembered[key] = width
-    return _remembered[key]
+    return int(_remembered[key])
 
 
 def measure(host: machine.Host, dtype: np.dtype, options: tuple[int, ...]) -> dict[int, float]:
