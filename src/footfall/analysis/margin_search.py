@@ -10,46 +10,47 @@ payload, and sees the robot as it was when the delay began.
 
 The delay lies between sensing and torque, joint loop included: τ = kp (q_d - q) + kd (q̇_d - q̇) + τ_d with all of it as
 old as the delay. A bisection finds one edge; beyond it there may be further values that pass by luck.
+
+Runs of a controller that can be compiled are lanes of one batch: the three searches go on at once, and each tries what
+it may ask next, whatever comes out, so that it finds what it would find one run after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.analysis.delayed_controller import DelayedController
 from footfall.checks import checked_number
 from footfall.contact.ground import Plane
-from footfall.control.fixed_model import FixedModel
-from footfall.control.interface import (
-    Command,
-    Controller,
-    Inertial,
-    JointCommand,
-    Sensed,
-    as_controller,
-    check_command,
-)
+from footfall.control.interface import Command, Controller, as_controller, check_command
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import ON_COMMAND
-from footfall.errors import FootfallError, InputError
+from footfall.errors import FootfallError, InputError, TraceError
 from footfall.hardware.sensors import Sensors
+from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
-from footfall.simulate.engine import PythonEngine
+from footfall.simulate.engine import PythonEngine, check_controller
+from footfall.simulate.lanes_engine import LanesEngine
 from footfall.simulate.runfile import options_of
 from footfall.simulate.runfile import plan as plan_run
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 from footfall.simulate.tick import Inputs
+from footfall.simulate.together import run_together
 
 STANDING, SPEED, STILL = 0.6, 0.3, 0.05  # of the height; of the speed; [m/s]
 LONGEST = 0.1  # delay that is tried [s]
 HEAVIEST = 2.0  # payload that is tried, in robot masses
+_AHEAD = 3  # questions of a search that are answered at once: seven runs, about as many as there are lanes
+_DELAYS = (24, 100)  # ticks that a compiled run remembers: one program up to the first, another beyond
 WALKING = 0.3  # of a controller on command that is told nothing else [m/s]
 
 
@@ -124,26 +125,28 @@ def margins(
         raise InputError(f"halvings of margins must be a whole number from 1 to 20, got {halvings!r}")
     checked_number(friction, "friction of the plain run", 0.0, above=True)
     trials = _Trials(robot, controller, command, start, duration, settle, friction, sensors, seed)
-    base = f"{robot.trunk}.mass"
-    mass, weight = robot.parameter(base), robot.mass
+    mass, weight = robot.parameter(trials.base), robot.mass
 
-    def with_friction(value: float) -> str | None:
-        return trials.run({"ground.friction": value})
+    def slippery(ask: Trial) -> Edge:
+        return _between(ask, friction, 0.0, halvings, trials.failure_at_nothing)
 
-    def with_payload(value: float) -> str | None:
-        return trials.run({base: mass + value})
+    def heavy(ask: Trial) -> Edge:
+        return _beyond(ask, weight / 4.0, HEAVIEST * weight, halvings)
 
-    def with_delay(ticks: float) -> str | None:
-        return trials.run({}, round(ticks))
+    def late(ask: Trial) -> Edge:
+        return _beyond(ask, 1.0, np.floor(LONGEST * controller.rate), 20, whole=True)
 
-    slippery = _between(with_friction, friction, 0.0, halvings, trials.failure_at_nothing)
-    heavy = _beyond(with_payload, weight / 4.0, HEAVIEST * weight, halvings)
-    late = _beyond(with_delay, 1.0, np.floor(LONGEST * controller.rate), 20, whole=True)
+    edges = _found_at_once(trials, [
+        (slippery, lambda value: _Trial((("ground.friction", value),))),
+        (heavy, lambda value: _Trial(((trials.base, mass + value),))),
+        (late, lambda value: _Trial(ticks=round(value))),
+    ])  # fmt: skip
     tick = 1.0 / controller.rate
     return Margins(
         robot.name, _name(controller), trials.speed, trials.criterion, seed, trials.count,
-        Margin("friction", "", friction, *slippery), Margin("payload", "kg", 0.0, *heavy),
-        Margin("delay", "ms", 0.0, 1e3 * tick * late[0], None if late[1] is None else 1e3 * tick * late[1], late[2]),
+        Margin("friction", "", friction, *edges[0]), Margin("payload", "kg", 0.0, *edges[1]),
+        Margin("delay", "ms", 0.0, 1e3 * tick * edges[2][0],
+               None if edges[2][1] is None else 1e3 * tick * edges[2][1], edges[2][2]),
     )  # fmt: skip
 
 
@@ -166,39 +169,79 @@ def _made(robot: Robot, controller: Any, command: Any) -> tuple[Controller, Comm
     return controller, command, standing_start(robot, controller, Plane(), command)
 
 
+@dataclass(frozen=True)
+class _Trial:
+    """What is changed in a run."""
+
+    changed: tuple[tuple[str, float], ...] = ()  # numbers by their names
+    ticks: int = 0  # of delay
+
+
 class _Trials:
-    """Runs of one robot and controller; the physics is compiled once, with friction and the base's mass free."""
+    """Runs of one robot and controller; compiled once, with friction, the base's mass and the delay free."""
 
     def __init__(
         self, robot: Robot, controller: Controller, command: Command, start: tuple[ndarray, ndarray], duration: float,
         settle: float, friction: float, sensors: Sensors | None, seed: int,
     ) -> None:  # fmt: skip
         self.robot, self.controller, self.command, self.start = robot, controller, command, start
-        self.duration, self.settle, self.sensors, self.seed, self.count = duration, settle, sensors, seed, 0
+        self.duration, self.settle, self.sensors, self.seed = duration, settle, sensors, seed
         self.ground, self.speed = Plane(friction), np.nan
-        self.engine: PythonEngine | None = None
         self.base = f"{robot.trunk}.mass"
         self.usual = {"ground.friction": friction, self.base: robot.parameter(self.base)}
-        why = self.run({})
+        self.engines: dict[int, LanesEngine | PythonEngine] = {}
+        self.known: dict[_Trial, str | None] = {}
+        why = self.run([_Trial()])[0]
         if why is not None:
             raise FootfallError(f"{_name(controller)} has no margins on '{robot.name}': in its plain run {why}")
         low, high = _speeds(self.speed, command)
         self.criterion = f"passes: no fall, speed from {low:.2f} to {high:.2f} m/s, over {duration:g} s"
 
-    def run(self, changed: dict[str, float], ticks: int = 0) -> str | None:
-        """None if it passes, or what went wrong in words; the first run sets the speed to keep."""
-        self.count += 1
-        delayed = DelayedController(self.controller, self.robot, ticks)
+    @property
+    def count(self) -> int:
+        """Runs so far."""
+        return len(self.known)
+
+    @property
+    def ahead(self) -> int:
+        """How many questions of a search are answered at once."""
+        return _AHEAD if any(isinstance(engine, LanesEngine) for engine in self.engines.values()) else 1
+
+    def run(self, trials: Sequence[_Trial]) -> list[str | None]:
+        """None for each that passes, or what went wrong in words; the first run sets the speed to keep."""
+        new = [trial for trial in dict.fromkeys(trials) if trial not in self.known]
+        simulations = [self._simulation(trial) for trial in new]
+        heights = [float(simulation.q[2]) for simulation in simulations]
+        for trial, simulation, height, recording in zip(
+            new, simulations, heights, run_together(simulations, self.duration)
+        ):
+            self.known[trial] = self._judged(simulation, height, recording)
+        return [self.known[trial] for trial in trials]
+
+    def _simulation(self, trial: _Trial) -> Simulation:
+        most = next(most for most in (*_DELAYS, trial.ticks) if trial.ticks <= most)
+        delayed = DelayedController(copy.deepcopy(self.controller), self.robot, trial.ticks, most)
         simulation = Simulation(
             self.robot, delayed, ground=self.ground, start=self.start, command=self.command, seed=self.seed,
-            sensors=self.sensors, compile_controller=False, record_rate=self.controller.rate / 10.0,
+            sensors=self.sensors, record_rate=self.controller.rate / 10.0,
         )  # fmt: skip
-        if self.engine is None:
-            inputs = Inputs(self.command, np.zeros(6))
-            self.engine = PythonEngine(simulation.model, simulation.state, inputs, list(self.usual))
-        simulation.use(self.engine.like(simulation.model, {**self.usual, **changed}))
-        height = float(simulation.q[2])
-        recording = simulation.run(self.duration)
+        if most not in self.engines:
+            self.engines[most] = self._engine(simulation)
+        simulation.use(self.engines[most].like(simulation.model, {**self.usual, **dict(trial.changed)}))
+        return simulation
+
+    def _engine(self, simulation: Simulation) -> LanesEngine | PythonEngine:
+        """On lanes; in Python where the controller cannot be compiled."""
+        asked = simulation.model, simulation.state, Inputs(self.command, np.zeros(6))
+        if simulation.model.acting.traceable:
+            with contextlib.suppress(TraceError):
+                around = check_controller(*asked)
+                engine = LanesEngine(*asked, list(self.usual))
+                engine.around = around
+                return engine
+        return PythonEngine(*asked, list(self.usual))
+
+    def _judged(self, simulation: Simulation, height: float, recording: Recording) -> str | None:
         if simulation.stopped is not None:
             return simulation.stopped.message
         if simulation.q[2] < STANDING * height:
@@ -212,44 +255,6 @@ class _Trials:
         return None
 
     failure_at_nothing = "it walks on ice"
-
-
-@dataclass(frozen=True, eq=False)
-class DelayedController(FixedModel):
-    """A controller that plans with a robot, and whose loop is ``ticks`` late."""
-
-    ticks: int = 0
-
-    def start(self, robot: Robot) -> dict[str, Any]:
-        size = robot.nq + robot.nv + 3 * robot.nf + 6
-        return {"inner": self.inner.start(self.robot), "seen": np.zeros((self.ticks + 1, size)), "count": 0.0}
-
-    def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Any]
-    ) -> tuple[JointCommand, dict[str, Any]]:
-        if self.ticks == 0:
-            asked, inner = self.inner(t, self.robot, sensed, command, memory["inner"])
-            return asked, {**memory, "inner": inner}
-        now = _row(robot, sensed)
-        before = np.where(memory["count"] < 0.5, now, memory["seen"])
-        seen = np.concatenate([now[None], before[:-1]])
-        old = replace(_sensed(robot, seen[-1], sensed.imu is not None), gravity=sensed.gravity)
-        asked, inner = self.inner(t, self.robot, old, command, memory["inner"])
-        asked = asked.spread(robot.nj)
-        q, rates = old.q[robot.nq - robot.nj :], old.v[robot.nv - robot.nj :]
-        torque = asked.kp * (asked.position - q) + asked.kd * (asked.velocity - rates) + asked.torque
-        return JointCommand(torque=torque), {"inner": inner, "seen": seen, "count": memory["count"] + 1.0}
-
-
-def _row(robot: Robot, sensed: Sensed) -> Float[ndarray, "n"]:
-    imu = np.zeros(6) if sensed.imu is None else np.concatenate([sensed.imu.acceleration, sensed.imu.gyro])
-    return np.concatenate([sensed.q, sensed.v, np.reshape(sensed.forces, (3 * robot.nf,)), imu])
-
-
-def _sensed(robot: Robot, row: Float[ndarray, "n"], imu: bool) -> Sensed:
-    a, b = robot.nq, robot.nq + robot.nv
-    forces, rest = np.reshape(row[b : b + 3 * robot.nf], (robot.nf, 3)), row[b + 3 * robot.nf :]
-    return Sensed(row[:a], row[a:b], forces, Inertial(rest[:3], rest[3:]) if imu else None)
 
 
 def _name(controller: Controller) -> str:
@@ -268,6 +273,42 @@ def _speeds(plain: float, command: Command) -> tuple[float, float]:
 # -- edges -----------------------------------------------------------------------------------------------------------
 Edge = tuple[float, float | None, str]
 Trial = Callable[[float], str | None]
+Search = tuple[Callable[[Trial], Edge], Callable[[float], _Trial]]  # by questions, and the run of a question
+
+
+class _Unknown(Exception):
+    """A question that no run has answered yet."""
+
+
+def _found_at_once(trials: _Trials, searches: Sequence[Search]) -> list[Edge]:
+    """The edges of several searches, whose next questions are answered together."""
+    while True:
+        asked = {trial for search, of in searches for trial in _next_questions(search, of, trials.known, trials.ahead)}
+        if not asked:
+            return [search(lambda value, of=of: trials.known[of(value)]) for search, of in searches]  # type: ignore
+        trials.run(sorted(asked, key=repr))
+
+
+def _next_questions(
+    search: Callable[[Trial], Edge], of: Callable[[float], _Trial], known: Mapping[_Trial, str | None], ahead: int
+) -> set[_Trial]:
+    """What a search asks next, and what it may ask then, so many questions ahead; nothing once it has its edge."""
+
+    def ask(value: float) -> str | None:
+        if of(value) not in known:
+            raise _Unknown(of(value))
+        return known[of(value)]
+
+    if ahead < 1:
+        return set()
+    try:
+        search(ask)
+    except _Unknown as unknown:
+        trial: _Trial = unknown.args[0]
+        answers = (None, "it fails")
+        later = (_next_questions(search, of, {**known, trial: answer}, ahead - 1) for answer in answers)
+        return {trial}.union(*later)
+    return set()
 
 
 def _between(run: Trial, good: float, bad: float, halvings: int, if_none: str) -> Edge:

@@ -32,7 +32,7 @@ from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import MOST_INERTIA, MOST_LENGTH, MOST_MASS
 from footfall.simulate.commanding import warn_unfollowed
-from footfall.simulate.engine import check_controller, check_world
+from footfall.simulate.engine import check_controller, check_world, native_lanes
 from footfall.simulate.recorder import columns_of
 from footfall.simulate.rows import Rows
 from footfall.simulate.simulation import Simulation
@@ -94,6 +94,7 @@ class Batch(Summarised):
     def _prepare(self, threads: int | None, lanes: int | None) -> None:
         """Machine code, and which thread runs which robots."""
         self._asked = threads, lanes
+        lanes = native_lanes(self.simulation.model, self.dtype) if lanes is None else lanes
         self.function = compiling.compile(
             batch_tick, self.simulation.model, self.first, Inputs(Command(), np.zeros(6)), target="batch",
             dtype=self.dtype, lanes=lanes, free=self.free, verify=False,

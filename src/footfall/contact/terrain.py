@@ -183,6 +183,8 @@ def distances(ground: Ground, points: Float[ndarray, "n 3"]) -> Float[ndarray, "
         return distances(ground.ground, points)
     if isinstance(ground, Heightfield | Steps):
         return np.asarray(ground.distance(points.T))
+    if isinstance(ground, Plane):
+        return np.asarray((points - ground.point) @ ground.normal)
     return np.array([ground.distance(p) for p in points])
 
 

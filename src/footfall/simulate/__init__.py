@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from footfall.simulate.standing import standing_start
     from footfall.simulate.standing_lqr import lqr_stand
     from footfall.simulate.stop import Stop
+    from footfall.simulate.together import run_together
     from footfall.simulate.world import World
 
 __all__, __getattr__, __dir__ = room(
@@ -42,6 +43,7 @@ __all__, __getattr__, __dir__ = room(
         "standing": "standing_start",
         "standing_lqr": "lqr_stand",
         "stop": "Stop",
+        "together": "run_together",
         "world": "World",
     },
 )

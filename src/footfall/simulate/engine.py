@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import DTypeLike
 
 from footfall import compiling
 from footfall.contact.force_law import ForceLaw
@@ -28,6 +30,7 @@ from footfall.simulate.stop import Stop
 from footfall.simulate.tick import Inputs, RunState, SimulationModel, physics, tick
 from footfall.trace.face.tree import is_leaf
 from footfall.trace.graph.refusal import foreign, place_of
+from footfall.trace.runtime import machine
 
 if TYPE_CHECKING:
     from footfall.trace.verification.surroundings import Surroundings
@@ -72,6 +75,14 @@ def kept_free(model: SimulationModel) -> tuple[str, ...]:
     if not model.acting.long_to_compile:
         return ()
     return tuple(f"ground.{name}" for name in numbers.get(type(model.world.ground), ()))
+
+
+def native_lanes(model: SimulationModel, dtype: DTypeLike = np.float64) -> int | None:
+    """Robots in a vector of the processor where a program is long: twice as many spill its registers, and wait for the
+    slowest of twice as many solvers. None leaves the width to be measured, or to $FOOTFALL_LANES."""
+    if not model.acting.long_to_compile or "FOOTFALL_LANES" in os.environ:
+        return None
+    return machine.host().vector_bits // (8 * np.dtype(dtype).itemsize)
 
 
 def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[Surroundings, ...]:
@@ -216,9 +227,19 @@ class _ParametricEngine:
 class CompiledEngine(_ParametricEngine):
     """The whole tick as one function."""
 
+    target = "native"
+
     def __init__(self, model: SimulationModel, state: RunState, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(model, free)
-        self.function = compiling.compile(tick, model, state, inputs, free=free, verify=False)
+        lanes = native_lanes(model) if self.target == "batch" else None
+        self.function = compiling.compile(
+            tick, model, state, inputs, free=free, target=self.target, lanes=lanes, verify=False
+        )
+
+    def one_tick(self, state: RunState, inputs: Inputs) -> RunState:
+        """The state after one tick, and nothing else."""
+        after: RunState = self.function(state, inputs, *self.values)[0]
+        return after
 
     def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
         state = replace(state, memory=self.model.acting.renewed(state.memory))

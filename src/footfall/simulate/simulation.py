@@ -10,8 +10,7 @@ says when and why.
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,6 @@ from footfall.hardware.sensors import Sensors
 from footfall.kinematics.closed_loops import check_closed
 from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
-from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 from footfall.seams import unadapted
@@ -55,24 +53,23 @@ from footfall.simulate.arguments import (
     vector,
 )  # fmt: skip
 from footfall.simulate.checkpoint import load_checkpoint, save_checkpoint
-from footfall.simulate.commanding import Commands, command_at, ticks_to_command, warn_unfollowed
+from footfall.simulate.commanding import Commands, command_at, warn_unfollowed
 from footfall.simulate.engine import CompiledEngine, Engine, make_engine
 from footfall.simulate.falls import Falls
 from footfall.simulate.integrators import check_integrator
 from footfall.simulate.objects import ObjectState, check_objects, object_state, objects_and_solids
 from footfall.simulate.progress import Progress, ProgressBar
-from footfall.simulate.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points, ticks_to_change
+from footfall.simulate.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points
 from footfall.simulate.recorder import Energies, Recorder
-from footfall.simulate.rows import Rows
+from footfall.simulate.running import Running
 from footfall.simulate.self_collision import colliding_pairs, watcher
 from footfall.simulate.standing import standing_start
 from footfall.simulate.starting import behind, standing_controller, start_state
 from footfall.simulate.stop import Stop
-from footfall.simulate.stop_detectors import Collision, Divergence, Fall, Piece, StopDetector, is_finite
+from footfall.simulate.stop_detectors import Collision, Divergence, Fall, StopDetector
 from footfall.simulate.tick import Inputs, SimulationModel, at_rest
 from footfall.simulate.world import World
 
-_CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
 
 
@@ -220,6 +217,11 @@ class Simulation(MadeOnce, Summarised):
             self._engine = make_engine(self.model, self.state, inputs, self.compile_controller)
         return self._engine
 
+    @property
+    def engine_so_far(self) -> Engine | None:
+        """What ran ticks before, or was given to it; None where nothing was compiled yet."""
+        return self._engine
+
     def use(self, engine: Engine, energies: Energies | None = None) -> None:
         """Run on machine code that exists: that of a simulation which differs from this one in free numbers alone."""
         self._engine, self._energies = engine, self._energies if energies is None else energies
@@ -257,11 +259,23 @@ class Simulation(MadeOnce, Summarised):
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """
+        running = self.begin(duration, path)
+        try:
+            with ProgressBar(progress, running.left) as bar:
+                for count in running.pieces():
+                    bar(count)
+        except BaseException as error:
+            running.interrupted(error)
+            raise
+        return running.finish()
+
+    def begin(self, duration: float, path: str | Path | None = None) -> Running:
+        """A run of ``duration`` seconds from here that somebody else carries out: see ``Running``."""
         if not is_number(duration) or duration <= 0:
             raise InputError(f"the duration of a run must be positive, got {duration!r}")
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
-        every = self._every()
+        every = self.rows_every
         warn_unfollowed(self.model.acting, self.robot, self.command)
         if duration / self.model.period / every > _MOST_ROWS:
             raise InputError(
@@ -270,17 +284,7 @@ class Simulation(MadeOnce, Summarised):
             )
         ticks = max(1, round(duration / self.model.period))
         self._refresh()  # what is wrong with the controller shows before a file is made
-        recorder = self.recorder(path, every, self.time + ticks * self.model.period)
-        try:
-            with ProgressBar(progress, ticks) as bar:
-                for count in self._pieces(ticks, recorder):
-                    bar(count)
-        except BaseException as error:
-            recorder.interrupted(error)
-            raise
-        if self.stopped is None and self.stop_on_fall and self._falls is not None and self._falls.lying:
-            recorder.never_stood(Stop(self.time, "fell", self._falls.words))
-        return recorder.finish()
+        return Running(self, ticks, self.recorder(path, every, self.time + ticks * self.model.period))
 
     def advance(self, ticks: int, recorder: Recorder | None = None) -> int:
         """Go on by a number of the controller's ticks, or to where the run stops; returns how many were taken.
@@ -291,7 +295,7 @@ class Simulation(MadeOnce, Summarised):
             raise InputError(f"a simulation advances by a whole number of ticks, got {ticks!r}")
         self._refresh()
         before = self.state.tick
-        for _ in self._pieces(int(ticks), recorder):
+        for _ in Running(self, int(ticks), recorder).pieces():
             pass
         return round(float(self.state.tick) - float(before))
 
@@ -321,48 +325,7 @@ class Simulation(MadeOnce, Summarised):
                 recorder.say(push.event)
         return recorder
 
-    def _pieces(self, ticks: int, recorder: Recorder | None) -> Iterator[int]:
-        """Advance piece by piece, each with constant inputs; gives the ticks of each when it is done."""
-        every = self._every() if recorder is None else recorder.every
-        while ticks > 0 and self.stopped is None:
-            count = min(ticks, max(every, int(_CHUNK_SECONDS / self.model.period) // every * every))
-            count = ticks_to_change(self.pushes, self.state.tick, self.model.period, count)
-            count = ticks_to_command(self.command, float(np.round(self.state.tick)), self.model.period, count)
-            self._advance(count, every, recorder)
-            ticks -= count
-            yield count
-
-    def _advance(self, count: int, every: int, recorder: Recorder | None) -> None:
-        """Some ticks with constant inputs, to the first of them at which a detector stops the run."""
-        began = time.perf_counter()
-        piece = self._rolled(count, every)
-        seconds = time.perf_counter() - began
-        rows, kept, self.stopped = piece.rows, len(piece.rows), piece.trouble
-        for detector in self._stop_detectors():
-            found = detector.find(piece, kept)
-            if found is not None:
-                kept, self.stopped = found
-        thrown = self._thrown(piece, count)
-        self.state = piece.after
-        if self.stopped is not piece.trouble:  # what is past the stop is not shown
-            self.state = rows.state_after(kept - 1, piece.before) if kept else piece.before
-        if recorder is None:
-            return
-        recorder.wall_seconds += seconds
-        if thrown is not None:
-            recorder.say(thrown)
-        recorder.add(self._recorded(rows[:kept], every, len(rows) > count // every), self.stopped, self.time)
-
-    def _rolled(self, count: int, every: int) -> Piece:
-        """Some ticks as they come, with the rows of every ``every``-th, or of all where that does not come out even."""
-        before, inputs, engine = self.state, self.inputs_at(float(np.round(self.state.tick))), self.engine
-        aligned = before.tick % every == 0 and count % every == 0
-        after, rows, trouble = engine.roll(before, inputs, count, every if aligned else 1)
-        if aligned and every > 1 and trouble is None and not is_finite(after) and isinstance(engine, CompiledEngine):
-            after, rows, trouble = engine.roll(before, inputs, count, 1)  # find the tick
-        return Piece(before, after, rows, trouble)
-
-    def _stop_detectors(self) -> list[StopDetector]:
+    def stop_detectors(self) -> list[StopDetector]:
         """In order: what a later one finds ends the run earlier, or as early."""
         detectors: list[StopDetector] = [Divergence(self.model)]
         if self.stop_on_fall and self._falls is not None:
@@ -371,23 +334,14 @@ class Simulation(MadeOnce, Summarised):
             detectors.append(Collision(self.watch))
         return detectors
 
-    def _thrown(self, piece: Piece, count: int) -> Event | None:
-        """The event of an emergency stop that was thrown in a piece."""
-        stop = self.emergency_stop
-        if stop is None or not piece.before.memory["latched"] < piece.after.memory["latched"]:
-            return None
-        scheduled = self.time <= stop.at < self.time + count * self.model.period
-        return Event(stop.at if scheduled else self.time, "emergency_stop", f"the motors {stop.kind}")
+    @property
+    def lying(self) -> str | None:
+        """In words, if the robot has lain on the ground since the start and that counts as a fall."""
+        return self._falls.words if self.stop_on_fall and self._falls is not None and self._falls.lying else None
 
-    def _recorded(self, rows: Rows, every: int, all_ticks: bool) -> Rows:
-        """The rows to be recorded, of rows of all ticks or of every ``every``-th; the last one before a stop is."""
-        if not len(rows) or every == 1 or not all_ticks:
-            return rows
-        whole = np.round(rows.time / self.model.period) % every == 0
-        whole[-1] |= self.stopped is not None
-        return rows[np.flatnonzero(whole)]
-
-    def _every(self) -> int:
+    @property
+    def rows_every(self) -> int:
+        """Ticks from one recorded row to the next."""
         if self.record_rate is None:
             return 1
         highest = 1.0 / self.model.period

@@ -17,9 +17,10 @@ from typing import IO, Any
 
 from footfall.errors import FootfallError
 from footfall.sweep.item import FAILED
-from footfall.sweep.study import Item, Study
+from footfall.sweep.study import SIMULATE, Item, Study
 
 TRIES = 3  # of an item whose worker dies
+TOGETHER = 16  # simulations that a worker gets at once, at most: these are done again if it dies
 _COMMAND = (sys.executable, "-P", "-m", "footfall.sweep.worker")
 Answer = tuple[Item, dict[str, Any]]
 
@@ -27,7 +28,7 @@ Answer = tuple[Item, dict[str, Any]]
 def run_local(items: Sequence[Item], study: Study, workers: int, log: Path) -> Iterator[Answer]:
     """Answers as they come, in any order. ``log``: where the workers' own output goes."""
     common = {"function": study.function, "folder": str(study.folder), "numbers": study.numbers()}
-    waiting = deque(items)
+    waiting = deque(groups(items, study, workers))
     deaths = dict.fromkeys((item.digest for item in items), 0)
     events: queue.Queue[tuple[_Worker, str | None]] = queue.Queue()
     crew: list[_Worker] = []
@@ -35,38 +36,57 @@ def run_local(items: Sequence[Item], study: Study, workers: int, log: Path) -> I
         try:
             for _ in range(min(workers, len(waiting))):
                 crew.append(_Worker(common, events, output))
-            left = len(waiting)
+            left = len(items)
             while left:
                 worker, line = events.get()
                 if line is None:
-                    item = worker.item
                     crew.remove(worker)
                     how = worker.ended()
                     if not worker.ready:
                         raise FootfallError(f"a worker process could not start ({how}): see {log}")
-                    if item is not None:
-                        deaths[item.digest] += 1
-                        if deaths[item.digest] < TRIES:
-                            waiting.appendleft(item)
-                        else:
-                            left -= 1
-                            yield item, died(f"its worker process died {TRIES} times ({how})")
-                    if left > len([w for w in crew if w.item is not None]):
+                    again, lost = _after_death(worker.items, deaths)
+                    waiting.extendleft(again)
+                    for item in lost:
+                        left -= 1
+                        yield item, died(f"its worker process died {TRIES} times ({how})")
+                    if waiting:
                         crew.append(_Worker(common, events, output))
                     continue
-                answer = json.loads(line)
+                answers = json.loads(line)
                 if not worker.ready:
                     worker.ready = True
                 else:
-                    item, worker.item = worker.item, None
-                    assert item is not None
-                    left -= 1
-                    yield item, answer
+                    done, worker.items = worker.items, []
+                    left -= len(done)
+                    yield from zip(done, answers, strict=True)
                 if waiting:
                     worker.give(waiting.popleft())
         finally:
             for worker in crew:
                 worker.end()
+
+
+def groups(items: Sequence[Item], study: Study, workers: int) -> list[list[Item]]:
+    """Items that one worker gets at once: simulations that differ in numbers alone, which may run as lanes."""
+    if study.function != SIMULATE:
+        return [[item] for item in items]
+    numbers, alike = study.numbers(), dict[str, list[Item]]()
+    for item in items:
+        rest = {name: value for name, value in item.parameters.items() if name not in numbers}
+        alike.setdefault(json.dumps(rest, default=str), []).append(item)
+    size = max(1, min(TOGETHER, -(-len(items) // workers)))  # work for everybody comes first
+    return [some[k : k + size] for some in alike.values() for k in range(0, len(some), size)]
+
+
+def _after_death(items: list[Item], deaths: dict[str, int]) -> tuple[list[list[Item]], list[Item]]:
+    """(groups to be tried again, items that are given up). Who of a group is to blame shows when each runs alone."""
+    if len(items) > 1:
+        return [[item] for item in reversed(items)], []
+    for item in items:
+        deaths[item.digest] += 1
+        if deaths[item.digest] >= TRIES:
+            return [], [item]
+    return [items] if items else [], []
 
 
 def died(message: str) -> dict[str, Any]:
@@ -75,13 +95,13 @@ def died(message: str) -> dict[str, Any]:
 
 
 class _Worker:
-    """One worker process, and the item that it has in hand."""
+    """One worker process, and the items that it has in hand."""
 
     def __init__(
         self, common: dict[str, Any], events: queue.Queue[tuple[_Worker, str | None]], output: IO[bytes]
     ) -> None:
         self.common, self.events = common, events
-        self.item: Item | None = None
+        self.items: list[Item] = []
         self.ready = False
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
@@ -98,10 +118,10 @@ class _Worker:
                     self.events.put((self, line))
         self.events.put((self, None))
 
-    def give(self, item: Item) -> None:
-        """Hand over an item; a worker that has just died is noticed by its silence."""
-        self.item = item
-        task = {**self.common, "parameters": dict(item.parameters)}
+    def give(self, items: list[Item]) -> None:
+        """Hand over items; a worker that has just died is noticed by its silence."""
+        self.items = items
+        task = {**self.common, "parameters": [dict(item.parameters) for item in items]}
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.write(json.dumps(task) + "\n")

@@ -1,4 +1,4 @@
-"""A worker process of a local study: reads items as lines of JSON, answers in lines of JSON.
+"""A worker process of a local study: reads groups of items as lines of JSON, answers in lines of JSON.
 
 It lives no longer than the sweep: when its standard input ends, it ends at once, in the middle of an item if need be,
 so that a sweep that was killed leaves nobody behind who would do an item a second time.
@@ -23,16 +23,16 @@ def main() -> None:
     inbox: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
 
-    from footfall.sweep.item import evaluate
+    from footfall.sweep.item import evaluate_together
 
-    def say(answer: dict[str, Any]) -> None:
+    def say(answer: Any) -> None:
         out.write(json.dumps(answer, allow_nan=False) + "\n")
         out.flush()
 
     say(READY)
     while True:
         task = json.loads(inbox.get())
-        say(evaluate(**task))
+        say(evaluate_together(**task))
 
 
 def _listen(inbox: queue.Queue[str]) -> None:

@@ -37,7 +37,7 @@ from footfall.control.locomotion.locomotion_tick import (
 from footfall.control.locomotion.qp import solve_bounded
 from footfall.control.locomotion.reach import Reach, hand_of
 from footfall.control.locomotion.reflexes import Reflexes
-from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.reflexes.log import begun, still_acting
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.safe_stop import crouch, fold
 from footfall.control.locomotion.rolling import wheels_of
@@ -235,10 +235,12 @@ class Locomotion(ControllerBase):
         acting, trouble = np.asarray(rows.reflex.acting), np.asarray(rows.trouble)
         begun_before = np.concatenate([np.asarray(before.reflex.acting)[None], acting[:-1]])
         wrong_before = np.concatenate([np.asarray(before.trouble)[None], trouble[:-1]])
-        quiet = (acting == begun_before).all(axis=(1, 2)) & (acting[:, :-1] == 0.0).all(axis=(1, 2))
-        for k in np.flatnonzero(~quiet | (trouble != wrong_before).any(axis=1)).tolist():
-            was = before if k == 0 else _row(rows, k - 1)
-            self._observe(float(times[k]), was, _row(rows, k))
+        changed = (acting != begun_before).any(axis=(1, 2)) | (trouble != wrong_before).any(axis=1)
+        for k in np.flatnonzero(changed).tolist():
+            if k:
+                still_acting(float(times[k - 1]), acting[k - 1], self._told)
+            self._observe(float(times[k]), before if k == 0 else _row(rows, k - 1), _row(rows, k))
+        still_acting(float(times[-1]), acting[-1], self._told)
 
     def _observe(self, t: float, before: Memory, after: Memory) -> None:
         self.log += begun(t, before.reflex, after.reflex, self._told)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory
@@ -38,3 +40,10 @@ def begun(
         elif was[0] < 0.5 < now[0]:
             found.append((t, _WORDS[name]))
     return found
+
+
+def still_acting(t: float, acting: Float[ndarray, "9 4"], told: dict[tuple[str, str], float]) -> None:
+    """The same for ticks in which nothing begins or ends, up to one at t: ``told`` alone changes."""
+    for place, leg in np.argwhere(acting > 0.5).tolist():
+        if NAMES[place] in OF_A_LEG:
+            told[NAMES[place], LEGS[leg]] = t

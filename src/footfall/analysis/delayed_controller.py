@@ -1,0 +1,68 @@
+"""A controller that sees the robot as it was some ticks ago, its joint loop included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.control.fixed_model import FixedModel
+from footfall.control.interface import Command, Inertial, JointCommand, Sensed
+from footfall.robot.model.description import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedController(FixedModel):
+    """A controller that plans with a robot, and whose loop is ``ticks`` late, or not at all.
+
+    most: as far back as it remembers. The delay itself is a number of its memory: one program serves all up to there.
+    """
+
+    ticks: int = 0
+    most: int = 0
+
+    NOT_IN_DIGEST = ("ticks",)
+
+    def start(self, robot: Robot) -> dict[str, Any]:
+        size, rows = robot.nq + robot.nv + 3 * robot.nf + 6, max(self.ticks, self.most) + 1
+        seen = {"number": np.arange(rows) * 1.0, "row": np.zeros((rows, size))}
+        return {"inner": self.inner.start(self.robot), "seen": seen, "count": 0.0, "ticks": float(self.ticks)}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Any]
+    ) -> tuple[JointCommand, dict[str, Any]]:
+        now, ticks, fresh = _row(robot, sensed), memory["ticks"], memory["count"] < 0.5
+
+        def moved_on(carried: tuple[Any, Any], place: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
+            newer, found = carried
+            found = np.where(np.abs(place["number"] - ticks) < 0.5, newer, found)
+            return (np.where(fresh, now, place["row"]), found), {"number": place["number"], "row": newer}
+
+        (_, then), seen = numeric.scan(moved_on, (now, now), memory["seen"])
+        old = replace(_sensed(robot, then, sensed.imu is not None), gravity=sensed.gravity)
+        asked, inner = self.inner(t, self.robot, old, command, memory["inner"])
+        asked = asked.spread(robot.nj)
+        q, rates = old.q[robot.nq - robot.nj :], old.v[robot.nv - robot.nj :]
+        torque = asked.kp * (asked.position - q) + asked.kd * (asked.velocity - rates) + asked.torque
+        late = ticks > 0.5  # its joint loop too: what is not late leaves that to the step, which takes it implicitly
+        kept = replace(asked, kp=np.where(late, 0.0, asked.kp), kd=np.where(late, 0.0, asked.kd),
+                       torque=np.where(late, torque, asked.torque))  # fmt: skip
+        return kept, {"inner": inner, "seen": seen, "count": memory["count"] + 1.0, "ticks": ticks}
+
+
+def _row(robot: Robot, sensed: Sensed) -> Float[ndarray, "n"]:
+    imu = np.zeros(6) if sensed.imu is None else np.concatenate([sensed.imu.acceleration, sensed.imu.gyro])
+    return np.concatenate([sensed.q, sensed.v, np.reshape(sensed.forces, (3 * robot.nf,)), imu])
+
+
+def _sensed(robot: Robot, row: Float[ndarray, "n"], imu: bool) -> Sensed:
+    a, b = robot.nq, robot.nq + robot.nv
+    forces, rest = np.reshape(row[b : b + 3 * robot.nf], (robot.nf, 3)), row[b + 3 * robot.nf :]
+    return Sensed(row[:a], row[a:b], forces, Inertial(rest[:3], rest[3:]) if imu else None)
+
+
+__all__ = ["DelayedController"]

@@ -1,0 +1,78 @@
+"""The tick of many simulations at once: one piece of machine code on SIMD lanes, each with its own numbers.
+
+What a simulation does depends on its own numbers alone, and machine code for lanes gives the bits of that for one
+robot: a run on lanes is the run it would be by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from footfall.simulate.engine import CompiledEngine
+from footfall.simulate.rows import Rows
+from footfall.simulate.running import Ask, Rolled
+from footfall.simulate.tick import Inputs, RunState
+from footfall.trace.face import tree
+
+_CHUNK = 32  # simulations whose rows are in memory at once, the controller's memory among them
+
+
+class LanesEngine(CompiledEngine):
+    """The whole tick as one function of many simulations that differ in ``free`` numbers, state and inputs alone."""
+
+    target = "batch"
+
+    def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> Rolled:
+        return roll_together([self], [Ask(state, inputs, count, every)])[0]
+
+    def one_tick(self, state: RunState, inputs: Inputs) -> RunState:
+        values = [stacked([v]) for v in self.values]
+        after, _ = self.function(stacked([state]), stacked([inputs]), *values)
+        found: RunState = _members(after, 1)[0]
+        return found
+
+
+def roll_together(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[Rolled]:
+    """What each asks for; all of them share one function, and ask for as many ticks and rows."""
+    found: list[Rolled] = []
+    for start in range(0, len(asks), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        found += _rolled(engines[part], asks[part])
+    return found
+
+
+def _rolled(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[Rolled]:
+    count, every = asks[0].count, asks[0].every
+    before = [replace(a.before, memory=e.model.acting.renewed(a.before.memory)) for e, a in zip(engines, asks)]
+    values = [stacked([e.values[0] for e in engines])] if engines[0].free else []
+    function = engines[0].function
+    after, (seen, commands) = function.roll(
+        count, stacked(before), stacked([a.inputs for a in asks]), *values, every=every
+    )
+    found: list[Rolled] = []
+    parts = zip(_members(after, len(asks)), _members(seen, len(asks)), _members(commands, len(asks)))
+    for engine, ask, start, (end, rows, asked) in zip(engines, asks, before, parts):
+        period = engine.model.period
+        times = (rows.tick - 1.0) * period  # when the controller was called
+        engine.model.acting.observe(times, ask.inputs.command, start.memory, rows.memory)
+        found.append((end, Rows(replace(rows, memory=()), asked, period), None))
+    return found
+
+
+def stacked(nests: Sequence[Any]) -> Any:
+    """Nests of the same form as one, with an axis for them first in every array."""
+    leaves, rebuild = zip(*map(tree.flatten, nests))
+    return rebuild[0]([np.stack([np.asarray(x, float) for x in column]) for column in zip(*leaves)])
+
+
+def _members(nest: Any, count: int) -> list[Any]:
+    """The other way round."""
+    leaves, rebuild = tree.flatten(nest)
+    return [rebuild([leaf[k] for leaf in leaves]) for k in range(count)]
+
+
+__all__ = ["LanesEngine", "roll_together", "stacked"]
