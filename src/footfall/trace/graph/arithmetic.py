@@ -18,18 +18,23 @@ class Arithmetic:
     nodes: list[tuple[Any, ...]] = field(default_factory=list)
     _ids: dict[tuple[Any, ...], Node] = field(default_factory=dict)
     _literal: dict[Node, tuple[Any, ...]] = field(default_factory=dict)  # of a quotient: as it was written
+    _constants: dict[float, Node] = field(default_factory=dict)  # but zeros, of which there are two
 
     # -- leaves ---------------------------------------------------------------------------------------------------
     def node(self, op: str, *operands: Any) -> Node:
         """The integer of this exact tuple, made on first use. No simplification."""
         key = (op, *operands)
         found = self._ids.get(key)
-        if found is None:
-            found = self._ids[key] = len(self.nodes)
-            self.nodes.append(key)
-        return found
+        return self._made(key) if found is None else found
+
+    def _made(self, key: tuple[Any, ...]) -> Node:
+        made = self._ids[key] = len(self.nodes)
+        self.nodes.append(key)
+        return made
 
     def const(self, value: Any) -> Node:
+        if type(value) is float and value in self._constants:  # nearly always
+            return self._constants[value]
         try:
             value = float(value)
         except OverflowError:
@@ -41,6 +46,8 @@ class Arithmetic:
         if found is None:
             found = self._ids[key] = len(self.nodes)
             self.nodes.append(("const", value))
+        if value:
+            self._constants[value] = found
         return found
 
     def opaque(self, value: float, name: Any) -> Node:
@@ -62,7 +69,9 @@ class Arithmetic:
     def add(self, a: Node, b: Node) -> Node:
         m, n = self.nodes[a], self.nodes[b]
         if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
-            return self.node("add", a, b) if a <= b else self.node("add", b, a)
+            key = ("add", a, b) if a <= b else ("add", b, a)
+            found = self._ids.get(key)
+            return self._made(key) if found is None else found
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x + y)
@@ -77,6 +86,9 @@ class Arithmetic:
         return self.node("add", *ordered(a, b))  # with an opaque constant
 
     def sub(self, a: Node, b: Node) -> Node:
+        m, n = self.nodes[a], self.nodes[b]
+        if a != b and m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
+            return self.node("sub", a, b)
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x - y)
@@ -110,7 +122,9 @@ class Arithmetic:
     def mul(self, a: Node, b: Node) -> Node:
         m, n = self.nodes[a], self.nodes[b]
         if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
-            return self.node("mul", a, b) if a <= b else self.node("mul", b, a)
+            key = ("mul", a, b) if a <= b else ("mul", b, a)
+            found = self._ids.get(key)
+            return self._made(key) if found is None else found
         x, y = self.value(a), self.value(b)
         if x is not None and y is not None:
             return self.const(x * y)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 MEMORY_OPS = frozenset({"item", "saved", "stored"})  # their operand is a loop or rows, not a number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed, but not frozen: a program makes a hundred thousand of them, at thrice the cost
 class Operation:
     """``result = op(*operands)``; results and operands are SSA numbers, ``detail`` holds what is not a number.
 
