@@ -19,6 +19,7 @@ class Arithmetic:
     _ids: dict[tuple[Any, ...], Node] = field(default_factory=dict)
     _literal: dict[Node, tuple[Any, ...]] = field(default_factory=dict)  # of a quotient: as it was written
     _constants: dict[float, Node] = field(default_factory=dict)  # but zeros, of which there are two
+    _zero: Node | None = None  # the positive one
 
     # -- leaves ---------------------------------------------------------------------------------------------------
     def node(self, op: str, *operands: Any) -> Node:
@@ -33,8 +34,11 @@ class Arithmetic:
         return made
 
     def const(self, value: Any) -> Node:
-        if type(value) is float and value in self._constants:  # nearly always
-            return self._constants[value]
+        if type(value) is float:  # nearly always one that was met before
+            if value in self._constants:
+                return self._constants[value]
+            if value == 0.0 and self._zero is not None and math.copysign(1.0, value) > 0:
+                return self._zero
         try:
             value = float(value)
         except OverflowError:
@@ -48,6 +52,8 @@ class Arithmetic:
             self.nodes.append(("const", value))
         if value:
             self._constants[value] = found
+        elif key[2] > 0:
+            self._zero = found
         return found
 
     def opaque(self, value: float, name: Any) -> Node:

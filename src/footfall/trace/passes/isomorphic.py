@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import repeat
 
 from footfall.trace.passes.program import Loop, Operation, Statement, all_loops, walk
 
@@ -110,7 +111,7 @@ class _Scope:
                 level[value] = level.get(operands[0], 0) if operands else 0
                 self.leaf_kinds[value] = op
             elif op != "const":
-                above = level[value] = 1 + max([level.get(x, 0) for x in operands])
+                above = level[value] = 1 + max(map(level.get, operands, repeat(0)))
                 if op == "rows":  # memory belongs to no leg
                     continue
                 read = (above, len(order))
@@ -219,7 +220,7 @@ class _Scope:
                         packs.add(group)
                         wait(group)
                 else:  # perhaps a value of the base that differs from leg to leg
-                    loose.setdefault(tuple([min(d, _VALUE) for d in signature]), []).extend(members)
+                    loose.setdefault(tuple(map(min, signature, repeat(_VALUE))), []).extend(members)
             for members in loose.values():
                 for group in self._groups(members):
                     packs.add(group)
@@ -255,19 +256,22 @@ class _Scope:
 
     def _signature(self, s: Operation, kind: int, of: dict[int, tuple[int, int]]) -> tuple[tuple, int] | None:
         """(what is done to which packs and values, in which lane), or None for what belongs to no leg."""
-        operands, lanes, constants = s.operands, self.lanes, self.constants
-        met = [of[x] for x in operands if x in of]
-        lane = met[0][1]
+        lanes, constants, places, met = self.lanes, self.constants, [], []
+        for x in s.operands:
+            places.append(place := of.get(x))
+            if place is not None:
+                met.append(place)
+        lane, mixed = met[0][1], False
         if len(met) > 1:
+            for place in met:
+                mixed = mixed or place[1] != lane
             lane = max(met)[1]  # of the youngest pack: who makes a product of two legs has the longer way behind it
-            mixed = len({at for _, at in met}) > 1
             if mixed and (not self.across or len({pack for pack, _ in met}) < len(set(met))):
                 return None  # a sum over legs
         described = []
-        for x in operands:
-            if x in of:
-                pack, at = of[x]
-                described.append(pack * lanes + (at - lane) % lanes)
+        for x, place in zip(s.operands, places):
+            if place is not None:
+                described.append(place[0] * lanes + (place[1] - lane) % lanes)
             else:
                 described.append(_CONSTANT if x in constants else _VALUE + x)
         if s.op in _UNORDERED:

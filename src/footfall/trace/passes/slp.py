@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from footfall.trace.passes.isomorphic import LEGS, Pack, Packs, find, ordered, reads
 from footfall.trace.passes.program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
@@ -140,7 +141,7 @@ class _Scope:
         for height, unit in units:
             if isinstance(unit, Operation):
                 at = place[unit.result]
-                time = when[unit.result] = max([at, *[when.get(x, -1) for x in unit.operands]])
+                time = when[unit.result] = max(at, *map(when.get, unit.operands, repeat(-1)), -1)
                 out.append((time, 2 * height + 1, at, unit))
                 continue
             members = unit if isinstance(unit, tuple) else (unit.node,)
