@@ -22,6 +22,7 @@ from made_up_trot import made_up_trot, written_in_chunks
 from third_party_models import THIRD_PARTY, third_party_path, walker
 
 import footfall
+from footfall import compiling, trace
 from footfall.compare.states import States, random_states
 from footfall.errors import MissingExtraError
 from footfall.recording import Recording
@@ -55,13 +56,19 @@ def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) 
 
 
 def traced_call(target: str) -> Call:
-    """The function traced and compiled for one target, once for each robot and shape of its arguments."""
+    """The function traced and compiled for one target, once for each robot and shape of its arguments.
+
+    It is traced in every process: no key names it. Machine code that the very same IR gave before is taken from disk.
+    """
     compiled: dict[Any, Call] = {}
 
     def call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
         key = (function, robot.digest, tuple(array.shape for array in arrays))
         if key not in compiled:
-            compiled[key] = footfall.compile(function, robot, *arrays, target=target, cache=False)
+            bound = compiling.Bound(function, robot, arrays, (), {})
+            compiled[key] = trace.compile(
+                bound, *bound.examples, target=target, verify=not bound.is_library, names=bound.names
+            )
         if target == "batch":
             return compiled[key](*(np.stack([array, array]) for array in arrays))[1]
         return compiled[key](*arrays)

@@ -101,7 +101,7 @@ def test_a_robot_costs_about_the_same_in_any_company(report: Report) -> None:
 
 def test_every_target_is_measured_by_some_bench() -> None:
     found = dict.fromkeys(set().union(*RATIOS.values()) | MOST_OPERATIONS.keys() | {targets.IMPORT}, 1.0)
-    for function in ("forward_dynamics", "explicit step", "implicit step"):
+    for function in ("forward_dynamics", "explicit step", "implicit step", "closed loop"):
         found |= {targets.start_row(kind, function): 1.0 for kind in (targets.FRESH, targets.CACHED)}
     found |= {f"lagrange {quantity} native": 1.0 for quantity in "MCGJ"} | {"screw stance native": 1.0}
     found |= {"forward_dynamics_derivative": 1.0, "step_derivative": 1.0, "nmpc_iteration": 1.0}

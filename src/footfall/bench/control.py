@@ -13,6 +13,7 @@ from footfall.batch.batch import Batch
 from footfall.bench import horizon_peer
 from footfall.bench.horizon import Horizon
 from footfall.bench.report import Report
+from footfall.bench.starts import starts
 from footfall.bench.timing import Row, pinned
 from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import Locomotion
@@ -35,6 +36,8 @@ METHOD = (
     " its solves. nmpc_iteration_beside_peers is one iteration of the horizon of bench derivatives (25 knots of 20 ms,"
     " four feet held), in turns with one of Crocoddyl's FDDP, of mim-solvers' SQP and of its CSQP on the same robot,"
     " knots, weights and start, without inequalities, in a process of its own on the same core: the least of 60 each."
+    " The starts of the closed loop are from a loaded robot through its first tick, in fresh processes:"
+    " processor time, and on the wall."
 )
 _ROBOTS = 64
 _TURN = 0.5  # [s] of simulated time
@@ -78,6 +81,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
         Row("nmpc_iteration_beside_peers", 1e9 * beside[horizon_peer.OURS], "iteration"),
         *theirs,
     ]
+    rows += starts(["closed loop"], 0.3 * seconds, progress, with_import=False)
     fallen = sum(int(np.sum(batch.fallen())) for batch in batches)
     notes = [
         f"{len(inside.controller.log)} programs without a solution or clipped commands in {inside.time:g} s",

@@ -1,4 +1,4 @@
-"""How long a start takes: ``import footfall``, and a first compiled function with an empty and with a filled cache.
+"""How long a start takes: ``import footfall``, and a first compiled function or run with an empty and a filled cache.
 
 Every start is a fresh process, with a cache folder of its own. Times are taken inside it: of the import alone, or from
 a loaded robot to the first result, LLVM's own loading included. The least of several starts counts: of its processor's
@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from footfall.bench.targets import CACHED, FRESH, IMPORT, start_row
 from footfall.bench.timing import Row
@@ -79,7 +80,8 @@ def _child(command: list[str], settings: dict[str, str], bytecode: Path) -> tupl
 def first_result(function: str) -> tuple[float, float]:
     """Seconds (of the processor, on the wall) from a loaded robot to a first result, in the fresh process.
 
-    function: ``forward_dynamics``, ``explicit step`` or ``implicit step``.
+    function: ``forward_dynamics``, ``explicit step``, ``implicit step`` or ``closed loop``, the first tick of a run
+    under ``Locomotion``.
     """
     import numpy as np
 
@@ -87,6 +89,8 @@ def first_result(function: str) -> tuple[float, float]:
     from footfall.bench import subject
     from footfall.dynamics.forward_dynamics import forward_dynamics
 
+    if function == "closed loop":
+        return _first_tick(subject.robot())
     state, targets = subject.standing()
     if function == "forward_dynamics":
         robot, tau = subject.robot(), np.zeros(len(targets))
@@ -96,6 +100,15 @@ def first_result(function: str) -> tuple[float, float]:
         world = subject.world(subject.SCHEMES[function.split()[0]])
         began = time.process_time(), time.perf_counter()
         compiling.compile(subject.held_step, world, state, targets, dt=subject.DT)(state, targets)
+    return time.process_time() - began[0], time.perf_counter() - began[1]
+
+
+def _first_tick(robot: Any) -> tuple[float, float]:
+    from footfall.control.locomotion.locomotion import Locomotion
+    from footfall.simulate.simulation import Simulation
+
+    began = time.process_time(), time.perf_counter()
+    Simulation(robot, Locomotion()).run(1e-3)
     return time.process_time() - began[0], time.perf_counter() - began[1]
 
 

@@ -85,6 +85,8 @@ TARGETS = (
         for function in ("forward_dynamics", "explicit step", "implicit step")
         for kind, must, goal in ((FRESH, 2.0, 0.6), (CACHED, 0.1, 0.05))
     ),
+    Target("trace and compile, closed loop", start_row(FRESH, "closed loop"), 15.0, 7.5, SECONDS),
+    Target("cached start, closed loop", start_row(CACHED, "closed loop"), 0.3, 0.15, SECONDS),
     Target("start of import footfall", IMPORT, 0.5, 0.2, SECONDS),
 )
 

@@ -16,7 +16,7 @@ from footfall.trace.graph.graph import Graph, Node
 from footfall.trace.graph.refusal import refusal
 
 # constructors.py replaces those of the numpy namespace while a trace runs
-_array, _empty, _full, _asarray = np.array, np.empty, np.full, np.asarray
+_array, _empty, _full, _asarray, _fromiter = np.array, np.empty, np.full, np.asarray, np.fromiter
 _FLOAT, _BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 _TRUTHS = (bool, np.bool_)
 
@@ -164,8 +164,8 @@ def wrap(values: Any) -> Any:
 
 def symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...]) -> Any:
     """An Array of the given nodes; a Scalar for shape ()."""
-    out = _empty(len(nodes), dtype=object)
-    out[:] = [Scalar(graph, n) for n in nodes]
+    # an assignment would ask every Scalar in three ways whether it is an array
+    out = _fromiter([Scalar(graph, n) for n in nodes], object, len(nodes))
     return out.reshape(shape).view(Array) if shape != () else out[0]
 
 

@@ -220,10 +220,16 @@ def binary(build: Build, truths: Build | None = None) -> Callable[[Any, Any], An
     """
 
     def rule(a: Any, b: Any) -> Any:
-        g = a.graph if type(a) is Scalar else b.graph
-        x, y = lift(g, a), lift(g, b)
-        if x is None or y is None:
-            return NotImplemented
+        if type(a) is Scalar:
+            g, x = a.graph, a.node
+            y = b.node if type(b) is Scalar and b.graph is g else lift(g, b)
+            if y is None:
+                return NotImplemented
+        else:
+            g, y = b.graph, b.node
+            x = lift(g, a)
+            if x is None:
+                return NotImplemented
         nodes = g.nodes
         if nodes[x][0] in BOOLEAN_OPS:
             if truths is not None and nodes[y][0] in BOOLEAN_OPS:
@@ -296,18 +302,29 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_OF_NUMBERS: dict[str, Build] = {"add": Graph.add, "sub": Graph.sub, "mul": Graph.mul, "truediv": Graph.div}
+
+
 def _set_operator(name: str, rule: Callable[[Any, Any], Any]) -> None:
     """Give Scalar the operator and its reflection; arrays answer for themselves, lists become arrays."""
+
+    build = _OF_NUMBERS.get(name)
 
     def forward(self: Scalar, other: Any) -> Any:
         kind = type(other)
         if kind is Scalar or kind is float:  # nearly always
-            return rule(self, other)
+            g, x = self.graph, self.node
+            y = g.const(other) if kind is float else other.node if other.graph is g else None
+            if build is None or y is None or g.nodes[x][0] in BOOLEAN_OPS or g.nodes[y][0] in BOOLEAN_OPS:
+                return rule(self, other)
+            return Scalar(g, build(g, x, y))
         if isinstance(other, np.ndarray):
             return NotImplemented
         return rule_of_arrays(self, other) if kind in (list, tuple) else rule(self, other)
 
     def reflected(self: Scalar, other: Any) -> Any:
+        if type(other) is float and build is not None and self.graph.nodes[self.node][0] not in BOOLEAN_OPS:
+            return Scalar(self.graph, build(self.graph, self.graph.const(other), self.node))
         if isinstance(other, np.ndarray):
             return NotImplemented
         return rule_of_arrays(other, self) if type(other) in (list, tuple) else rule(other, self)

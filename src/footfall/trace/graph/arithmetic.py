@@ -18,18 +18,27 @@ class Arithmetic:
     nodes: list[tuple[Any, ...]] = field(default_factory=list)
     _ids: dict[tuple[Any, ...], Node] = field(default_factory=dict)
     _literal: dict[Node, tuple[Any, ...]] = field(default_factory=dict)  # of a quotient: as it was written
+    _constants: dict[float, Node] = field(default_factory=dict)  # but zeros, of which there are two
+    _zero: Node | None = None  # the positive one
 
     # -- leaves ---------------------------------------------------------------------------------------------------
     def node(self, op: str, *operands: Any) -> Node:
         """The integer of this exact tuple, made on first use. No simplification."""
         key = (op, *operands)
         found = self._ids.get(key)
-        if found is None:
-            found = self._ids[key] = len(self.nodes)
-            self.nodes.append(key)
-        return found
+        return self._made(key) if found is None else found
+
+    def _made(self, key: tuple[Any, ...]) -> Node:
+        made = self._ids[key] = len(self.nodes)
+        self.nodes.append(key)
+        return made
 
     def const(self, value: Any) -> Node:
+        if type(value) is float:  # nearly always one that was met before
+            if value in self._constants:
+                return self._constants[value]
+            if value == 0.0 and self._zero is not None and math.copysign(1.0, value) > 0:
+                return self._zero
         try:
             value = float(value)
         except OverflowError:
@@ -41,6 +50,10 @@ class Arithmetic:
         if found is None:
             found = self._ids[key] = len(self.nodes)
             self.nodes.append(("const", value))
+        if value:
+            self._constants[value] = found
+        elif key[2] > 0:
+            self._zero = found
         return found
 
     def opaque(self, value: float, name: Any) -> Node:
@@ -55,29 +68,33 @@ class Arithmetic:
 
     def value(self, i: Node) -> float | None:
         """The number behind a constant node, or None; an opaque one does not show its number."""
-        n = self.nodes[i]
-        return n[1] if n[0] == "const" and len(n) == 2 else None
+        return _number(self.nodes[i])
 
     # -- arithmetic -----------------------------------------------------------------------------------------------
     def add(self, a: Node, b: Node) -> Node:
         m, n = self.nodes[a], self.nodes[b]
         if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
-            return self.node("add", a, b) if a <= b else self.node("add", b, a)
-        x, y = self.value(a), self.value(b)
+            key = ("add", a, b) if a <= b else ("add", b, a)
+            found = self._ids.get(key)
+            return self._made(key) if found is None else found
+        x, y = _number(m), _number(n)
         if x is not None and y is not None:
             return self.const(x + y)
         if x == 0:
             return b
         if y == 0:
             return a
-        if self.op(b) == "neg":
-            return self.sub(a, self.nodes[b][1])
-        if self.op(a) == "neg":
-            return self.sub(b, self.nodes[a][1])
+        if n[0] == "neg":
+            return self.sub(a, n[1])
+        if m[0] == "neg":
+            return self.sub(b, m[1])
         return self.node("add", *ordered(a, b))  # with an opaque constant
 
     def sub(self, a: Node, b: Node) -> Node:
-        x, y = self.value(a), self.value(b)
+        m, n = self.nodes[a], self.nodes[b]
+        if a != b and m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
+            return self.node("sub", a, b)
+        x, y = _number(m), _number(n)
         if x is not None and y is not None:
             return self.const(x - y)
         if a == b:
@@ -110,29 +127,30 @@ class Arithmetic:
     def mul(self, a: Node, b: Node) -> Node:
         m, n = self.nodes[a], self.nodes[b]
         if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
-            return self.node("mul", a, b) if a <= b else self.node("mul", b, a)
-        x, y = self.value(a), self.value(b)
+            key = ("mul", a, b) if a <= b else ("mul", b, a)
+            found = self._ids.get(key)
+            return self._made(key) if found is None else found
+        x, y = _number(m), _number(n)
         if x is not None and y is not None:
             return self.const(x * y)
         if y is not None:
-            a, b, x = b, a, y
+            a, b, x, m, n = b, a, y, n, m
         if x is not None:
             if x == 0:
-                return self.const(0)
+                return self.const(0.0)
             if x == 1:
                 return b
             if x == -1:
                 return self.neg(b)
-            inner = self.nodes[b]
-            if inner[0] == "mul":
-                for factor, rest in (inner[1:], inner[:0:-1]):
+            if n[0] == "mul":
+                for factor, rest in (n[1:], n[:0:-1]):
                     known = self.value(factor)
                     if known is not None and safe_scale(x * known):
                         return self._written(self.mul(self.const(x * known), rest), ("mul", a, b), b)
-        if self.op(a) == "neg":
-            return self.neg(self.mul(self.nodes[a][1], b))
-        if self.op(b) == "neg":
-            return self.neg(self.mul(a, self.nodes[b][1]))
+        if m[0] == "neg":
+            return self.neg(self.mul(m[1], b))
+        if n[0] == "neg":
+            return self.neg(self.mul(a, n[1]))
         return self.node("mul", *ordered(a, b))
 
     def inv(self, a: Node) -> Node:
@@ -165,6 +183,11 @@ class Arithmetic:
         if (quotient is None or quotient in self._literal) and self.op(node) == "mul" and max(literal[1:]) < node:
             self._literal.setdefault(node, literal)
         return node
+
+
+def _number(n: tuple[Any, ...]) -> float | None:
+    """The number of a constant's tuple, or None; an opaque one has three parts."""
+    return n[1] if n[0] == "const" and len(n) == 2 else None
 
 
 def ordered(a: Node, b: Node) -> tuple[Node, Node]:

@@ -67,7 +67,7 @@ class Graph(Arithmetic):
 
     def operands(self, i: Node) -> tuple[Node, ...]:
         """The nodes that node i reads directly (for a repeat: its initial values)."""
-        return _operands(self.nodes[i])
+        return operands_of(self.nodes[i])
 
     def is_boolean(self, i: Node) -> bool:
         return self.nodes[i][0] in BOOLEAN_OPS
@@ -272,18 +272,17 @@ class Graph(Arithmetic):
                 region = self.regions[n[1]]
                 stack += region.results
                 stack += region.saves
-            stack += _operands(n)
+            stack += operands_of(n)
         return sorted(seen)
 
 
-def _operands(n: tuple) -> tuple[Node, ...]:
-    op = n[0]
-    if op in LEAF_OPS:
-        return ()
-    if op in ("repeat", "lookup", "rows"):
-        return n[2:]
-    if op == "lookup_input":
-        return n[3:]
-    if op in ("item", "saved", "stored"):
-        return n[1:2]
-    return n[1:]
+def operands_of(n: tuple) -> tuple[Node, ...]:
+    """The nodes that a node's tuple names."""
+    where = _WHERE.get(n[0])
+    return n[1:] if where is None else n[where]
+
+
+_WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nodes, unless all but the first are
+    "repeat": slice(2, None), "lookup": slice(2, None), "rows": slice(2, None), "lookup_input": slice(3, None),
+    "item": slice(1, 2), "saved": slice(1, 2), "stored": slice(1, 2),
+}  # fmt: skip

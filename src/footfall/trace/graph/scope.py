@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from footfall.errors import TraceError
-from footfall.trace.graph.graph import Graph, Node
+from footfall.trace.graph.graph import Graph, Node, operands_of
 
 
 class Scopes:
@@ -20,13 +20,14 @@ class Scopes:
         self.depends: dict[Node, frozenset[int]] = {}
         nothing: frozenset[int] = frozenset()
         innermost = {nothing: self.OUTSIDE}
-        depends = self.depends
+        depends, nodes = self.depends, graph.nodes
         for i in graph.live(roots):
-            n = graph.nodes[i]
+            n = nodes[i]
             regions = nothing
-            for x in graph.operands(i):
-                if not depends[x] <= regions:
-                    regions = regions | depends[x] if regions else depends[x]
+            for x in operands_of(n):
+                found = depends[x]
+                if found is not regions and not found <= regions:
+                    regions = regions | found if regions else found
             if n[0] in ("param", "counter"):
                 regions = frozenset((n[1],))
             elif n[0] == "saved":

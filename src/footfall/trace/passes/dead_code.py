@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from footfall.trace.passes.statements import MEMORY_OPS, Loop, Statement, all_loops, walk
+from footfall.trace.passes.statements import MEMORY_OPS, Loop, Operation, Statement, all_loops, walk
 
 
 def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Statement]:
@@ -16,6 +16,9 @@ def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Stateme
     saved = {n: [k for k in range(len(loop.saves)) if (n, "save", k) in live] for n, loop in loops.items()}
     rows = {o.result: len(o.operands) // o.detail[0] for o in walk(body) if o.op == "rows"}
     saved.update((n, [k for k in range(width) if (n, "save", k) in live]) for n, width in rows.items())
+
+    slots = {kind: {n: {k: new for new, k in enumerate(kept)} for n, kept in all_kept.items()}
+             for kind, all_kept in (("carry", carried), ("save", saved))}  # fmt: skip
 
     def sweep(statements: list[Statement]) -> list[Statement]:
         kept: list[Statement] = []
@@ -32,8 +35,8 @@ def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Stateme
                     )
             elif s.result in live:
                 if s.op in MEMORY_OPS:  # slots are counted anew
-                    slots = (carried if s.op == "item" else saved)[s.operands[0]]
-                    s = replace(s, detail=(slots.index(s.detail[0]), *s.detail[1:]))
+                    slot = slots["carry" if s.op == "item" else "save"][s.operands[0]][s.detail[0]]
+                    s = Operation(s.op, s.result, s.operands, (slot, *s.detail[1:]))
                 kept.append(s)
         return kept
 
@@ -57,19 +60,19 @@ def _live(body: list[Statement], outputs: Sequence[int]) -> set[int | _Slot]:
         if v in live:
             continue
         live.add(v)
-        if isinstance(v, tuple):
+        o = made.get(v)  # type: ignore[arg-type]
+        if o is not None:
+            if o.op in MEMORY_OPS:
+                stack.append((o.operands[0], "carry" if o.op == "item" else "save", o.detail[0]))
+            else:
+                stack += o.operands
+        elif isinstance(v, tuple):
             if v[0] in loops:
                 stack += _needs_of_slot(loops[v[0]], v)
             else:
                 stack += made[v[0]].operands[v[2] :: len(made[v[0]].operands) // made[v[0]].detail[0]]
         elif v in carriers:
             stack.append(carriers[v])
-        elif v in made:
-            o = made[v]
-            if o.op in MEMORY_OPS:
-                stack.append((o.operands[0], "carry" if o.op == "item" else "save", o.detail[0]))
-            else:
-                stack += o.operands
     return live
 
 

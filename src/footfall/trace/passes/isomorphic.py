@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import repeat
 
 from footfall.trace.passes.program import Loop, Operation, Statement, all_loops, walk
 
@@ -29,7 +31,7 @@ _UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: whic
 _PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
 _GUESSES = 5  # at most so many are tried
 _ENOUGH = 0.65  # a guess that puts this share of the operations into packs is taken at once
-_CONSTANT, _PACK, _VALUE = range(3)  # what an operand is
+_CONSTANT, _VALUE = -1, 1 << 40  # an operand in a signature; packs count from 0, a value of the base from here
 _LEAF_OPS = frozenset({"input", "item", "saved", "stored"})
 
 
@@ -94,25 +96,29 @@ class _Scope:
     ) -> None:
         self.constants, self.lanes, self.across = constants, lanes, across
         self.made: dict[int, Operation] = {}
-        self.place: dict[int, int] = {}  # of what is made here, in the order of the trace
+        self.order: list[tuple[int, Operation, int]] = []  # what is made here: (value, maker, kind of operation)
         self.level: dict[int, int] = {}
-        self.readers: dict[int, list[Operation]] = defaultdict(list)
+        self.readers: dict[int, list[tuple[int, int]]] = defaultdict(list)  # of a value: (level, place in the order)
         self.leaf_kinds: dict[int, str] = {} if loop is None else dict.fromkeys(loop.params, "carried")
-        level = self.level
+        level, order, readers = self.level, self.order, self.readers
+        kinds: dict[tuple, int] = {}
         for s in body:
             if isinstance(s, Loop):
                 level[s.node] = 1 + max((level.get(x, 0) for x in reads(s)), default=0)
-            elif s.op in _LEAF_OPS:
-                level[s.result] = level.get(s.operands[0], 0) if s.operands else 0
-                self.leaf_kinds[s.result] = s.op
-            elif s.op != "const":
-                level[s.result] = 1 + max([level.get(x, 0) for x in s.operands])
-                if s.op == "rows":  # memory belongs to no leg
+                continue
+            op, value, operands = s.op, s.result, s.operands
+            if op in _LEAF_OPS:
+                level[value] = level.get(operands[0], 0) if operands else 0
+                self.leaf_kinds[value] = op
+            elif op != "const":
+                above = level[value] = 1 + max(map(level.get, operands, repeat(0)))
+                if op == "rows":  # memory belongs to no leg
                     continue
-                self.place[s.result] = len(self.made)
-                self.made[s.result] = s
-                for x in s.operands:
-                    self.readers[x].append(s)
+                read = (above, len(order))
+                order.append((value, s, kinds.setdefault((op, s.detail), len(kinds))))
+                self.made[value] = s
+                for x in operands:
+                    readers[x].append(read)
         # the stop of a loop is a number of its own
         barred = {*constants, *(() if loop is None or loop.stop is None else (loop.params[loop.stop],))}
         barred |= set() if loop is None else {loop.counter}
@@ -138,7 +144,7 @@ class _Scope:
         """Leaves that are read for the same operations, in parts of equal size: leg after leg."""
         classes: dict[tuple, list[int]] = defaultdict(list)
         for x in self.leaves:
-            uses = sorted([s.op for s in self.readers[x]])
+            uses = sorted([self.order[place][1].op for _, place in self.readers[x]])
             classes[tuple(uses)].append(x)
             for op in ("sin", "cos"):  # joint angles, whatever else is done with them
                 if op in uses:
@@ -185,20 +191,26 @@ class _Scope:
         """Put operations into packs, level by level; returns leaves that were met side by side."""
         met: list[Pack] = []
         seen: set[Pack] = set()
-        readers, level, place = self.readers, self.level, self.place
-        waiting: dict[int, set[int]] = defaultdict(set)  # what reads packs, by level: nothing else can become one
+        readers, order = self.readers, self.order
+        waiting: dict[int, set[int]] = {}  # places of what reads packs, by level: nothing else can become one
+        levels: list[int] = []  # of these, a heap
 
         def wait(group: Pack) -> None:
             for value in group:
-                for s in readers.get(value, ()):
-                    waiting[level[s.result]].add(s.result)
+                for level, place in readers.get(value, ()):
+                    if level in waiting:
+                        waiting[level].add(place)
+                    else:
+                        waiting[level] = {place}
+                        heappush(levels, level)
 
         for group in packs.all:
             wait(group)
-        while waiting:
+        while levels:
             strict: dict[tuple, list[_Placed]] = {}
-            for value in sorted(waiting.pop(min(waiting)), key=place.__getitem__):
-                found = self._signature(self.made[value], packs.of)
+            for place in sorted(waiting.pop(heappop(levels))):
+                value, maker, kind = order[place]
+                found = self._signature(maker, kind, packs.of)
                 if found is not None:
                     strict.setdefault(found[0], []).append((found[1], value))
             loose: dict[tuple, list[_Placed]] = {}
@@ -208,9 +220,7 @@ class _Scope:
                         packs.add(group)
                         wait(group)
                 else:  # perhaps a value of the base that differs from leg to leg
-                    op, detail, *described = signature
-                    key = (op, detail, *[d[:1] if d[0] == _VALUE else d for d in described])
-                    loose.setdefault(key, []).extend(members)
+                    loose.setdefault(tuple(map(min, signature, repeat(_VALUE))), []).extend(members)
             for members in loose.values():
                 for group in self._groups(members):
                     packs.add(group)
@@ -244,26 +254,31 @@ class _Scope:
             elif self._alike(side):
                 yield from self._behind(side, packs, seen)
 
-    def _signature(self, s: Operation, of: dict[int, tuple[int, int]]) -> tuple[tuple, int] | None:
+    def _signature(self, s: Operation, kind: int, of: dict[int, tuple[int, int]]) -> tuple[tuple, int] | None:
         """(what is done to which packs and values, in which lane), or None for what belongs to no leg."""
-        places = [of.get(x) for x in s.operands]
-        met = [p for p in places if p is not None]
-        lane = met[0][1]
+        lanes, constants, places, met = self.lanes, self.constants, [], []
+        for x in s.operands:
+            places.append(place := of.get(x))
+            if place is not None:
+                met.append(place)
+        lane, mixed = met[0][1], False
         if len(met) > 1:
+            for place in met:
+                mixed = mixed or place[1] != lane
             lane = max(met)[1]  # of the youngest pack: who makes a product of two legs has the longer way behind it
-            mixed = len({at for _, at in met}) > 1
             if mixed and (not self.across or len({pack for pack, _ in met}) < len(set(met))):
                 return None  # a sum over legs
-        described: list[tuple] = [
-            (_PACK, p[0], (p[1] - lane) % self.lanes) if p is not None
-            else (_CONSTANT,) if x in self.constants else (_VALUE, x)
-            for x, p in zip(s.operands, places)
-        ]  # fmt: skip
+        described = []
+        for x, place in zip(s.operands, places):
+            if place is not None:
+                described.append(place[0] * lanes + (place[1] - lane) % lanes)
+            else:
+                described.append(_CONSTANT if x in constants else _VALUE + x)
         if s.op in _UNORDERED:
             described.sort()
-        elif s.op in _PRODUCTS:
-            described[:2] = sorted(described[:2])
-        return (s.op, s.detail, *described), lane
+        elif s.op in _PRODUCTS and described[1] < described[0]:
+            described[0], described[1] = described[1], described[0]
+        return (kind, *described), lane
 
 
 def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[int]) -> list[int]:
@@ -280,13 +295,12 @@ def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[i
     return [b, a, *s.operands[2:]] if rank(b) < rank(a) else list(s.operands)
 
 
-def reads(loop: Loop) -> Iterator[int]:
+def reads(loop: Loop) -> set[int]:
     """What a loop reads from outside: its initial values, and what its body does not make itself."""
-    yield from loop.initial
-    inside = {o.result for o in walk(loop.body)}.union(loop.params, (loop.counter,))
-    for s in [loop, *all_loops(loop.body)]:
-        inside.update((*s.params, s.counter, s.node))
-    for o in walk(loop.body):
-        yield from (x for x in o.operands if x not in inside)
-    for s in [loop, *all_loops(loop.body)]:
-        yield from (x for x in (*s.initial, *s.results, *s.saves) if x not in inside)
+    operations, loops = walk(loop.body), [loop, *all_loops(loop.body)]
+    inside = {o.result for o in operations}
+    read = {x for o in operations for x in o.operands}
+    for s in loops:
+        inside.update((*s.params, s.counter, s.node))  # type: ignore[arg-type]
+        read.update((*s.initial, *s.results, *s.saves))
+    return (read - inside).union(loop.initial)

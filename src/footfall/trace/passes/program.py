@@ -13,6 +13,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -109,10 +110,15 @@ def build(
     return Program(body, results, input_size, tables, names)
 
 
+_SPECIAL = frozenset(
+    {"repeat", "item", "param", "counter", "const", "input", "lookup", "lookup_input", "saved", "stored", "rows"}
+)
+
+
 # -- from the graph ---------------------------------------------------------------------------------------------------
 def _lower(graph: Any, outputs: list[int]) -> tuple[list[Statement], list[int]]:
     """Statements in the order of the trace, numbered by graph node; loops of no turns vanish."""
-    scopes = Scopes(graph, outputs)
+    scopes, nodes = Scopes(graph, outputs), graph.nodes
     skipped: dict[int, int] = {}  # final values of loops that never turn: their initial ones
 
     def real(i: int) -> int:
@@ -123,13 +129,14 @@ def _lower(graph: Any, outputs: list[int]) -> tuple[list[Statement], list[int]]:
     def statements(scope: int) -> list[Statement]:
         wanted = scopes.nodes[scope]
         # constants first: loop bodies read them from outside
-        ordered = [i for i in wanted if graph.op(i) == "const"] + [i for i in wanted if graph.op(i) != "const"]
-        made = (make(i) for i in ordered)
-        return [s for s in made if s is not None]
+        ordered = [i for i in wanted if nodes[i][0] == "const"] + [i for i in wanted if nodes[i][0] != "const"]
+        return [s for i in ordered if (s := make(i)) is not None]
 
     def make(i: int) -> Statement | None:
-        n = graph.nodes[i]
+        n = nodes[i]
         op = n[0]
+        if op not in _SPECIAL:
+            return Operation(op, i, tuple(map(real, n[1:])) if skipped else n[1:])
         if op == "repeat":
             region = graph.regions[n[1]]
             if region.count <= 0:
@@ -155,9 +162,7 @@ def _lower(graph: Any, outputs: list[int]) -> tuple[list[Statement], list[int]]:
             return Operation(op, i, tuple(map(real, n[3:])), n[1:3])
         if op in ("saved", "stored"):
             return Operation(op, i, n[1:2], n[2:])
-        if op == "rows":
-            return Operation(op, i, tuple(map(real, n[2:])), n[1:2])
-        return Operation(op, i, tuple(map(real, n[1:])))
+        return Operation(op, i, tuple(map(real, n[2:])), n[1:2])  # rows
 
     body = statements(Scopes.OUTSIDE)
     return body, [real(o) for o in outputs]
@@ -188,12 +193,7 @@ def _folded(body: list[Statement]) -> list[Statement]:
 
 def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
     """The same with fma, fms, fnma; a product is absorbed only by its one reader in its own loop."""
-    readers = Counter(outputs)
-    for o in walk(body):
-        if o.op not in MEMORY_OPS:
-            readers.update(o.operands)
-    for loop in all_loops(body):
-        readers.update((*loop.initial, *loop.results, *loop.saves))
+    readers = times_read(body, outputs)
 
     def fuse(statements: list[Statement]) -> list[Statement]:
         products = {s.result: s for s in statements if isinstance(s, Operation) and s.op == "mul"}
@@ -201,7 +201,7 @@ def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
         for s in statements:
             if isinstance(s, Loop):
                 s.body = fuse(s.body)
-            elif s.op in ("add", "sub"):
+            elif s.op in ("add", "sub") and not products.keys().isdisjoint(s.operands):
                 a, b = s.operands
                 pairs = [(a, b, "fma" if s.op == "add" else "fms"), (b, a, "fma" if s.op == "add" else "fnma")]
                 # of two products the younger is absorbed: the older one is ready when it is needed
@@ -216,6 +216,15 @@ def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
     return fuse(body)
 
 
+def times_read(body: Sequence[Statement], outputs: Sequence[int]) -> Counter[int]:
+    """How often each value is read."""
+    readers = Counter(chain.from_iterable([o.operands for o in walk(body) if o.op not in MEMORY_OPS]))
+    readers.update(outputs)
+    for loop in all_loops(body):
+        readers.update((*loop.initial, *loop.results, *loop.saves))
+    return readers
+
+
 def _numbered(
     body: list[Statement], outputs: list[int], tables: list[np.ndarray]
 ) -> tuple[list[Statement], list[int], list[np.ndarray]]:
@@ -228,7 +237,7 @@ def _numbered(
     used: dict[int, int] = {}
 
     def renamed(group: Sequence[int]) -> tuple[int, ...]:
-        return tuple(values[x] for x in group)
+        return tuple([values[x] for x in group])
 
     def rename(s: Statement) -> Statement:
         if isinstance(s, Operation):

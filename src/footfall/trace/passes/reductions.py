@@ -13,8 +13,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from footfall.trace.passes.isomorphic import Packs, find
-from footfall.trace.passes.program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
-from footfall.trace.passes.statements import MEMORY_OPS
+from footfall.trace.passes.program import (
+    Loop,
+    Operation,
+    Program,
+    Statement,
+    all_loops,
+    times_read,
+    walk,
+    without_dead_code,
+)
 
 _SUMS = frozenset({"add", "sub", "fma", "fms", "fnma"})
 _LANES = 4
@@ -36,20 +44,9 @@ def reassociated(program: Program) -> Program:
         return program
     values = [o.result for o in walk(program.body)]
     values += [x for loop in all_loops(program.body) for x in (loop.node, *loop.params, loop.counter or 0)]
-    work = _Regrouping(constants, found, _readers(program), 1 + max(values))
+    work = _Regrouping(constants, found, times_read(program.body, program.outputs), 1 + max(values))
     body = without_dead_code(work.body(program.body, None), program.outputs)
     return replace(program, body=body)
-
-
-def _readers(program: Program) -> Counter[int]:
-    """How often a value is read."""
-    readers = Counter(program.outputs)
-    for o in walk(program.body):
-        if o.op not in MEMORY_OPS:
-            readers.update(o.operands)
-    for loop in all_loops(program.body):
-        readers.update((*loop.initial, *loop.results, *loop.saves))
-    return readers
 
 
 @dataclass

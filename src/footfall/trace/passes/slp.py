@@ -12,8 +12,10 @@ follows an example through all stages.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from footfall.trace.passes.isomorphic import LEGS, Pack, Packs, find, ordered, reads
 from footfall.trace.passes.program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
@@ -72,8 +74,10 @@ def _values(body: Sequence[Statement]) -> list[int]:
 
 def _cost(body: Sequence[Statement]) -> int:
     """About how many instructions; sine and cosine of an angle come together."""
-    angles = {(o.op in ("sin", "cos"), o.operands) for o in walk(body) if o.op in ("sin", "cos")}
-    others = sum(_COSTS.get(o.op, 1) for o in walk(body) if o.op not in _FREE and o.op not in ("sin", "cos"))
+    operations = walk(body)
+    angles = {o.operands for o in operations if o.op in ("sin", "cos")}
+    counts = Counter([o.op for o in operations])
+    others = sum(n * _COSTS.get(op, 1) for op, n in counts.items() if op not in _FREE and op not in ("sin", "cos"))
     return others + _COSTS["sin"] * len(angles)
 
 
@@ -135,15 +139,17 @@ class _Scope:
         when: dict[int, int] = {}
         out = []
         for height, unit in units:
-            members = unit if isinstance(unit, tuple) else (unit.node if isinstance(unit, Loop) else unit.result,)
-            needs = [x for m in members for x in self._reads(m)] if not isinstance(unit, Loop) else list(reads(unit))
-            time = max([*(place[m] for m in members), *(when.get(x, -1) for x in needs)])
+            if isinstance(unit, Operation):
+                at = place[unit.result]
+                time = when[unit.result] = max(at, *map(when.get, unit.operands, repeat(-1)), -1)
+                out.append((time, 2 * height + 1, at, unit))
+                continue
+            members = unit if isinstance(unit, tuple) else (unit.node,)
+            needs = reads(unit) if isinstance(unit, Loop) else [x for m in members for x in self.made[m].operands]
+            time = max([*[place[m] for m in members], *[when.get(x, -1) for x in needs]])
             when.update(dict.fromkeys(members, time))
             out.append((time, 2 * height + (not isinstance(unit, Loop)), place[members[0]], unit))
         return out
-
-    def _reads(self, value: int) -> tuple[int, ...]:
-        return self.made[value].operands
 
     # -- statements ---------------------------------------------------------------------------------------------------
     def _scalar_statement(self, s: Operation) -> None:

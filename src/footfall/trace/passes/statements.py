@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 MEMORY_OPS = frozenset({"item", "saved", "stored"})  # their operand is a loop or rows, not a number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed, but not frozen: a program makes a hundred thousand of them, at thrice the cost
 class Operation:
     """``result = op(*operands)``; results and operands are SSA numbers, ``detail`` holds what is not a number.
 
@@ -52,11 +52,12 @@ Statement = Operation | Loop
 def walk(body: Sequence[Statement]) -> list[Operation]:
     """Every operation, loop bodies included."""
     found: list[Operation] = []
-    for s in body:
-        if type(s) is Operation:
-            found.append(s)
-        else:
-            found += walk(s.body)  # type: ignore[union-attr]
+    start = 0
+    for k in [k for k, s in enumerate(body) if type(s) is Loop]:
+        found += body[start:k]  # type: ignore[arg-type]
+        found += walk(body[k].body)  # type: ignore[union-attr]
+        start = k + 1
+    found += body[start:]  # type: ignore[arg-type]
     return found
 
 
