@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,15 +49,17 @@ def run_together(simulations: Sequence[Simulation], duration: float | Sequence[f
 
 
 def _advance(runs: Sequence[Running]) -> None:
-    """A piece of every run: by so many ticks as none of those on the same machine code changes its inputs in."""
+    """A piece of every run: by so many ticks as none of those on the same machine code changes its command in."""
     by_function: dict[int, list[Running]] = {}
     for running in runs:
         by_function.setdefault(id(_engine(running).function), []).append(running)
     for group in by_function.values():
         count = min(running.most() for running in group)
         asked = [(running, running.ask(count)) for running in group]
-        for every in {ask.every for _, ask in asked}:
-            some = [(running, ask) for running, ask in asked if ask.every == every]
+        starts = {start for _, ask in asked for start, _ in ask.spans}
+        for each in {ask.every for _, ask in asked}:
+            every = each if not any(start % each for start in starts) else 1  # rows are counted from every start
+            some = [(running, replace(ask, every=every)) for running, ask in asked if ask.every == each]
             began = time.perf_counter()
             rolled = roll_together([_engine(running) for running, _ in some], [ask for _, ask in some])
             seconds = (time.perf_counter() - began) / len(some)
