@@ -7,7 +7,9 @@ import pytest
 
 import footfall as ff
 from footfall.errors import InputError
-from footfall.simulate import run_together
+from footfall.simulate import run_together, together
+from footfall.simulate.alike import takes_numbers
+from footfall.simulate.engine import kept_free
 from footfall.simulate.lanes_engine import LanesEngine
 
 
@@ -90,6 +92,24 @@ def test_one_that_diverges_stops_alone_and_says_when(cheetah):
     for k in (0, 2):
         assert ours[k].stopped is None
         np.testing.assert_array_equal(found[k].q, holding(cheetah, record_rate=100.0).run(0.05).q)
+
+
+def test_a_part_that_keeps_what_it_made_of_a_number_shares_nothing_with_other_numbers(cheetah):
+    """Locomotion plans with its friction when it is set up: no program has that as an input. A gain is one."""
+
+    def walker(friction):
+        start = ff.control.standing_state(cheetah)
+        return ff.Simulation(cheetah, ff.control.Locomotion(friction=friction), start=start)
+
+    some = [walker(0.5), walker(0.7), walker(0.5), walker(0.7)]
+    family = together._Family(some[:1], kept_free(some[0].model))
+    assert all(family.takes(one) for one in some[1:])
+    assert set(family.free) == {"ground.friction", "controller.friction"}
+    assert not takes_numbers(some[0], some[1], family.free)
+    smaller = together._without_own_numbers(family)
+    assert [[some.index(one) for one in part.members] for part in smaller] == [[0, 2], [1, 3]]
+    stiff = ff.Simulation(cheetah, ff.control.Hold("stand", kp=90.0, kd=1.0), start="stand")
+    assert takes_numbers(holding(cheetah), stiff, ["controller.kp"])
 
 
 def test_durations_must_be_as_many(cheetah):

@@ -48,7 +48,7 @@ def roll_together(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[R
 def _rolled(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[Rolled]:
     count, every = asks[0].count, asks[0].every
     before = [replace(a.before, memory=e.model.acting.renewed(a.before.memory)) for e, a in zip(engines, asks)]
-    values = [stacked([e.values[0] for e in engines])] if engines[0].free else []
+    values = [stacked(some) for some in zip(*(engine.values for engine in engines))]
     after, found_rows = stacked(before), []
     starts = sorted({start for ask in asks for start, _ in ask.spans})
     for start, end in zip(starts, [*starts[1:], count]):  # one's push comes or goes: the others do not notice

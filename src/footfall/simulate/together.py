@@ -18,7 +18,7 @@ import numpy as np
 
 from footfall.errors import InputError
 from footfall.recording.recording import Recording
-from footfall.simulate.alike import agrees, differing, skeleton
+from footfall.simulate.alike import agrees, differing, skeleton, takes_numbers
 from footfall.simulate.engine import kept_free
 from footfall.simulate.lanes_engine import LanesEngine, roll_together
 from footfall.simulate.recorder import Energies
@@ -94,8 +94,12 @@ class _Family:
         return False
 
     def witnesses(self) -> list[Simulation]:
-        """Members of which each free number differs, in one or the other, from the first's."""
-        first, left, found = self.members[0].model, set(self.free), []
+        """Members of which each free number differs, in one or the other, from the first's.
+
+        Without those that are free in every single run.
+        """
+        first, found = self.members[0].model, list[Simulation]()
+        left = set(self.free) - set(kept_free(first))
         for member in self.members[1:]:
             own = {path for path in left if not np.array_equal(first.parameter(path), member.model.parameter(path))}
             if own:
@@ -115,8 +119,9 @@ def share_lanes(simulations: Sequence[Simulation]) -> None:
             if not any(family.takes(simulation) for family in families):
                 families.append(_Family([simulation], kept_free(simulation.model)))
     for family in families:
-        if len(family.members) > 1:
-            _compile(family)
+        if not _compiled(family):
+            for smaller in _without_own_numbers(family):
+                _compiled(smaller)
 
 
 def _may_share(simulation: Simulation) -> bool:
@@ -125,17 +130,32 @@ def _may_share(simulation: Simulation) -> bool:
     return fresh and asked is not False and simulation.model.acting.traceable
 
 
-def _compile(family: _Family) -> None:
-    first = family.members[0]
+def _compiled(family: _Family) -> bool:
+    """Whether its members now have machine code; not where a number that is free decides what is computed."""
+    first, witnesses = family.members[0], family.witnesses()
+    if len(family.members) < 2 or not all(takes_numbers(first, member, family.free) for member in witnesses):
+        return False
     try:
         engine = LanesEngine(first.model, first.state, first.inputs_at(0.0), family.free)
-        sound = all(agrees(engine, member) for member in family.witnesses())
         energies = energies_of(first, family.free)
-    except Exception:  # a number that decides what is computed: each runs by itself, and says so if it is at fault
-        return
-    if sound:
-        for member in family.members:
-            member.use(engine.like(member.model), energies.like(member.model.world))
+        if not all(agrees(engine, member) for member in witnesses):
+            return False
+    except Exception:  # whatever the trace stumbles over: each runs by itself, and says so if it is at fault
+        return False
+    for member in family.members:
+        member.use(engine.like(member.model), energies.like(member.model.world))
+    return True
+
+
+def _without_own_numbers(family: _Family) -> list[_Family]:
+    """Those of a family that differ in no more than what is free in every single run."""
+    first = family.members[0].model
+    usual, found = kept_free(first), dict[str | None, _Family]()
+    if set(family.free) == set(usual):
+        return []
+    for member in family.members:
+        found.setdefault(skeleton(member.model, first, usual), _Family([], usual)).members.append(member)
+    return list(found.values())
 
 
 def energies_of(simulation: Simulation, free: Sequence[str]) -> Energies:
