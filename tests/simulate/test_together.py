@@ -76,9 +76,9 @@ def test_a_member_that_is_like_no_other_runs_by_itself(cheetah):
 
     slow, own = holding(cheetah, dt=5e-4), ff.Simulation(cheetah, mine, start="stand")
     python = holding(cheetah, compile_controller=False)
-    ours = [holding(cheetah), slow, own, holding(cheetah, seed=3), python]
+    ours = [holding(cheetah), slow, own, holding(cheetah, seed=3), python, holding(cheetah, seed=4)]
     found = run_together(ours, 0.02)
-    assert [isinstance(one.engine, LanesEngine) for one in ours] == [True, False, False, True, False]
+    assert [isinstance(one.engine, LanesEngine) for one in ours] == [True, False, False, True, False, True]
     for recording in found:
         assert recording.time[-1] == pytest.approx(0.02)
 

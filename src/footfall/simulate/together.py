@@ -5,7 +5,8 @@
 
 Alike are simulations of the same robot, kind of ground, contact law and controller that differ in numbers: states,
 commands, pushes, and whatever is a number of the robot, the ground, the contact law or the controller. Every recording
-is that of ``simulation.run``, bit for bit. A simulation that is like no other, or cannot be compiled, runs by itself.
+is that of ``simulation.run``: bit for bit, or to rounding where numbers differ that are constants of a run by itself.
+A simulation that is like hardly any other, or cannot be compiled, runs by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from footfall.simulate.recorder import Energies
 from footfall.simulate.running import Running
 from footfall.simulate.simulation import Simulation
 from footfall.trace.face import tree
+
+_FEWEST = 3  # members of a batch: a vector of two takes longer than two runs one after the other
 
 
 def run_together(simulations: Sequence[Simulation], duration: float | Sequence[float]) -> list[Recording]:
@@ -133,7 +136,7 @@ def _may_share(simulation: Simulation) -> bool:
 def _compiled(family: _Family) -> bool:
     """Whether its members now have machine code; not where a number that is free decides what is computed."""
     first, witnesses = family.members[0], family.witnesses()
-    if len(family.members) < 2 or not all(takes_numbers(first, member, family.free) for member in witnesses):
+    if len(family.members) < _FEWEST or not all(takes_numbers(first, member, family.free) for member in witnesses):
         return False
     try:
         engine = LanesEngine(first.model, first.state, first.inputs_at(0.0), family.free)
