@@ -35,7 +35,8 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         leaves, rebuild = zip(*(tree.flatten((part.state, part.command)) for part in parts))
-        return Rows(*rebuild[0]([np.concatenate(column) for column in zip(*leaves)]), parts[0].period)
+        state, command = rebuild[0]([np.concatenate(column) for column in zip(*leaves)])
+        return Rows(state, command, parts[0].period)
 
     def __getitem__(self, rows: slice | ndarray) -> Rows:
         leaves, rebuild = tree.flatten((self.state, self.command))
