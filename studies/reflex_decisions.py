@@ -47,6 +47,7 @@ class Case:
     seconds: float = 3.0
     options: dict[str, Any] = field(default_factory=dict)  # of Locomotion
     falls: bool = False  # the fall is meant, and its harm is the bar
+    keeps_after: float | None = None  # from when on the speed is kept within a tenth, if that is the bar [s]
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,16 @@ CASES: dict[str, Case] = {
         speed=0.0, force=(300.0, 0.0, 0.0), seconds=1.4, falls=True,
     ),
     "slope": Case(
-        "25 degrees downhill", "keeps 0.4 m/s within a tenth", lambda x: Plane.slope(-25.0), options={"friction": 0.7}
+        "25 degrees downhill", "keeps 0.4 m/s within a tenth", lambda x: Plane.slope(-25.0), options={"friction": 0.7},
+        keeps_after=1.0,
     ),
     "rough_ground": Case(
         "treads within 160 mm of height, by feet that clear 20 mm", "does not fall",
         lambda x: treads(1, 0.16, 0.3 + x), speed=0.38, seconds=3.4, options={"clearance": 0.02},
     ),
     "speed_gait": Case(
-        "a walk that is told to go at 1.2 m/s", "does not fall", speed=1.2, options={"gait": schedule("walk")}
+        "a walk that is told to go at 1.2 m/s", "keeps 1.2 m/s within a tenth", speed=1.2,
+        options={"gait": schedule("walk")}, keeps_after=1.5,
     ),
 }  # fmt: skip
 
@@ -112,7 +115,7 @@ def decided(robot: Robot, questions: Sequence[Question]) -> list[Outcome]:
     found = []
     for (name, _, _), simulation, height, recording in zip(questions, simulations, heights, recordings):
         case = CASES[name]
-        passed, value = _harm(robot, recording) if case.falls else _kept(name, case, simulation, recording, height)
+        passed, value = _harm(robot, recording) if case.falls else _kept(case, simulation, recording, height)
         said = tuple((event.time, event.message) for event in recording.events)
         found.append(Outcome(passed, value, said))
     return found
@@ -133,13 +136,13 @@ def _simulation(robot: Robot, name: str, on: bool, seed: int) -> Simulation:
     )  # fmt: skip
 
 
-def _kept(name: str, case: Case, simulation: Simulation, recording: Recording, height: float) -> tuple[bool, str]:
+def _kept(case: Case, simulation: Simulation, recording: Recording, height: float) -> tuple[bool, str]:
     if simulation.stopped is not None:
         return False, f"falls at {simulation.stopped.time:.2f} s"
     if _height(simulation) < STANDING * height:
         return False, "lies on the ground"
-    if name == "slope":
-        speed = float(recording.mean_velocity(after=1.0)[0])
+    if case.keeps_after is not None:
+        speed = float(recording.mean_velocity(after=case.keeps_after)[0])
         return abs(speed - case.speed) <= 0.1 * case.speed, f"{speed:.2f} m/s"
     return True, f"stands after {float(recording.time[-1]):.1f} s"
 

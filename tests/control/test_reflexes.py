@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reflex_decisions import CASES, decide
+from reflex_decisions import CASES, decide, decided
 
 import footfall as ff
 from footfall.control.locomotion.reflexes import (
@@ -195,16 +195,17 @@ def test_a_reflex_alone_decides(cheetah, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("slip", "sidestep")])
 def test_each_other_reflex_alone_decides(cheetah, name):
-    with_it, without = ([decide(cheetah, name, on, seed).passed for seed in range(5)] for on in (True, False))
+    found = decided(cheetah, [(name, on, seed) for on in (True, False) for seed in range(5)])
+    with_it, without = ([outcome.passed for outcome in some] for some in (found[:5], found[5:]))
     assert sum(with_it) >= 4
     assert sum(with_it) - sum(without) >= 2
 
 
 @pytest.mark.slow
 def test_reflexes_raise_the_rough_ground_that_is_crossed(cheetah):
-    from reflex_decisions import rough_height
+    from reflex_decisions import rough_heights
 
-    off, on = (np.mean([rough_height(cheetah, r, seed, halvings=3) for seed in (0, 1)]) for r in (False, True))
+    off, on = rough_heights(cheetah, (False, True), (0, 1), halvings=3).mean(axis=1)
     assert on > off
 
 

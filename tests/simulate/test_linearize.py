@@ -158,6 +158,37 @@ def test_linearise_takes_a_simulation_and_keeps_what_it_compiled():
     assert np.allclose(lin.q, sim.q, rtol=0, atol=1e-14)  # it is the simulator's own step
 
 
+@pytest.mark.slow
+def test_a_simulation_without_a_state_is_its_closed_loop_and_the_controller_is_in_it():
+    """The same derivative as of ``linearize_loop``; joint PD is taken implicitly, so that of the robot it is A."""
+    robot = library.load("mini_cheetah")
+    sim = ff.Simulation(robot, ff.control.Hold("stand", kp=40.0, kd=1.0))
+    sim.run(0.01)
+    loop = ff.linearize(sim)
+    np.testing.assert_array_equal(loop.A, ff.simulate.linearize_loop(sim).A)
+    asked = sim.controller(0.0, robot, ff.Sensed(sim.q, sim.v, np.zeros((4, 3))), ff.Command(), {})[0]
+    step = ff.linearize(sim, sim.q, sim.v, asked)
+    np.testing.assert_allclose(loop.of_robot(), step.A, rtol=0, atol=1e-9 * np.abs(step.A).max())
+    twice = ff.linearize(sim, ticks=2)
+    assert twice.A.shape == loop.A.shape
+    assert np.abs(twice.A - loop.A).max() > 1e-3
+
+
+def test_a_closed_loop_takes_no_state_and_a_step_needs_one():
+    sim = ff.Simulation(library.load("mini_cheetah"))
+    with pytest.raises(InputError, match="closed loop has its own command"):
+        ff.linearize(sim, by="push")
+    with pytest.raises(InputError, match=r"linearize\(simulation\) is its loop"):
+        ff.linearize(sim.model.world)
+    with pytest.raises(InputError, match="a step has steps"):
+        ff.linearize(sim, sim.q, sim.v, ticks=2)
+    with pytest.raises(InputError, match="at least 1, got 0"):
+        ff.linearize(sim, ticks=0)
+    outside = ff.Simulation(library.load("mini_cheetah"), ff.control.Locomotion(solver="daqp"))
+    with pytest.raises(InputError, match="Locomotion runs in Python: it has no derivative"):
+        ff.linearize(outside)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

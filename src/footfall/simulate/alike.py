@@ -84,11 +84,31 @@ def agrees(engine: CompiledEngine | PythonEngine, simulation: Simulation) -> boo
     random = np.random.default_rng(5)
     for _ in range(2):
         state = _moved(simulation, random)
-        here, there = _both(engine, simulation.model, state, inputs)
-        for name in ("q", "v", "motor", "forces"):
-            a, b = np.asarray(getattr(here, name)), np.asarray(getattr(there, name))
-            if not np.allclose(a, b, rtol=_EQUAL, atol=_EQUAL * max(1.0, float(np.abs(b).max(initial=0.0)))):
-                return False
+        if not _equal(*_both(engine, simulation.model, state, inputs)):
+            return False
+    return True
+
+
+def takes_numbers(first: Simulation, other: Simulation, free: Sequence[str]) -> bool:
+    """Whether the first with the free numbers of another ticks as that does: a part may keep what it made of its own.
+
+    In plain NumPy, before anything is compiled.
+    """
+    own = {path: other.model.parameter(path) for path in free}
+    state, inputs = _moved(other, np.random.default_rng(6)), other.inputs_at(0.0)
+    try:
+        here, there = (tick(model, state, inputs)[0] for model in (first.model.with_parameters(own), other.model))
+    except FootfallError:
+        return False
+    return _equal(here, there)
+
+
+def _equal(here: RunState, there: RunState) -> bool:
+    """To rounding."""
+    for name in ("q", "v", "motor", "forces"):
+        a, b = np.asarray(getattr(here, name)), np.asarray(getattr(there, name))
+        if not np.allclose(a, b, rtol=_EQUAL, atol=_EQUAL * max(1.0, float(np.abs(b).max(initial=0.0)))):
+            return False
     return True
 
 
@@ -112,4 +132,4 @@ def _moved(simulation: Simulation, random: np.random.Generator) -> RunState:
     return dataclasses.replace(state, tick=137.0, q=q, v=v)
 
 
-__all__ = ["agrees", "differing", "skeleton"]
+__all__ = ["agrees", "differing", "skeleton", "takes_numbers"]

@@ -27,7 +27,7 @@ class LanesEngine(CompiledEngine):
     target = "batch"
 
     def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> Rolled:
-        return roll_together([self], [Ask(state, inputs, count, every)])[0]
+        return roll_together([self], [Ask(state, [(0, inputs)], count, every)])[0]
 
     def one_tick(self, state: RunState, inputs: Inputs) -> RunState:
         values = [stacked([v]) for v in self.values]
@@ -48,18 +48,21 @@ def roll_together(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[R
 def _rolled(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[Rolled]:
     count, every = asks[0].count, asks[0].every
     before = [replace(a.before, memory=e.model.acting.renewed(a.before.memory)) for e, a in zip(engines, asks)]
-    values = [stacked([e.values[0] for e in engines])] if engines[0].free else []
-    function = engines[0].function
-    after, (seen, commands) = function.roll(
-        count, stacked(before), stacked([a.inputs for a in asks]), *values, every=every
-    )
+    values = [stacked(some) for some in zip(*(engine.values for engine in engines))]
+    after, found_rows = stacked(before), []
+    starts = sorted({start for ask in asks for start, _ in ask.spans})
+    for start, end in zip(starts, [*starts[1:], count]):  # one's push comes or goes: the others do not notice
+        inputs = stacked([ask.inputs_from(start) for ask in asks])
+        after, rows_of_span = engines[0].function.roll(end - start, after, inputs, *values, every=every)
+        found_rows.append(rows_of_span)
+    seen, commands = _joined(found_rows)
     found: list[Rolled] = []
     parts = zip(_members(after, len(asks)), _members(seen, len(asks)), _members(commands, len(asks)))
-    for engine, ask, start, (end, rows, asked) in zip(engines, asks, before, parts):
+    for engine, ask, first, (last, rows, asked) in zip(engines, asks, before, parts):
         period = engine.model.period
         times = (rows.tick - 1.0) * period  # when the controller was called
-        engine.model.acting.observe(times, ask.inputs.command, start.memory, rows.memory)
-        found.append((end, Rows(replace(rows, memory=()), asked, period), None))
+        engine.model.acting.observe(times, ask.command, first.memory, rows.memory)
+        found.append((last, Rows(replace(rows, memory=()), asked, period), None))
     return found
 
 
@@ -67,6 +70,14 @@ def stacked(nests: Sequence[Any]) -> Any:
     """Nests of the same form as one, with an axis for them first in every array."""
     leaves, rebuild = zip(*map(tree.flatten, nests))
     return rebuild[0]([np.stack([np.asarray(x, float) for x in column]) for column in zip(*leaves)])
+
+
+def _joined(nests: Sequence[Any]) -> Any:
+    """Rows of many simulations that follow each other, behind the simulations' axis."""
+    if len(nests) == 1:
+        return nests[0]
+    leaves, rebuild = zip(*map(tree.flatten, nests))
+    return rebuild[0]([np.concatenate(column, axis=1) for column in zip(*leaves)])
 
 
 def _members(nest: Any, count: int) -> list[Any]:

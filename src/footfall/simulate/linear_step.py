@@ -13,7 +13,7 @@ import copy
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +25,7 @@ from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, unknown
 from footfall.identity import digest_of
 from footfall.notebook import Summarised
+from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
@@ -179,14 +180,32 @@ class LinearStep:
         return [full["q"], full["v"], memory, asked, full["push"]], bool(counts)
 
 
+@overload
+def linearize(world: Simulation, *, ticks: int = 1) -> LinearisedLoop: ...
+@overload
 def linearize(
     world: World | Simulation, q: Any, v: Any, command: JointCommand | None = None, push: Any = None, *,
     dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None,
-) -> Linearised:  # fmt: skip
+) -> Linearised: ...  # fmt: skip
+def linearize(
+    world: World | Simulation, q: Any = None, v: Any = None, command: JointCommand | None = None, push: Any = None, *,
+    dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None, ticks: int = 1,
+) -> Linearised | LinearisedLoop:  # fmt: skip
     """A, B of the step at a state, or at n states at once: q (n, nq), v (n, nv) give A (n, 2nv, 2nv), B (n, 2nv, nu).
 
-    What it compiles is kept, so that calling again costs the derivative alone. Options as for ``LinearStep``.
+    ``linearize(simulation)`` without a state is the closed loop: controller and physics of the ``ticks`` that the
+    simulation would make next, by the whole of what one tick hands to the next and by the user's command
+    (``simulate.linear_loop``). What is compiled is kept, so that calling again costs the derivative alone. Options as
+    for ``LinearStep``.
     """
+    if q is None and v is None and isinstance(world, Simulation):
+        if not (command is None and push is None and dt is None and steps is None and by == "torque"):
+            raise InputError("a closed loop has its own command, pushes and dt: linearize(simulation, ticks=1) alone")
+        return linearize_loop(world, ticks)
+    if q is None or v is None:
+        raise InputError("a step is linearised at a state: linearize(world, q, v); linearize(simulation) is its loop")
+    if ticks != 1:
+        raise InputError("ticks are those of a closed loop, linearize(simulation, ticks=...): a step has steps")
     model = _model(world, dt, steps)
     return _linear_step(
         model.world, model.integrator, model.dt, model.substeps, (by,) if isinstance(by, str) else tuple(by)

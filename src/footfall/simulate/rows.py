@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -27,6 +28,15 @@ class Rows:
     def time(self) -> ndarray:
         """At the end of every tick [s]."""
         return np.asarray(self.state.tick) * self.period
+
+    @staticmethod
+    def joined(parts: Sequence[Rows]) -> Rows:
+        """Rows that follow each other; at least one part."""
+        if len(parts) == 1:
+            return parts[0]
+        leaves, rebuild = zip(*(tree.flatten((part.state, part.command)) for part in parts))
+        state, command = rebuild[0]([np.concatenate(column) for column in zip(*leaves)])
+        return Rows(state, command, parts[0].period)
 
     def __getitem__(self, rows: slice | ndarray) -> Rows:
         leaves, rebuild = tree.flatten((self.state, self.command))

@@ -1,18 +1,20 @@
 """One run of a simulation, piece by piece: what a piece starts from, and what is made of the ticks that came of it.
 
-A piece has constant inputs, and ends at the first tick at which a detector stops the run. Who computes its ticks is
-left open: the simulation's own engine (``Simulation.run``), or one for many simulations at once (``run_together``).
+A piece has one command, and ends at the first tick at which a detector stops the run; pushes may come and go within
+it. Who computes its ticks is left open: the simulation's own engine (``Simulation.run``), or one for many simulations
+at once (``run_together``).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footfall.control.command import Command
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.simulate.commanding import ticks_to_command
@@ -36,9 +38,16 @@ class Ask:
     """Ticks that are to be computed, and every how many of them a row is kept."""
 
     before: RunState
-    inputs: Inputs
+    spans: Sequence[tuple[int, Inputs]]  # from which tick of them on which inputs hold; the first from 0 on
     count: int
     every: int
+
+    @property
+    def command(self) -> Command:
+        return self.spans[0][1].command
+
+    def inputs_from(self, tick: int) -> Inputs:
+        return [inputs for start, inputs in self.spans if start <= tick][-1]
 
 
 class Running:
@@ -57,24 +66,36 @@ class Running:
         while not self.ended:
             ask = self.ask(self.most())
             began = time.perf_counter()
-            found = self.simulation.engine.roll(ask.before, ask.inputs, ask.count, ask.every)
+            found = self._rolled(ask)
             self.take(ask, found, time.perf_counter() - began)
             yield ask.count
 
     def most(self) -> int:
-        """How many ticks have the same inputs, as far as one looks ahead."""
+        """How many ticks have the same command, as far as one looks ahead."""
         simulation, every = self.simulation, self.every
         period, tick = simulation.model.period, simulation.state.tick
         count = min(self.left, max(every, int(_CHUNK_SECONDS / period) // every * every))
-        count = ticks_to_change(simulation.pushes, tick, period, count)
         return ticks_to_command(simulation.command, float(np.round(tick)), period, count)
 
     def ask(self, count: int) -> Ask:
         """For so many ticks; the rows of every ``every``-th, or of all where that does not come out even."""
-        before = self.simulation.state
+        simulation, before, spans, at = self.simulation, self.simulation.state, [], 0
+        tick = float(np.round(before.tick))
+        while at < count:
+            spans.append((at, simulation.inputs_at(tick + at)))
+            at += ticks_to_change(simulation.pushes, tick + at, simulation.model.period, count - at)
         aligned = before.tick % self.every == 0 and count % self.every == 0
-        inputs = self.simulation.inputs_at(float(np.round(before.tick)))
-        return Ask(before, inputs, count, self.every if aligned else 1)
+        aligned = aligned and not any(start % self.every for start, _ in spans)
+        return Ask(before, spans, count, self.every if aligned else 1)
+
+    def _rolled(self, ask: Ask) -> Rolled:
+        """On the simulation's own engine."""
+        state, rows, trouble = ask.before, list[Rows](), None
+        for (start, inputs), end in zip(ask.spans, [*(start for start, _ in ask.spans[1:]), ask.count]):
+            if trouble is None:
+                state, some, trouble = self.simulation.engine.roll(state, inputs, end - start, ask.every)
+                rows.append(some)
+        return state, Rows.joined(rows), trouble
 
     def take(self, ask: Ask, found: Rolled, seconds: float) -> None:
         """Go on with what was computed, to the first tick at which a detector stops the run."""
@@ -117,7 +138,7 @@ class Running:
         fine = found[2] is not None or is_finite(found[0])
         if ask.every == 1 or fine or not isinstance(engine, CompiledEngine):
             return found
-        return engine.roll(ask.before, ask.inputs, ask.count, 1)
+        return self._rolled(replace(ask, every=1))
 
     def _thrown(self, piece: Piece, count: int) -> Event | None:
         """The event of an emergency stop that was thrown in a piece."""

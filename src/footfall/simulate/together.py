@@ -5,26 +5,29 @@
 
 Alike are simulations of the same robot, kind of ground, contact law and controller that differ in numbers: states,
 commands, pushes, and whatever is a number of the robot, the ground, the contact law or the controller. Every recording
-is that of ``simulation.run``, bit for bit. A simulation that is like no other, or cannot be compiled, runs by itself.
+is that of ``simulation.run``: bit for bit, or to rounding where numbers differ that are constants of a run by itself.
+A simulation that is like hardly any other, or cannot be compiled, runs by itself.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from footfall.errors import InputError
 from footfall.recording.recording import Recording
-from footfall.simulate.alike import agrees, differing, skeleton
+from footfall.simulate.alike import agrees, differing, skeleton, takes_numbers
 from footfall.simulate.engine import kept_free
 from footfall.simulate.lanes_engine import LanesEngine, roll_together
 from footfall.simulate.recorder import Energies
 from footfall.simulate.running import Running
 from footfall.simulate.simulation import Simulation
 from footfall.trace.face import tree
+
+_FEWEST = 3  # members of a batch: a vector of two takes longer than two runs one after the other
 
 
 def run_together(simulations: Sequence[Simulation], duration: float | Sequence[float]) -> list[Recording]:
@@ -49,15 +52,17 @@ def run_together(simulations: Sequence[Simulation], duration: float | Sequence[f
 
 
 def _advance(runs: Sequence[Running]) -> None:
-    """A piece of every run: by so many ticks as none of those on the same machine code changes its inputs in."""
+    """A piece of every run: by so many ticks as none of those on the same machine code changes its command in."""
     by_function: dict[int, list[Running]] = {}
     for running in runs:
         by_function.setdefault(id(_engine(running).function), []).append(running)
     for group in by_function.values():
         count = min(running.most() for running in group)
         asked = [(running, running.ask(count)) for running in group]
-        for every in {ask.every for _, ask in asked}:
-            some = [(running, ask) for running, ask in asked if ask.every == every]
+        starts = {start for _, ask in asked for start, _ in ask.spans}
+        for each in {ask.every for _, ask in asked}:
+            every = each if not any(start % each for start in starts) else 1  # rows are counted from every start
+            some = [(running, replace(ask, every=every)) for running, ask in asked if ask.every == each]
             began = time.perf_counter()
             rolled = roll_together([_engine(running) for running, _ in some], [ask for _, ask in some])
             seconds = (time.perf_counter() - began) / len(some)
@@ -92,8 +97,12 @@ class _Family:
         return False
 
     def witnesses(self) -> list[Simulation]:
-        """Members of which each free number differs, in one or the other, from the first's."""
-        first, left, found = self.members[0].model, set(self.free), []
+        """Members of which each free number differs, in one or the other, from the first's.
+
+        Without those that are free in every single run.
+        """
+        first, found = self.members[0].model, list[Simulation]()
+        left = set(self.free) - set(kept_free(first))
         for member in self.members[1:]:
             own = {path for path in left if not np.array_equal(first.parameter(path), member.model.parameter(path))}
             if own:
@@ -113,8 +122,9 @@ def share_lanes(simulations: Sequence[Simulation]) -> None:
             if not any(family.takes(simulation) for family in families):
                 families.append(_Family([simulation], kept_free(simulation.model)))
     for family in families:
-        if len(family.members) > 1:
-            _compile(family)
+        if not _compiled(family):
+            for smaller in _without_own_numbers(family):
+                _compiled(smaller)
 
 
 def _may_share(simulation: Simulation) -> bool:
@@ -123,17 +133,32 @@ def _may_share(simulation: Simulation) -> bool:
     return fresh and asked is not False and simulation.model.acting.traceable
 
 
-def _compile(family: _Family) -> None:
-    first = family.members[0]
+def _compiled(family: _Family) -> bool:
+    """Whether its members now have machine code; not where a number that is free decides what is computed."""
+    first, witnesses = family.members[0], family.witnesses()
+    if len(family.members) < _FEWEST or not all(takes_numbers(first, member, family.free) for member in witnesses):
+        return False
     try:
         engine = LanesEngine(first.model, first.state, first.inputs_at(0.0), family.free)
-        sound = all(agrees(engine, member) for member in family.witnesses())
         energies = energies_of(first, family.free)
-    except Exception:  # a number that decides what is computed: each runs by itself, and says so if it is at fault
-        return
-    if sound:
-        for member in family.members:
-            member.use(engine.like(member.model), energies.like(member.model.world))
+        if not all(agrees(engine, member) for member in witnesses):
+            return False
+    except Exception:  # whatever the trace stumbles over: each runs by itself, and says so if it is at fault
+        return False
+    for member in family.members:
+        member.use(engine.like(member.model), energies.like(member.model.world))
+    return True
+
+
+def _without_own_numbers(family: _Family) -> list[_Family]:
+    """Those of a family that differ in no more than what is free in every single run."""
+    first = family.members[0].model
+    usual, found = kept_free(first), dict[str | None, _Family]()
+    if set(family.free) == set(usual):
+        return []
+    for member in family.members:
+        found.setdefault(skeleton(member.model, first, usual), _Family([], usual)).members.append(member)
+    return list(found.values())
 
 
 def energies_of(simulation: Simulation, free: Sequence[str]) -> Energies:

@@ -74,8 +74,12 @@ def groups(items: Sequence[Item], study: Study, workers: int) -> list[list[Item]
     for item in items:
         rest = {name: value for name, value in item.parameters.items() if name not in numbers}
         alike.setdefault(json.dumps(rest, default=str), []).append(item)
-    size = max(1, min(TOGETHER, -(-len(items) // workers)))  # work for everybody comes first
-    return [some[k : k + size] for some in alike.values() for k in range(0, len(some), size)]
+    most = max(1, min(TOGETHER, -(-len(items) // workers)))  # work for everybody comes first
+    found: list[list[Item]] = []
+    for some in alike.values():
+        size = -(-len(some) // -(-len(some) // most))  # of one size, so that nobody is left over
+        found += [some[k : k + size] for k in range(0, len(some), size)]
+    return found
 
 
 def _after_death(items: list[Item], deaths: dict[str, int]) -> tuple[list[list[Item]], list[Item]]:
