@@ -251,12 +251,12 @@ def test_follow_and_reference_are_checked_against_the_robot(short):
 @pytest.mark.parametrize("name", ["mini_cheetah", "xiling"])
 def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
     jump = find_jump(name)
-    assert jump.rise.max() > 0.18
+    assert jump.rise.max() > 0.245  # of 25 cm
     assert (np.abs(jump.trajectory.u) <= jump.problem.high).all()
     for search in jump.searches:
         assert (np.diff(search.costs) < 0).all()
     assert jump.searches[-1].on == "the default ground"
-    assert jump.seconds < 15.0  # of processor time; 2 s on a core of its own, 50 s before
+    assert jump.seconds < 5.0  # of processor time; 2 s on a core of its own, 50 s before
     assert jump.trajectory.ended == "converged"
     assert jump.problem.moves.model.world.contact == Compliant()
     rec = jump.replay()
@@ -264,7 +264,7 @@ def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
     flying = (forces < 1e-9).all(axis=1)
     assert 0.15 < flying.mean() * rec.time[-1] < 0.6  # seconds without any foot on the ground
     assert (np.abs(rec.torque) <= jump.problem.high + 1e-9).all()
-    assert np.abs(rec.q[:, 2] - jump.stand[2]).max() > 0.18
+    assert np.abs(rec.q[:, 2] - jump.stand[2]).max() > 0.245
     assert abs(rec.q[-1, 2] - jump.stand[2]) < 0.02
     assert jump.stays(rec, 0.5)
 
