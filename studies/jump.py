@@ -40,7 +40,6 @@ DT, STEPS = 1e-3, 5  # physics step [s], steps that a torque is held for
 _REFERENCE_MASS = 8.912  # [kg], of the robot that the weights were chosen on; others scale by their mass
 _WEIGHT = 100.0  # of the trunk's height in flight
 _ITERATIONS, _TOLERANCE = 200, 1e-3
-EXACT = True
 _DAMPING = 0.1  # of joints [N m s/rad]
 
 
@@ -108,7 +107,7 @@ def find_jump(
     stand, torque = _settled(robot, Compliant())
     plan = plan_jump(robot, stand, torque, height)
     reference = _reference(robot, stand, torque, height)
-    problem = StepProblem(World(robot), reference, DT, STEPS, _DAMPING * robot.mass / _REFERENCE_MASS, exact=EXACT)
+    problem = StepProblem(World(robot), reference, DT, STEPS, _DAMPING * robot.mass / _REFERENCE_MASS, exact=False)
     guess, start = plan.finer(round(KNOT / (DT * STEPS))), np.concatenate([stand, np.zeros(robot.nv)])
     x, u, _ = problem.roll(start, guess.x, guess.u, 0.0 * guess.u, guess.gains, 0.0)
     problem.quadratic(x, u)  # now all is compiled
