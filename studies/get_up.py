@@ -1,7 +1,7 @@
 """Getting up after a fall: planned with contacts that are found, then followed on the default ground.
 
-The Mini Cheetah stands stiffly, is pushed over, goes limp and lies where it comes to rest. Which feet, knees and corners
-of the trunk then carry it, and when, nobody says: a horizon of the simulator's own step on soft feet
+The Mini Cheetah stands stiffly, is pushed over, goes limp and lies where it comes to rest. Which feet, knees and
+corners of the trunk then carry it, and when, nobody says: a horizon of the simulator's own step on soft feet
 (``simulate.contact_horizon``) is asked for the stand alone. The plan's torques and gains are followed in the default
 simulation, with its hard ground and its joints' friction.
 """

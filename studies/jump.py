@@ -107,9 +107,10 @@ def find_jump(
     stand, torque = _settled(robot, Compliant())
     plan = plan_jump(robot, stand, torque, height)
     reference = _reference(robot, stand, torque, height)
-    problem = StepProblem(World(robot), reference, DT, STEPS, _DAMPING * robot.mass / _REFERENCE_MASS)
+    problem = StepProblem(World(robot), reference, DT, STEPS, _DAMPING * robot.mass / _REFERENCE_MASS, exact=False)
     guess, start = plan.finer(round(KNOT / (DT * STEPS))), np.concatenate([stand, np.zeros(robot.nv)])
-    problem.roll(start, guess.x, guess.u, 0.0 * guess.u, guess.gains, 0.0)  # which compiles it
+    x, u, _ = problem.roll(start, guess.x, guess.u, 0.0 * guess.u, guess.gains, 0.0)
+    problem.quadratic(x, u)  # now all is compiled
     began = time.process_time()
     found = optimise(problem, start, guess, _ITERATIONS, _TOLERANCE, tell=tell)
     seconds = plan.seconds + time.process_time() - began

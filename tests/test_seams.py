@@ -139,7 +139,8 @@ def answers(controller, name):
     """What a controller answers to one member of the protocol, which is called where it is a function."""
     member = getattr(controller, name)
     arguments = {
-        "start": (ROBOT,), "prepare": (ROBOT, ff.compile), "posture": (ROBOT,), "command_limits": (ROBOT,),
+        "start": (ROBOT,), "take_step": (dict,), "prepare": (ROBOT, ff.compile), "posture": (ROBOT,),
+        "command_limits": (ROBOT,),
         "renewed": ({"phase": 0.3},), "beat": ({"phase": 0.3}, 0.5), "observe": (np.zeros(1), ff.Command(), {}, {}),
     }  # fmt: skip
     return member(*arguments[name]) if callable(member) else member
@@ -166,6 +167,7 @@ def test_whatever_a_users_class_says_to_a_member_of_the_protocol_is_heard(name, 
         "name": "of my own", "traceable": False, "needs_sensors": True, "follows_command": True,
         "uses_foot_forces": True, "long_to_compile": True, "estimates": object(), "logs": [[(0.0, "hello")]],
         "rate": 250.0, "start": Own.start, "prepare": lambda self, *given: heard.append(given),
+        "take_step": lambda self, *given: heard.append(given),
         "observe": lambda self, *given: heard.append(given), "posture": lambda self, robot: np.full(robot.nj, 0.2),
         "command_limits": lambda self, robot: {"forward": 0.7}, "renewed": lambda self, memory: {"phase": 0.9},
         "beat": lambda self, memory, t: (memory["phase"], t),
@@ -179,7 +181,7 @@ def test_whatever_a_users_class_says_to_a_member_of_the_protocol_is_heard(name, 
     if wrapped:
         asked.inner = mine
     answer = answers(asked, name)
-    if name in ("prepare", "observe"):
+    if name in ("take_step", "prepare", "observe"):
         assert len(heard) == 1
         return
     np.testing.assert_equal(answer, answers(mine, name))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.optimize
+from bound_plan import CYCLE, bounds, find_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jump import find_jump, jump_onto_box, soft_ground
@@ -251,12 +252,12 @@ def test_follow_and_reference_are_checked_against_the_robot(short):
 @pytest.mark.parametrize("name", ["mini_cheetah", "xiling"])
 def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
     jump = find_jump(name)
-    assert jump.rise.max() > 0.18
+    assert jump.rise.max() > 0.245  # of 25 cm
     assert (np.abs(jump.trajectory.u) <= jump.problem.high).all()
     for search in jump.searches:
         assert (np.diff(search.costs) < 0).all()
     assert jump.searches[-1].on == "the default ground"
-    assert jump.seconds < 15.0  # of processor time; 2 s on a core of its own, 50 s before
+    assert jump.seconds < 5.0  # of processor time; 2 s on a core of its own, 50 s before
     assert jump.trajectory.ended == "converged"
     assert jump.problem.moves.model.world.contact == Compliant()
     rec = jump.replay()
@@ -264,7 +265,7 @@ def test_robot_jumps_lands_and_stands_within_its_motors_limits(name):
     flying = (forces < 1e-9).all(axis=1)
     assert 0.15 < flying.mean() * rec.time[-1] < 0.6  # seconds without any foot on the ground
     assert (np.abs(rec.torque) <= jump.problem.high + 1e-9).all()
-    assert np.abs(rec.q[:, 2] - jump.stand[2]).max() > 0.18
+    assert np.abs(rec.q[:, 2] - jump.stand[2]).max() > 0.245
     assert abs(rec.q[-1, 2] - jump.stand[2]) < 0.02
     assert jump.stays(rec, 0.5)
 
@@ -280,3 +281,21 @@ def test_a_jump_onto_a_box_of_20_cm_is_planned_in_seconds_and_stands_on_it(solvi
     assert np.abs(end[4:6]).max() < 0.05  # level
     assert end[0] - jump.stand[0] == pytest.approx(0.7, abs=0.05)
     assert np.abs(jump.recording.v[-1]).max() < 0.5
+
+
+@pytest.mark.slow
+def test_a_bound_is_found_that_repeats_itself_and_nmpc_runs_it():
+    bound = find_bound(speed=0.8)
+    assert bound.seconds < 5.0  # of processor time
+    assert bound.gaps[-1] < 0.02 < bound.gaps[0]  # a cycle ends as it began, which the first search's does not
+    assert bound.mean_speed == pytest.approx(0.8, rel=0.05)
+    assert 0.2 < bound.flights() < 0.4
+    assert np.ptp(2.0 * bound.trajectory.x[:CYCLE, 5]) > 0.1  # it pitches [rad]
+    rec = bounds(bound)
+    assert rec.time[-1] == pytest.approx(2.4, abs=0.01)  # six cycles, and no fall
+    assert rec.q[-1, 0] / rec.time[-1] == pytest.approx(0.8, rel=0.1)
+    off = rec.force[:, :, 2] < 1e-9
+    assert off.all(axis=1).mean() > 0.2  # in the air
+    assert (off[:, 0] == off[:, 1]).mean() > 0.9  # fore legs together
+    assert (off[:, 2] == off[:, 3]).mean() > 0.9  # hind legs together
+    assert rec.q[:, 2].min() > 0.25

@@ -112,7 +112,8 @@ def _started() -> tuple[subprocess.Popen[str] | None, str]:
 
 def _asked(theirs: subprocess.Popen[str], line: str) -> dict[str, Any] | None:
     """What it answers to a line; None if it has ended, as it is made to when it takes too long."""
-    assert theirs.stdin is not None and theirs.stdout is not None
+    assert theirs.stdin is not None
+    assert theirs.stdout is not None
     late = threading.Timer(_LONGEST, theirs.kill)
     late.start()
     try:

@@ -63,9 +63,7 @@ class ContactHorizon:
         self.lasts = lasts
         steps = max(1, round(np.ceil(lasts / STEP - 1e-9)))
         law = soft_contact(robot.mass) if contact is None else contact
-        world = World(
-            robot, ground or Plane(), law, JointModel.ideal(), model.gravity, spheres_of(robot, touching)
-        )
+        world = World(robot, ground or Plane(), law, JointModel.ideal(), model.gravity, spheres_of(robot, touching))
         self.moves = LinearStep(world, lasts / steps, steps=steps, exact=False)
         self.high = np.full(robot.nj, np.inf)  # torques have a price near their limits, and are clipped as they act
         self.low = -self.high

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +21,8 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.contact.ground import Ground
 from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval, lowest_points
-from footfall.control.optimal.sweep import Model
+from footfall.control.optimal.knot_sweep import swept
+from footfall.control.optimal.sweep import Model, Plan, backward
 from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
@@ -40,9 +42,13 @@ FindingHorizon = Callable[[KnotModel, Goal, Compile, Ground | None], AimedProble
 
 class HorizonProblem:
     """A ``trajectory.Problem`` of so many knots; ``goals`` has knots as the first axis of every array, one more for the
-    last state, whose ``down`` is zero: no torque of this horizon moves it."""
+    last state, whose ``down`` is zero: no torque of this horizon moves it.
 
-    def __init__(self, model: KnotModel, goals: Goal, compile: Compile) -> None:
+    sweeps: the sweep backwards is compiled too, which takes as long again as the rest and is for horizons that are
+    solved again and again.
+    """
+
+    def __init__(self, model: KnotModel, goals: Goal, compile: Compile, sweeps: bool = False) -> None:
         self.model, self.robot = model, model.robot
         self.high = np.full(
             model.robot.nj, np.inf
@@ -56,6 +62,11 @@ class HorizonProblem:
         self._roll = compile(rolled, model, x, *rows, np.array(0.0), goals, verify=False)
         self._expand = compile(expanded, model, x, u, first, x, target="batch", verify=False)
         self._error = compile(error, model, x, x, target="batch", verify=False)
+        self._sweep: Any = None
+        if sweeps:
+            two = np.stack([x] * (N + 1))
+            terms = self._expand(two, np.zeros((N + 1, robot.nj)), goals, two)
+            self._sweep = compile(swept, model, terms, goals.weights, goals.interval, verify=False)
         size = robot.nj + n + 1
         self._Z, self._L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))  # fresh ones would cost a third
 
@@ -87,12 +98,37 @@ class HorizonProblem:
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
         return self._error(x_from, x_to)
 
-    def quadratic(self, x: ndarray, u: ndarray) -> Model:
+    def quadratic(self, x: ndarray, u: ndarray) -> KnotsModel:
         """The whole horizon about a trajectory; good until the next call, which writes over it."""
         last = np.zeros((1, u.shape[1]))
         after = np.concatenate([x[1:], x[-1:]])
         terms = self._expand(x, np.concatenate([u, last]), self.goals, after)
-        return _assembled(terms, self.goals, self.robot.nv, self._Z, self._L)
+        return KnotsModel(terms, self.goals, self.robot.nv, self._sweep, self._Z, self._L)
+
+
+@dataclass(frozen=True, eq=False)
+class KnotsModel:
+    """Knots to second order: swept by one compiled call where there is one and it has no limit or price to heed."""
+
+    terms: KnotTerms
+    goals: Goal
+    nv: int
+    sweep: Any  # ``knot_sweep.swept``, compiled
+    Z: ndarray  # room for the other way
+    L: ndarray
+
+    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None:
+        """As ``sweep.backward``."""
+        if self.sweep is None or weight or np.isfinite(low).any() or np.isfinite(high).any():
+            return backward(self.assembled, low, high, weight)
+        law, fall = self.sweep(self.terms, self.goals.weights, self.goals.interval)
+        if not np.isfinite(fall):
+            return None
+        return Plan(law[:, :, -1].copy(), law[:, :, :-1].copy(), -float(fall), 0.5 * float(fall))
+
+    @cached_property
+    def assembled(self) -> Model:
+        return _assembled(self.terms, self.goals, self.nv, self.Z, self.L)
 
 
 def _assembled(terms: KnotTerms, goals: Goal, nv: int, Z: ndarray, L: ndarray) -> Model:

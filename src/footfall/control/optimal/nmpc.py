@@ -2,8 +2,8 @@
 the last, and between solves its gains. The contact schedule comes from a gait, or contacts are found.
 
 Knots lie on a grid in time that moves on by a knot when one has passed; the first is as long as what is left of it. So
-the trajectory of the last solve is a guess for the next one as it is. Where contacts are found, knots are whole steps of
-the simulator: they begin at every solve, and the guess is the last trajectory, read between its knots.
+the trajectory of the last solve is a guess for the next one as it is. Where contacts are found, knots are whole steps
+of the simulator: they begin at every solve, and the guess is the last trajectory, read between its knots.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Nmpc(ControllerBase):
 
     def _horizon(self, model: KnotModel, goals: Goal, compile: Callable[..., Any]) -> AimedProblem:
         if self.contact == SCHEDULED:
-            return HorizonProblem(model, goals, compile)
+            return HorizonProblem(model, goals, compile, sweeps=True)
         if self._finding is None:
             raise InputError("nmpc with contact 'implicit' plans with a simulation's own step: hand it to a Simulation")
         return self._finding(model, goals, compile, self.ground)

@@ -15,6 +15,7 @@ limit have no gain.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -42,6 +43,16 @@ class Model:
         V = np.zeros((n + 1, n + 1))
         V[:n, :n], V[:n, n], V[n, :n] = xx[-1], x[-1], x[-1]
         return Model(Z, L, V)
+
+    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None:
+        """As ``backward``."""
+        return backward(self, low, high, weight)
+
+
+class QuadraticModel(Protocol):
+    """A horizon to second order that can be swept backwards."""
+
+    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None: ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.optimal.sweep import Model, Plan, backward
+from footfall.control.optimal.sweep import Model, Plan, QuadraticModel
 from footfall.errors import FootfallError, InputError
 
 STEP_LENGTHS = 0.5 ** np.arange(8)
@@ -76,7 +76,7 @@ class RollingProblem(Protocol):
         """(states, inputs, cost) from ``start``, about a trajectory, with so much of the changes under the gains."""
         ...
 
-    def quadratic(self, x: Float[ndarray, "K nx"], u: Float[ndarray, "N m"]) -> Model:
+    def quadratic(self, x: Float[ndarray, "K nx"], u: Float[ndarray, "N m"]) -> QuadraticModel:
         """Steps to first order and costs to second along a trajectory."""
         ...
 
@@ -151,7 +151,7 @@ def optimise(
     for iteration in range(1, iterations + 1):
         better = None
         while better is None:
-            plan = backward(model, problem.low - found.u, problem.high - found.u, weight)
+            plan = model.plan(problem.low - found.u, problem.high - found.u, weight)
             if plan is not None and plan.promised(1.0) < _NOTHING * abs(found.cost):
                 break
             better = None if plan is None else _forward(problem, found, plan)
@@ -198,10 +198,10 @@ def improved(
     return found
 
 
-def _plan(problem: RollingProblem, model: Model, u: ndarray, weight: float = 0.0) -> Plan:
+def _plan(problem: RollingProblem, model: QuadraticModel, u: ndarray, weight: float = 0.0) -> Plan:
     """With no more regularisation than it needs."""
     low, high = problem.low - u, problem.high - u
-    while (plan := backward(model, low, high, weight)) is None:
+    while (plan := model.plan(low, high, weight)) is None:
         weight = max(_FACTOR * weight, _LEAST)
         if weight > _MOST:
             raise FootfallError("the cost of a trajectory has no minimum that a step could go to")

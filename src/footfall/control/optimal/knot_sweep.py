@@ -1,0 +1,71 @@
+"""The sweep backwards over knots as they are expanded: Riccati's recursion, written for one compiled call.
+
+With z = (δu, δx), δx⁺ = T G z + E δq_J: G has rows for the base's place and for velocities alone, and joints move by
+their rates at the end of the interval, T, from where they are, E. So the cost to go is first taken to G's rows,
+
+    H = Gᵀ(TᵀVT G + TᵀVE S) + Sᵀ EᵀVT G + Sᵀ EᵀVE S + costs,   H_uu = L Lᵀ,   Y = L⁻¹ H_ux,   V⁻ = H_xx - YᵀY
+
+with S z = δq_J: two thirds of the products that A and B would take, which are never set up. It knows no limits of the
+inputs and no price on a step; ``sweep`` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import numeric
+from footfall.control.optimal.knot import KnotModel, KnotTerms
+from footfall.solve.factor import back_substitute, cholesky, substitute
+
+
+def swept(
+    model: KnotModel, terms: KnotTerms, weights: Float[ndarray, "N+1 2nv"], intervals: Float[ndarray, "N+1"]
+) -> tuple[Float[ndarray, "N m n+1"], Any]:
+    """((gains, change) of every knot's input, by how much a whole step lowers twice the cost); NaN where a knot has no
+    minimum."""
+    nv, m = model.robot.nv, model.robot.nj
+    rows = terms.motion, terms.slope, terms.place, terms.effort, terms.friction, weights[:, nv:], intervals
+    V = _state_cost(terms.place[-1], weights[-1, nv:])
+
+    def knot(carry: tuple[Any, Any, Any], row: tuple[Any, ...]) -> tuple[tuple[Any, Any, Any], Any]:
+        V, p, fall = carry
+        motion, slope, place, effort, friction, speeds, dt = row
+        G = motion.T
+        VT = np.concatenate([V[:, :6], V[:, nv : nv + 6], V[:, nv + 6 :] + dt * V[:, 6:nv]], axis=1)
+        TVT = np.concatenate([VT[:6], VT[nv : nv + 6], VT[nv + 6 :] + dt * VT[6:nv]])
+        TVE = VT[6:nv].T
+        ahead = np.concatenate([p[:6], p[nv : nv + 6], p[nv + 6 :] + dt * p[6:nv]])
+        joints = slice(m + 6, m + nv)
+        W = TVT @ G
+        W[:, joints] = W[:, joints] + TVE
+        H, h = G.T @ W, G.T @ ahead + slope
+        H[joints] = H[joints] + TVE.T @ G
+        H[joints, joints] = H[joints, joints] + V[6:nv, 6:nv]
+        h[joints] = h[joints] + p[6:nv]
+        H = H + friction.T @ friction
+        H[:m, :m] = H[:m, :m] + np.diag(effort)
+        H[m:, m:] = H[m:, m:] + _state_cost(place, speeds)
+        L = cholesky(_of_half(H[:m, :m]))
+        Y = substitute(L, np.concatenate([H[m:, :m].T, h[:m, None]], axis=1))
+        y = Y[:, -1]
+        V = _of_half(H[m:, m:] - Y[:, :-1].T @ Y[:, :-1])
+        return (V, h[m:] - Y[:, :-1].T @ y, fall + y @ y), -back_substitute(L, Y)
+
+    running = tuple(array[:-1] for array in rows)
+    (_, _, fall), law = numeric.scan(knot, (V, terms.slope[-1][m:], 0.0), running, reverse=True)
+    return law, fall
+
+
+def _state_cost(place: Float[ndarray, "nv nv"], speeds: Float[ndarray, "nv"]) -> Float[ndarray, "2nv 2nv"]:
+    """Curvature by (δq, δv)."""
+    none = np.zeros(place.shape)
+    return np.concatenate([np.concatenate([place, none], axis=1), np.concatenate([none, np.diag(speeds)], axis=1)])
+
+
+def _of_half(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
+    """Symmetric by its lower half: the other one is never computed, and rounding cannot make two of them."""
+    return np.where(np.tril(np.ones(A.shape)) > 0.5, A, A.T)
