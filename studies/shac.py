@@ -93,16 +93,16 @@ class Settings:
     robots: int = 256
     horizon: int = 16  # ticks of a window
     hidden: tuple[int, ...] = (64, 64)
-    discount: float = 0.99
-    trace: float = 0.95  # λ of the critic's targets
+    discount: float = 0.97
+    trace: float = 0.9  # λ of the critic's targets
     rate: float = 2e-3  # of the actor at first; falls to a tenth over ``iterations``
-    critic_rate: float = 1e-3
+    critic_rate: float = 2e-3
     iterations: int = 600
     epochs: int = 4  # of the critic
     parts: int = 4  # minibatches
     keep: float = 0.2  # of the critic's past in what the actor climbs
-    noise: float = 0.3  # standard deviation of the first actions
-    longest: float = 1.0  # of the slope of one robot's return by its state; longer ones are shortened
+    noise: float = 0.1  # standard deviation of the first actions
+    longest: float = 10.0  # of the slope of one robot's return by its state; longer ones are shortened
 
 
 @dataclass

@@ -201,8 +201,8 @@ def gradient(
 ) -> Any:
     """The gradient of a function that returns one number, by reverse mode.
 
-    settled=True: a contact step moves as the solution that it settled on. That is not quite exact where a foot was found
-    to slide another way than it did, and several times faster over many steps.
+    settled=True: a contact step moves as the solution that it settled on. That is not quite exact where a foot was
+    found to slide another way than it did, and several times faster over many steps.
     """
     from footfall import trace
 

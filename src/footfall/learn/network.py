@@ -39,10 +39,12 @@ def backward(
 ) -> list[ndarray]:
     """Gradients by W and b of every layer, from what each layer gave and the slope of a loss by the last."""
     gradients: list[ndarray] = []
+    ones = np.ones(len(slope), slope.dtype)  # a product adds rows up faster than a sum over the first axis
     for k in range(len(weights) - 1, -1, -1):
-        gradients[:0] = [given[k].T @ slope, slope.sum(axis=0)]
+        gradients[:0] = [given[k].T @ slope, ones @ slope]
         if k:
-            slope = (slope @ weights[k][0].T) * steepness(given[k], activation)
+            slope = slope @ weights[k][0].T
+            slope *= steepness(given[k], activation)
     return gradients
 
 

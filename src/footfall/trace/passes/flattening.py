@@ -1,8 +1,8 @@
 """A loop in a loop as one loop, for robots in lanes: loop flattening (von Hanxleden & Kennedy 1992).
 
-An inner loop that ends early, as the turns of a contact step do, goes on for all lanes until the slowest is done, and in
-every turn of the outer loop another lane may be the slowest. Flattened, each lane begins its next outer turn when it is
-done with this one: all of them together take as many turns as the slowest lane takes in all, not the sum of the slowest
+An inner loop that ends early, as the turns of a contact step do, goes on for all lanes until the slowest is done, and
+in every turn of the outer loop another lane may be the slowest. Flattened, each lane begins its next outer turn when it
+is done with this one: together they take as many turns as the slowest lane takes in all, not the sum of the slowest
 ones. Every lane does what it did, bit for bit.
 """
 
@@ -101,7 +101,9 @@ class _Flattening:
             stop=len(outer.params) + len(own) + 3,
         )  # fmt: skip
 
-    def _begun(self, inner: Loop, first: int, write: Callable[..., int]) -> tuple[dict[int, int], list[tuple[int, int]]]:
+    def _begun(
+        self, inner: Loop, first: int, write: Callable[..., int]
+    ) -> tuple[dict[int, int], list[tuple[int, int]]]:
         """({what the inner loop carries: what that is in a turn}, [(carried value, its place)]).
 
         What goes through unchanged is what it began as, and what its body does not read need not be carried.
@@ -131,4 +133,5 @@ def _read(
 
 def _renamed(statements: Sequence[Statement], means: Mapping[int, int]) -> list[Statement]:
     """The same operations on other values."""
-    return [replace(s, operands=tuple(means.get(x, x) for x in s.operands)) for s in statements]  # type: ignore[arg-type]
+    plain = (s for s in statements if isinstance(s, Operation))  # there are no loops among them
+    return [replace(s, operands=tuple(means.get(x, x) for x in s.operands)) for s in plain]
