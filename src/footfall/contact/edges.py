@@ -15,6 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 _TINY = 1e-9
+_STEEP = 10.0  # one over the slope from which an edge is borne by the side of a face and no more by the face
 _AWAY = 2.0  # radii by which an end of an edge is raised: there a corner touches
 
 
@@ -47,25 +48,45 @@ def bearing_point(
 
     ``reach``: the distance at which they touch; ``radius`` of the segment, by which the place is within the face.
     """
+    return _last(half, reach, radius, a, b) if last else 1.0 - _last(half, reach, radius, b, a)
+
+
+def _last(
+    half: Float[ndarray, "3"], reach: float, radius: float, a: Float[ndarray, "3"], b: Float[ndarray, "3"]
+) -> Any:
     d = b - a
     slope = np.where(d < 0.0, np.minimum(d, -_TINY), np.maximum(d, _TINY))
     middle, width = -a / slope, 1.0 / np.abs(slope)
-    wide = (half + reach) * width
-    inner = np.maximum(half - radius, 0.0) * width
+    wide, within = (half + reach) * width, np.maximum(half - radius, 0.0)
     low, high = _common(middle - wide, middle + wide)
-    over = np.abs(a + 0.5 * (low + high) * d) - half
+    near = 0.5 * (low + high)
+    x = a + near * d
+    over = np.abs(x) - half
     most = np.maximum(np.maximum(over[0], over[1]), over[2])
-    span = np.where(over >= most, wide, inner)  # across the face that it is nearest to there is no need to be within it
+    normal = over >= most  # of the face that it is nearest to, across which there is no need to be within it
+    span = np.where(normal, wide, within * width)
     low, high = _common(middle - span, middle + span)
-    t = np.where(low > high, 0.5 * (low + high), high if last else low)
-    # crossed edges: the distance is quadratic in t as long as it is one from an edge
-    x = a + t * d
-    out = np.maximum(np.abs(x) - half, 0.0)
-    way = np.where(x < 0.0, -d, d)
-    steep = np.sum(np.where(out > 0.0, way * way, 0.0))
-    step = (out @ way) / (steep + _TINY * _TINY)
-    edge = np.sum(np.where(out > 0.0, 1.0, 0.0)) > 1.5
-    return np.clip(t - np.where(edge & (low > high), step, 0.0), 0.0, 1.0)
+    leaves = np.where((middle + span <= high) & ~normal, 1.0, 0.0)  # the side of the face over which it goes
+    # edges that cross beside the face: nearest to the line in which the two nearest sides meet
+    least = np.minimum(np.minimum(over[0], over[1]), over[2])
+    way = np.where(over > least, np.where(x < 0.0, -d, d), 0.0)
+    crossed = near - (over @ way) / (way @ way + _TINY * _TINY)
+    t = np.where(low > high, crossed, high + _downward(half, within, a, d, high, leaves, normal))
+    return np.clip(t, 0.0, 1.0)
+
+
+def _downward(
+    half: Float[ndarray, "3"], within: Float[ndarray, "3"], a: Float[ndarray, "3"], d: Float[ndarray, "3"], high: Any,
+    leaves: Float[ndarray, "3"], normal: ndarray,
+) -> Any:  # fmt: skip
+    """How much further an edge that goes down over the side of a face is nearest to that side; little if it is flat."""
+    aside = leaves @ (d * d)
+    to_side = (leaves @ ((half - within) * np.abs(d))) / (aside + _TINY * _TINY)
+    x = a + (high + to_side) * d
+    gap = np.sum(np.where(normal, np.maximum(np.abs(x) - half, 0.0), 0.0))
+    down = -np.sum(np.where(normal, np.where(x < 0.0, -d, d), 0.0))
+    share = np.clip(_STEEP * down / (np.sqrt(aside) + _TINY), 0.0, 1.0) * np.sum(leaves)
+    return share * (to_side + gap * down / (down * down + aside + _TINY * _TINY))
 
 
 def raised(t: Any, length: float, radius: float) -> Any:

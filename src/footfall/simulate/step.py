@@ -35,7 +35,7 @@ from footfall.simulate.belts import POSITION, Rotor, sides
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.simulate.objects import felt, placed, together
 from footfall.simulate.world import World
-from footfall.spatial import Transform
+from footfall.spatial import Inertia, Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 
 TURNS = 20  # at most, in which a step's modes are settled; late ones only tighten them
@@ -195,12 +195,7 @@ def _solve(
     points = contact_points(robot, X, poses, spheres, world.ground)
     if world.pairs:
         points = [*points, *pair_points(robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
-    bare = without_inertia(robot, world.free_limbs)
-    composite = composite_bodies(bare, X)
-    M = composite_mass_matrix(bare, X, composite, 0.0 * armatures(robot))
-    own = joint_rates(robot, np.diag(M))
-    if world.free_limbs:
-        own = joint_rates(robot, np.diag(composite_mass_matrix(robot, X, armature=0.0 * armatures(robot))))
+    bare, composite, M, own = _inertias(world, at_q)
     at, torques, inertia, armature, rotor = _joints(world, state, own, q_J, rates, command, dt, modes["joints"], turn)
     M = M + np.diag(_behind_base(robot, armature))
     pushed = _all_pushes(world, at_q, push)
@@ -238,6 +233,18 @@ def _solve(
     losses = passive - spring  # the work of springs is potential energy
     generalised = np.stack([_behind_base(robot, motor), _behind_base(robot, losses), contact, pushed])
     return a, Acted(motor, passive, forces, generalised, kept, a_objects), after, unsettled
+
+
+def _inertias(
+    world: World, at_q: Posture
+) -> tuple[Robot, list[Inertia], Float[ndarray, "nv nv"], Float[ndarray, "nj"]]:
+    """(the robot less its free limbs; its composite bodies and M; inertia of every joint), all without armature."""
+    robot, X, none = at_q.robot, at_q.X, 0.0 * armatures(at_q.robot)
+    bare = without_inertia(robot, world.free_limbs)
+    composite = composite_bodies(bare, X)
+    M = composite_mass_matrix(bare, X, composite, none)
+    whole = composite_mass_matrix(robot, X, armature=none) if world.free_limbs else M
+    return bare, composite, M, joint_rates(robot, np.diag(whole))
 
 
 def _joints(
