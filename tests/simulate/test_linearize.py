@@ -16,6 +16,7 @@ from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
 from footfall.robot import library
 from footfall.simulate.linear_step import LinearStep
+from footfall.simulate.robot_and_objects import deviation, displaced, joined, parted
 from footfall.simulate.tick import physics
 from footfall.simulate.world import World
 from footfall.spatial import quaternion
@@ -241,3 +242,48 @@ def test_rotation_vector_traces_and_undoes_rotated_for_any_turn():
         back = quaternion.rotation_vector(quaternion.rotated(np.array([1.0, 0, 0, 0]), turn))
         assert np.abs(back - turn).max() < 1e-14 * max(1.0, 10 * length)
         assert np.abs(slope(turn) - np.eye(3)).max() < 1e-10
+
+
+# -- free bodies -------------------------------------------------------------------------------------------------------
+def hopper():
+    """A weight on a vertical slide with a foot: few joints, and it touches what lies below."""
+    links = [ff.Link("rail", 1.0, inertia=np.eye(3)), ff.Link("weight", 2.0, inertia=0.01 * np.eye(3))]
+    slide = ff.Joint("slide", "prismatic", "rail", "weight", axis=np.array([0.0, 0.0, 1.0]))
+    return ff.Robot("hopper", links, [slide], [ff.Foot("LF", "weight", np.zeros(3), 0.02)], [ff.Actuator("slide")],
+                    floating=False)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_derivatives_with_a_ball_beside_the_robot_are_those_of_central_differences():
+    """The foot lies on the ball and pushes it down: what the robot does moves the ball, and the other way round."""
+    ball = ff.FreeBall(0.1, 0.5, (0.002, 0.001, 0.09995), velocity=(0.3, 0.1, 0.0), omega=(0.2, 1.0, 0.1))
+    sim = ff.Simulation(hopper(), objects=[ball], start=([0.2199], [0.0]))
+    q, v = ff.simulate.whole_state(sim)
+    assert (len(q), len(v)) == (8, 7)
+    step, command = LinearStep(sim), JointCommand(torque=np.array([-2.0])).spread(1)
+    world, nv, lin = sim.model.world, 7, step(q, v, command)
+
+    def slopes(h):
+        moves = np.concatenate([h * np.eye(2 * nv + 1), -h * np.eye(2 * nv + 1)])
+        starts = np.stack([displaced(world, q, d[:nv]) for d in moves])
+        asked = replace(command, torque=command.torque + moves[:, 2 * nv :])
+        ends, rates = step.step(starts, v + moves[:, nv : 2 * nv], asked)
+        away = np.stack([np.concatenate([deviation(world, lin.q, e), r - lin.v]) for e, r in zip(ends, rates)])
+        return ((away[: len(away) // 2] - away[len(away) // 2 :]) / (2 * h)).T
+
+    exact, found = np.concatenate([lin.A, lin.B], axis=1), (4 * slopes(2e-8) - slopes(4e-8)) / 3
+    assert np.abs(exact - found).max() < 1e-5 * np.abs(exact).max()
+    assert np.abs(lin.A[nv : nv + 1, nv + 1 :]).max() > 1e-3  # of the weight's rate by the ball's
+    assert np.abs(lin.B[nv + 1 :]).max() > 1e-6  # of the ball's rate by the motor
+
+
+def test_a_state_of_robot_and_bodies_comes_apart_as_it_was_joined():
+    sim = ff.Simulation(hopper(), objects=[ff.FreeBall(0.1, 0.5, (1.0, 0.0, 0.1)), ff.FreeBall(0.1, 0.5, (2, 0, 0.1))],
+                        start=([0.2], [0.0]))  # fmt: skip
+    world, (q, v) = sim.model.world, ff.simulate.whole_state(sim)
+    own_q, own_v, objects = parted(world, q, v)
+    np.testing.assert_array_equal(objects, np.stack([body.start for body in world.objects]))
+    for joined_again, whole in zip(joined(own_q, own_v, objects), (q, v)):
+        np.testing.assert_array_equal(joined_again, whole)
+    change = 0.1 * np.random.default_rng(0).normal(size=len(v))
+    np.testing.assert_allclose(deviation(world, q, displaced(world, q, change)), change, atol=1e-12)

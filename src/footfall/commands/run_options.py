@@ -42,6 +42,12 @@ PushOption = Annotated[
     str | None,
     typer.Option("--push", help="'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;"),
 ]
+ObjectsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--objects", help="Boxes and balls beside the robot: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; apart by ;"
+    ),
+]
 ControllerOption = Annotated[
     str | None,
     typer.Option(

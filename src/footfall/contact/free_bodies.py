@@ -6,7 +6,7 @@
 A free body is a robot of one link without joints: it has the mass matrix, the bias and the step of a base. It touches
 with spheres (a ball with itself, a box with its eight corners, a little rounded) what is around it, and is a ``Solid``
 that the spheres of others touch. So a contact is always of a sphere with a surface, as that of a foot with the ground.
-Edges that cross, with no corner of either near, pass through each other.
+Edges that cross, with no corner of either near, touch by spheres that slide along them (``simulate.touches``).
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ class Solid:
         out = x - np.clip(x, -self.half, self.half)
         away = np.sqrt(out @ out + _TINY * _TINY)
         return away - self.radius, out / away
+
+
+def rounding(half: Float[ndarray, "3"]) -> float:
+    """The radius [m] of a box's corners and edges, where they touch."""
+    return min(_ROUND, 2.0 * _ROUND_SHARE * float(half.min()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +173,7 @@ class FreeBox(FreeBody):
 
     @cached_property
     def spheres(self) -> tuple[Sphere, ...]:
-        radius = min(_ROUND, _ROUND_SHARE * float(self.size.min()))
+        radius = rounding(0.5 * self.size)
         signs = [np.array([x, y, z]) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
         return tuple(
             Sphere(f"corner {k}", 0, (0.5 * self.size - radius) * sign, radius) for k, sign in enumerate(signs)
@@ -212,4 +217,4 @@ class FreeBall(FreeBody):
         return Solid(self.name, 0, np.zeros(3), self.radius, Transform.identity())
 
 
-__all__ = ["FreeBall", "FreeBody", "FreeBox", "PlacedSolid", "Solid"]
+__all__ = ["FreeBall", "FreeBody", "FreeBox", "PlacedSolid", "Solid", "rounding"]

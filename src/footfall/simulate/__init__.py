@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
     from footfall.simulate.linear_step import Linearised, LinearStep, linearize
     from footfall.simulate.pushes import Push
+    from footfall.simulate.robot_and_objects import whole_state
     from footfall.simulate.rollout_cost import RolloutCost, rollout
     from footfall.simulate.runfile import RunOptions, plan, read_run_file
     from footfall.simulate.self_collision import SelfCollision
@@ -43,6 +44,7 @@ __all__, __getattr__, __dir__ = room(
         "standing": "standing_start",
         "standing_lqr": "lqr_stand",
         "stop": "Stop",
+        "robot_and_objects": "whole_state",
         "together": "run_together",
         "world": "World",
     },

@@ -3,8 +3,9 @@
 δx = (δq, δv) are minimal coordinates, 2 nv of them: δq is what a velocity integrates to in ``dynamics.coordinates``
 (rotation vector of the base and displacement of its origin, both in base axes; joint angles), δv is added to v. So a
 unit quaternion is never left: the step is taken from q ⊕ δq, its result q' is read as a deviation from where the
-undisturbed step ends, and that map is differentiated at zero. Nothing is approximated: the derivative is that of
-the very program that simulates, with the contact set it finds (see ``trace.derivative`` for kinks).
+undisturbed step ends, and that map is differentiated at zero. Free bodies come after the robot, each as a base
+(``whole_state``). Nothing is approximated: the derivative is that of the very program that simulates, with the contact
+set it finds (see ``trace.derivative`` for kinks).
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from numpy import ndarray
 
 from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
-from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, unknown
 from footfall.identity import digest_of
 from footfall.notebook import Summarised
 from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
+from footfall.simulate.robot_and_objects import deviation as apart
+from footfall.simulate.robot_and_objects import displaced, joined, parted, sizes
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
@@ -77,8 +79,9 @@ class LinearStep:
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
         self.widths = [_width(self.model, name) for name in self.by]
         self.memory = self.model.world.contact.start(self.model.world.contacts)
-        robot = self.robot
-        q, v = np.array(robot.state()[0], dtype=float), np.zeros(robot.nv)
+        robot, self.nv = self.robot, sizes(self.model.world)[1]
+        starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
+        q, v = joined(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
         command, push = JointCommand().spread(robot.nj), np.zeros(6)
         # the slopes of several steps are a product, unless what is remembered between them has some of its own
         self.factors = 1 if self.memory else self.model.substeps
@@ -89,7 +92,7 @@ class LinearStep:
             )
             for model in (self.model, one)
         )
-        deviation = np.zeros(2 * robot.nv + sum(self.widths))
+        deviation = np.zeros(2 * self.nv + sum(self.widths))
         self.slopes = compiling.jacobian(
             deviated, one, deviation, q, v, self.memory, command, push, q, v, wrt="deviation", by=self.by,
             at_zero=True, free=self.free,
@@ -140,7 +143,7 @@ class LinearStep:
         return [self.parameters] if self.free else []
 
     def _matrices(self, arguments: list[Any]) -> tuple[ndarray, ndarray]:
-        slopes, size = self.slopes, 2 * self.robot.nv
+        slopes, size = self.slopes, 2 * self.nv
         take = slopes.matrices if self.exact or not isinstance(slopes, WrittenJacobian) else slopes.settled
         found = take(*arguments, *self.values)
         return found[:, :, :size], found[:, :, size:]
@@ -151,7 +154,7 @@ class LinearStep:
     ) -> tuple[list[Any], bool]:  # fmt: skip
         """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
-        return [np.zeros(2 * self.robot.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
+        return [np.zeros(2 * self.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
 
     def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
         """Everything with a robots' axis, and whether the caller gave one."""
@@ -159,8 +162,9 @@ class LinearStep:
         command = JointCommand() if command is None else command
         if not isinstance(command, JointCommand):
             raise InputError(f"the command of a linearised step is a JointCommand, got {type(command).__name__}")
+        nq, nv = sizes(self.model.world)
         given = {
-            "q": (q, (robot.nq,)), "v": (v, (robot.nv,)), "push": (np.zeros(6) if push is None else push, (6,)),
+            "q": (q, (nq,)), "v": (v, (nv,)), "push": (np.zeros(6) if push is None else push, (6,)),
             **{key: (getattr(command, key), (robot.nj,)) for key in INPUTS[:-1]},
         }  # fmt: skip
         arrays = {name: _with_axis(name, value, shape) for name, (value, shape) in given.items()}
@@ -222,9 +226,10 @@ def moved(
     command: JointCommand, push: Float[ndarray, "wrenches"],
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:  # fmt: skip
     """(q, v) after the steps of a model."""
-    state = replace(at_rest(model.world, np.zeros(0), np.zeros(0)), q=q, v=v, contact=memory)
+    q, v, objects = parted(model.world, q, v)
+    state = replace(at_rest(model.world, np.zeros(0), np.zeros(0)), q=q, v=v, contact=memory, objects=objects)
     after = physics(model, state, command, push)
-    return after.q, after.v
+    return joined(after.q, after.v, after.objects)
 
 
 def deviated(
@@ -233,8 +238,8 @@ def deviated(
     v_next: Float[ndarray, "nv"], by: tuple[str, ...] = ("torque",),
 ) -> Float[ndarray, "nd"]:  # fmt: skip
     """How far from (q_next, v_next) the step ends that starts at a deviation (δq, δv, δu) from q, v and the inputs."""
-    robot = model.world.robot
-    at = 2 * robot.nv
+    world, nv = model.world, sizes(model.world)[1]
+    at = 2 * nv
     for name in by:
         width = _width(model, name)
         change, at = deviation[at : at + width], at + width
@@ -245,11 +250,11 @@ def deviated(
             push = push + change
         else:
             command = replace(command, **{name: getattr(command, name) + change})
-    moved_q, moved_v = integrate(robot, q, deviation[: robot.nv], 1.0), v + deviation[robot.nv : 2 * robot.nv]
-    if robot.floating:  # most grounds know of a place no more than its height
+    moved_q, moved_v = displaced(world, q, deviation[:nv]), v + deviation[nv : 2 * nv]
+    if world.robot.floating:  # most grounds know of a place no more than its height
         moved_q = np.concatenate([numeric.narrow(moved_q[:3]), moved_q[3:]])
     q_after, v_after = moved(model, moved_q, moved_v, memory, command, push)
-    return np.concatenate([difference(robot, q_next, q_after), v_after - v_next])
+    return np.concatenate([apart(world, q_next, q_after), v_after - v_next])
 
 
 def _width(model: SimulationModel, name: str) -> int:
@@ -263,12 +268,9 @@ def _model(world: World | Simulation | SimulationModel, dt: float | None, steps:
     if isinstance(world, Simulation | SimulationModel):
         if dt is not None or steps is not None:
             raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.model.world")
-        model = world.model.physics if isinstance(world, Simulation) else world
-        _check_alone(model.world)
-        return model
+        return world.model.physics if isinstance(world, Simulation) else world
     if not isinstance(world, World):
         raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
-    _check_alone(world)
     dt, steps = 1e-3 if dt is None else dt, 1 if steps is None else steps
     if not np.isfinite(dt) or not 1e-7 <= dt <= 0.02:
         raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {dt}")
@@ -294,8 +296,3 @@ def _with_axis(name: str, value: Any, shape: tuple[int, ...]) -> ndarray:
 
 
 __all__ = ["LinearStep", "Linearised", "deviated", "linearize", "moved"]
-
-
-def _check_alone(world: World) -> None:
-    if world.objects:
-        raise InputError("what is linearised is a robot alone: leave out its objects")

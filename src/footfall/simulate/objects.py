@@ -19,6 +19,7 @@ from numpy import ndarray
 
 from footfall import numeric
 from footfall.contact.bodies import PARTS
+from footfall.contact.boxes import Boxes
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox, PlacedSolid, Solid
 from footfall.contact.ground import Ground
 from footfall.contact.link_solids import link_solids
@@ -33,28 +34,16 @@ from footfall.dynamics.parallel_joints import Posture, posture
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import poses_in_base
 from footfall.robot.model.description import Robot
-from footfall.simulate.bridges import warn_of_bridges
 from footfall.simulate.semi_implicit_euler import advance
 from footfall.simulate.state import State
+from footfall.simulate.touches import GROUND, ROBOT, Touch, edge_sphere, ground_solid
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 
 if TYPE_CHECKING:
     from footfall.simulate.world import World
 
-ROBOT, GROUND = -1, -2
 _DEEP = 5e-3  # [m]
-
-
-@dataclass(frozen=True)
-class Touch:
-    """A sphere that may meet a surface: ``owner`` and ``other`` are free bodies by number, ROBOT or GROUND."""
-
-    name: str
-    owner: int
-    sphere: int  # among the owner's
-    other: int
-    solid: int = 0  # among the other's
 
 
 @dataclass(frozen=True)
@@ -148,9 +137,6 @@ def check_objects(world: World, q: Float[ndarray, "nq"]) -> None:
         depth = -float(scene.point(touch).distance)
         if depth > _DEEP:
             raise InputError(f"the start puts {touch.name} {1e3 * depth:.1f} mm deep: move the object")
-    links = [(solid.half + solid.radius, scene.solid_pose(k)) for k, solid in enumerate(world.solids)]
-    centres = [(at_q.X[0] @ poses[sphere.body]).point(sphere.center) for sphere in spheres]
-    warn_of_bridges(world, links, np.reshape(np.array(centres), (-1, 3)))
 
 
 def placed(at_q: Posture, sphere: Sphere) -> Sphere:
@@ -167,30 +153,6 @@ def touching(world: World, at_q: Posture, poses: list[Transform], spheres: Seque
     if not world.pairs:
         return points
     return [*points, *pair_points(at_q.robot, poses, [pair.moved(at_q.point) for pair in world.pairs])]
-
-
-def touches_of(
-    objects: Sequence[FreeBody], spheres: Sequence[Sphere], solids: Sequence[Solid], robot: str
-) -> tuple[Touch, ...]:
-    """All that may meet: bodies the ground, the robot's spheres and solids, and each other.
-
-    A ball against a surface is one sphere; boxes, and links and boxes, meet each other with the corners of both.
-    """
-    found, solid_bodies = [], {solid.body for solid in solids}
-    for k, body in enumerate(objects):
-        found += [Touch(f"{body.name} on the ground", k, i, GROUND) for i in range(len(body.spheres))]
-        for i, sphere in enumerate(spheres):
-            if not (isinstance(body, FreeBall) and sphere.body in solid_bodies):
-                found.append(Touch(f"{robot} {sphere.name} on {body.name}", ROBOT, i, k))
-        for s, solid in enumerate(solids):
-            found += [Touch(f"{body.name} on {robot} {solid.name}", k, i, ROBOT, s) for i in range(len(body.spheres))]
-    for k, body in enumerate(objects):
-        for j, other in enumerate(objects):
-            both = not isinstance(body, FreeBall) and not isinstance(other, FreeBall)
-            one = isinstance(body, FreeBall) and (not isinstance(other, FreeBall) or k < j)
-            if k != j and (both or one):
-                found += [Touch(f"{body.name} on {other.name}", k, i, j) for i in range(len(body.spheres))]
-    return tuple(found)
 
 
 def together(
@@ -233,7 +195,7 @@ def felt(
     forces = [R @ f for R, f in zip(axes, forces_B)]
     first, total = len(world.spheres) + len(world.pairs), list(forces)
     for k, touch in enumerate(world.touches):
-        if touch.owner == ROBOT:
+        if touch.owner == ROBOT and touch.edge is None:
             total[touch.sphere] = total[touch.sphere] + forces[first + k]
     return np.stack(total)
 
@@ -266,14 +228,13 @@ class _Scene:
     def point(self, touch: Touch) -> ContactPoint:
         """A contact in the axes of its owner, with the Jacobians of both."""
         surface, robot = self._surface(touch), self.at_q.robot
+        sphere, up = self._sphere(touch)
         if touch.owner == ROBOT:
-            found = contact_points(robot, self.at_q.X, self.poses, [self.spheres[touch.sphere]], surface)[0]
+            found = contact_points(robot, self.at_q.X, self.poses, [sphere], surface)[0]
             X_WA, own = self.at_q.X[0], self.width
         else:
             body, X_WA, own = self.world.objects[touch.owner], self.X[touch.owner], 6 * touch.owner
-            found = contact_points(
-                body.robot, [X_WA], [Transform.identity()], [body.spheres[touch.sphere]], surface
-            )[0]  # fmt: skip
+            found = contact_points(body.robot, [X_WA], [Transform.identity()], [sphere], surface)[0]
         J = np.zeros((3, self.width + robot.nv))
         J[:, own : own + found.J.shape[1]] = found.J
         dofs = [own + k for k in found.dofs]
@@ -285,21 +246,42 @@ class _Scene:
             J[:, at : at + J_other.shape[1]] = -(R_AO @ J_other)
             dofs += [at + k for k in used]
         friction = self._friction(touch, found.friction)
-        return replace(found, J=J, dofs=tuple(sorted(dofs)), friction=friction)
+        return replace(found, distance=found.distance + up, J=J, dofs=tuple(sorted(dofs)), friction=friction)
+
+    def _sphere(self, touch: Touch) -> tuple[Sphere, Any]:
+        """(what touches, in the frame of its body; how far it is raised [m])."""
+        if touch.edge is None:
+            own = self.spheres if touch.owner == ROBOT else self.world.objects[touch.owner].spheres
+            return own[touch.sphere], 0.0
+        solid, X_WS = self._solid(touch.owner, touch.sphere)
+        centre, radius, up = edge_sphere(touch.edge, solid, X_WS, *self._solid(touch.other, touch.solid))
+        if touch.owner == ROBOT:
+            return Sphere(touch.name, solid.body, self._in_body(solid).point(centre), radius), up
+        return Sphere(touch.name, 0, centre, radius), up
 
     def _surface(self, touch: Touch) -> Ground:
+        if touch.other == GROUND and touch.edge is None:
+            return self.world.ground
+        return PlacedSolid(*self._solid(touch.other, touch.solid), self.world.ground)
+
+    def _solid(self, of: int, k: int) -> tuple[Solid, Transform]:
+        """A solid of the robot, of the ground, or that of a free body, and where it is in the world."""
         world = self.world
-        if touch.other == GROUND:
-            return world.ground
-        if touch.other == ROBOT:
-            return PlacedSolid(world.solids[touch.solid], self.solid_pose(touch.solid), world.ground)
-        return PlacedSolid(world.objects[touch.other].solid, self.X[touch.other], world.ground)
+        if of == ROBOT:
+            return world.solids[k], self.solid_pose(k)
+        if of == GROUND:
+            assert isinstance(world.ground, Boxes)
+            return ground_solid(world.ground.boxes[k])
+        return world.objects[of].solid, self.X[of]
 
     def solid_pose(self, k: int) -> Transform:
         """Where a solid of the robot is in the world."""
         solid = self.world.solids[k]
-        X_BS = Transform(self.at_q.turns[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
-        return self.at_q.X[0] @ self.poses[solid.body] @ X_BS
+        return self.at_q.X[0] @ self.poses[solid.body] @ self._in_body(solid)
+
+    def _in_body(self, solid: Solid) -> Transform:
+        """Where a solid of the robot is in the axes in which its body stands."""
+        return Transform(self.at_q.turns[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
 
     def _velocity(self, touch: Touch, p_W: Float[ndarray, "3"]) -> tuple[int, ndarray, Sequence[int]]:
         """(first column, Jacobian in its own axes, columns in use) of the other's point there."""

@@ -51,6 +51,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.commanding import Schedule, unfollowed
 from footfall.simulate.identified import read_identified
+from footfall.simulate.object_words import in_words, parse_objects
 from footfall.simulate.pushes import parse_pushes
 from footfall.simulate.run_refusals import given, refuse, refuse_motion, refuse_rhythm
 from footfall.simulate.simulation import Simulation
@@ -93,6 +94,7 @@ class RunOptions:
     contact: str = "compliant"
     ground: str = "plane"
     friction: float = 0.8
+    objects: str | None = None  # free bodies: "ball radius=0.1 mass=0.4 position=1,0,0.1"; several apart by ";"
     drop: float = 0.0  # height of the feet over the ground at the start [m]
     duration: float = 10.0  # [s]
     dt: float = 1e-3  # [s]
@@ -148,6 +150,8 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
         keys["controller"] = str(file.parent / keys["controller"])
     if isinstance(keys.get("schedule"), list):
         keys["schedule"] = str(Schedule.of(keys["schedule"]))
+    if "objects" in keys:
+        keys["objects"] = in_words(keys["objects"])
     if isinstance(keys.get("ground"), str):
         keys["ground"] = resolved_ground(keys["ground"], file.parent)
     return keys
@@ -193,7 +197,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None 
     simulation = Simulation(
         robot, acting if motors is None else motors.of(acting), contact_named(options.contact), ground,
         dt=options.dt, command=command, seed=options.seed, start=start, integrator=options.integrator, sensors=sensors,
-        pushes=parse_pushes(options.push), **joints,
+        pushes=parse_pushes(options.push), objects=parse_objects(options.objects), **joints,
     )  # fmt: skip
     ramp = gait.ramp if gait else 0.0
     if options.controller in (*control_named.ON_COMMAND, control_named.NMPC):

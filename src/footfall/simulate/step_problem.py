@@ -51,6 +51,8 @@ class StepProblem:
         self, world: World, reference: Reference, dt: float = 1e-3, steps: int = 5, damping: float = 0.0,
         exact: bool = True, free: Sequence[str] = (),
     ) -> None:  # fmt: skip
+        if world.objects:
+            raise InputError("what is optimised is a robot alone: leave out its objects")
         robot = world.robot
         self.robot, self.damping = robot, float(damping)
         self.moves = LinearStep(world, dt, steps=steps, exact=exact, free=free)

@@ -24,7 +24,7 @@ from footfall.parameters import look_up, replaced
 from footfall.robot.model.description import Robot
 from footfall.robot.model.limb_frames import LimbFrames
 from footfall.simulate.actuators import JointModel
-from footfall.simulate.objects import Touch, touches_of
+from footfall.simulate.touches import Touch, touches_of
 from footfall.spatial import Transform
 
 _PARTS = ("ground", "contact", "joints")  # whose numbers have names, besides the robot's
@@ -60,7 +60,7 @@ class World:
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
         """What free bodies may meet."""
-        return touches_of(self.objects, self.spheres, self.solids, self.robot.name) if self.objects else ()
+        return touches_of(self.objects, self.spheres, self.solids, self.ground, self.robot.name) if self.objects else ()
 
     @cached_property
     def free_limbs(self) -> tuple[int, ...]:
