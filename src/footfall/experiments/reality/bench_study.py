@@ -133,7 +133,7 @@ def figure(found: BenchStudy) -> Figure:
                           lw=0.8, label=f"{name}, printed")  # fmt: skip
         energy.set(xlabel="simulated seconds a second", ylabel="mean square error of energy [J²]")
         energy.set_title("ANYmal in flight")
-        energy.legend(fontsize=6.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)  # below: lines are everywhere
+        energy.legend(fontsize=6.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
         names = [row.name for row in found.stand] + [f"{name}, printed" for name in anymal.PRINTED_STAND]
         times = [row.step_us[0.005] for row in found.stand] + [1e6 * t / 5e4 for t in anymal.PRINTED_STAND.values()]
         colors = [COLORS[0] if "footfall" in name else GREY if "printed" in name else COLORS[2] for name in names]
