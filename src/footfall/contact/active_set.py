@@ -53,6 +53,6 @@ def answer(
     if not turn.modes:
         a, forces, memory = law.respond(robot, M, force, points, v, dt, memory, **closed)
         return Answer(a, forces, {}, 0.0, memory)
-    asked = {**turn.modes, "turn": turn.number, "settled": turn.settled}
-    a, forces, after = law.respond(robot, M, force, points, v, dt, asked, **closed)
+    in_modes = {**turn.modes, "turn": turn.number, "settled": turn.settled}
+    a, forces, after = law.respond(robot, M, force, points, v, dt, in_modes, **closed)
     return Answer(a, forces, {key: after[key] for key in turn.modes}, after["unsettled"], memory)

@@ -132,8 +132,8 @@ class ForceLaw(ContactModelBase):
         turn = memory["turn"]
         modes = [{key: memory[key][k] for key in self.modes(len(points))} for k in range(len(points))]
         if memory.get("settled"):
-            modes = [self.settled(point, point.J @ v, found) for point, found in zip(points, modes)]
-        spheres = [self.linearised(robot, point, point.J @ v, dt, found, turn) for point, found in zip(points, modes)]
+            modes = [self.settled(point, point.J @ v, chosen) for point, chosen in zip(points, modes)]
+        spheres = [self.linearised(robot, point, point.J @ v, dt, chosen, turn) for point, chosen in zip(points, modes)]
         a = self._solved(robot, M, force, points, spheres, loops)
         v_end = v + dt * a
         judged = [self.judged(sphere, point.J @ v_end, dt, turn) for point, sphere in zip(points, spheres)]

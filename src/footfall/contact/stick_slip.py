@@ -114,10 +114,10 @@ class StickSlip(ForceLaw):
         Held, that one is only about right: what turns a sliding foot's force with its slip is k, which is in D anyway.
         """
         start = v_B if self._is_round else self._tangential(point, v_B)
-        found = modes["slip"]
-        other = np.abs(found - start) > _SAME * (_SAME + np.abs(start))
+        last = modes["slip"]
+        other = np.abs(last - start) > _SAME * (_SAME + np.abs(start))
         numeric.doubted(other)
-        return {**modes, "slip": np.where(other, found, start)}
+        return {**modes, "slip": np.where(other, last, start)}
 
     def judged(
         self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float

@@ -104,14 +104,14 @@ def named_objects(objects: Any) -> tuple[FreeBody, ...]:
     for name in taken:
         if taken.count(name) > 1:
             raise InputError(f"two objects are named '{name}'")
-    found: list[FreeBody] = []
+    named: list[FreeBody] = []
     for body in objects:
         kind = "ball" if isinstance(body, FreeBall) else "box"
         free = (name for k in count() if (name := kind if k == 0 else f"{kind}_{k + 1}") not in taken)
         name = body.name or next(free)
         taken.append(name)
-        found.append(replace(body, name=name))
-    return tuple(found)
+        named.append(replace(body, name=name))
+    return tuple(named)
 
 
 def objects_and_solids(
@@ -176,21 +176,21 @@ def touches_of(
 
     A ball against a surface is one sphere; boxes, and links and boxes, meet each other with the corners of both.
     """
-    found, solid_bodies = [], {solid.body for solid in solids}
+    touches, solid_bodies = [], {solid.body for solid in solids}
     for k, body in enumerate(objects):
-        found += [Touch(f"{body.name} on the ground", k, i, GROUND) for i in range(len(body.spheres))]
+        touches += [Touch(f"{body.name} on the ground", k, i, GROUND) for i in range(len(body.spheres))]
         for i, sphere in enumerate(spheres):
             if not (isinstance(body, FreeBall) and sphere.body in solid_bodies):
-                found.append(Touch(f"{robot} {sphere.name} on {body.name}", ROBOT, i, k))
+                touches.append(Touch(f"{robot} {sphere.name} on {body.name}", ROBOT, i, k))
         for s, solid in enumerate(solids):
-            found += [Touch(f"{body.name} on {robot} {solid.name}", k, i, ROBOT, s) for i in range(len(body.spheres))]
+            touches += [Touch(f"{body.name} on {robot} {solid.name}", k, i, ROBOT, s) for i in range(len(body.spheres))]
     for k, body in enumerate(objects):
         for j, other in enumerate(objects):
             both = not isinstance(body, FreeBall) and not isinstance(other, FreeBall)
             one = isinstance(body, FreeBall) and (not isinstance(other, FreeBall) or k < j)
             if k != j and (both or one):
-                found += [Touch(f"{body.name} on {other.name}", k, i, j) for i in range(len(body.spheres))]
-    return tuple(found)
+                touches += [Touch(f"{body.name} on {other.name}", k, i, j) for i in range(len(body.spheres))]
+    return tuple(touches)
 
 
 def together(
@@ -267,25 +267,25 @@ class _Scene:
         """A contact in the axes of its owner, with the Jacobians of both."""
         surface, robot = self._surface(touch), self.at_q.robot
         if touch.owner == ROBOT:
-            found = contact_points(robot, self.at_q.X, self.poses, [self.spheres[touch.sphere]], surface)[0]
+            point = contact_points(robot, self.at_q.X, self.poses, [self.spheres[touch.sphere]], surface)[0]
             X_WA, own = self.at_q.X[0], self.width
         else:
             body, X_WA, own = self.world.objects[touch.owner], self.X[touch.owner], 6 * touch.owner
-            found = contact_points(
+            point = contact_points(
                 body.robot, [X_WA], [Transform.identity()], [body.spheres[touch.sphere]], surface
             )[0]  # fmt: skip
         J = np.zeros((3, self.width + robot.nv))
-        J[:, own : own + found.J.shape[1]] = found.J
-        dofs = [own + k for k in found.dofs]
-        assert found.p_BC is not None
-        p_W = X_WA.point(found.p_BC)
+        J[:, own : own + point.J.shape[1]] = point.J
+        dofs = [own + k for k in point.dofs]
+        assert point.p_BC is not None
+        p_W = X_WA.point(point.p_BC)
         if touch.other != GROUND:
             at, J_other, used = self._velocity(touch, p_W)
             R_AO = X_WA.R.T @ (self.at_q.X[0] if touch.other == ROBOT else self.X[touch.other]).R
             J[:, at : at + J_other.shape[1]] = -(R_AO @ J_other)
             dofs += [at + k for k in used]
-        friction = self._friction(touch, found.friction)
-        return replace(found, J=J, dofs=tuple(sorted(dofs)), friction=friction)
+        friction = self._friction(touch, point.friction)
+        return replace(point, J=J, dofs=tuple(sorted(dofs)), friction=friction)
 
     def _surface(self, touch: Touch) -> Ground:
         world = self.world
