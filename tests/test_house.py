@@ -43,6 +43,26 @@ def test_files_are_short():
     assert set(long) == set(LONG_FILES), "split what is new, and drop from the list what is short by now"
 
 
+NAMED = ("spatial", "robot", "kinematics", "dynamics", "contact", "simulate", "control", "solve", "gait")
+
+
+def unnamed(tree):
+    """Lines that say ``Any`` where it is not that of ``**options``, which are passed on."""
+    passed_on = {
+        id(node.args.kwarg.annotation)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.kwarg
+    }
+    return [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "Any" and id(n) not in passed_on]
+
+
+def test_any_has_a_name():
+    """A nest, a number that may be traced, or what a user gives: ``footfall.nests``."""
+    paths = [path for room in NAMED for path in sorted((ROOT / room).rglob("*.py"))]
+    lines = {path.relative_to(ROOT).as_posix(): unnamed(ast.parse(path.read_text())) for path in paths}
+    assert {path: where for path, where in lines.items() if where} == {}
+
+
 def test_arrays_have_the_shapes_that_signatures_say():
     """Formalisms, contact laws, integrators and controllers by plain NumPy, with all shapes checked at every call."""
     command = [sys.executable, str(Path(__file__).parent / "shape_checks.py"), "mini_cheetah", "xiling"]

@@ -7,7 +7,6 @@ all share. Treads and risers are those of ``terrain.Steps``, with its true dista
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +16,7 @@ from footfall.checks import checked_number
 from footfall.contact.ground import checked_friction
 from footfall.contact.terrain import Treads
 from footfall.errors import InputError
+from footfall.nests import Scalar
 from footfall.numeric import lookup
 
 STEPS = 40  # of stairs, then a landing
@@ -51,7 +51,7 @@ class Course(Treads):
             object.__setattr__(self, key, value)
         object.__setattr__(self, "friction", checked_friction(self.friction))
 
-    def level(self, i: Any) -> Any:
+    def level(self, i: Scalar) -> Scalar:
         """Height of tread i before it is turned [m]; those before the first are level."""
         k = np.floor(i + 0.5)
         on = np.where(k >= 0.0, 1.0, 0.0)
@@ -61,7 +61,7 @@ class Course(Treads):
         third = k - 3.0 * np.floor(k / 3.0)  # 0, 1, 2
         return climbed + on * (self.bumps * noise - np.where(third > 1.5, self.gap, 0.0))
 
-    def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Float[ndarray, "3"]]:
+    def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Float[ndarray, "3"]]:
         """(cosine, sine of the slope, the point in axes that are turned with it)."""
         c, s = np.cos(self.slope), np.sin(self.slope)
         return c, s, np.stack([c * p_W[0] + s * p_W[2], p_W[1], c * p_W[2] - s * p_W[0]])
@@ -74,7 +74,7 @@ class Course(Treads):
         R = np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
         return R @ super().frame(p)
 
-    def height(self, x: Any) -> Any:
+    def height(self, x: Scalar) -> Scalar:
         """Of the course at a place [m]; on a slope with steps that of the tread under it, not of a riser beside it."""
         c, s = np.cos(self.slope), np.sin(self.slope)
         return (s * x + self.level(np.floor((x / c - self.start) / self.tread))) / c

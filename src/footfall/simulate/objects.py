@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -32,6 +32,7 @@ from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matri
 from footfall.dynamics.parallel_joints import Posture, posture
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import poses_in_base
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.bridges import warn_of_bridges
 from footfall.simulate.semi_implicit_euler import advance
@@ -70,7 +71,7 @@ class Together:
     axes: list[Float[ndarray, "3 3"]]  # in the world, in which each point has its numbers
     width: int = 0
 
-    def apart(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], Any]:
+    def apart(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], Nest]:
         """(accelerations of the robot, of the free bodies in rows of six)."""
         return a[self.width :], a[: self.width].reshape(-1, 6) if self.width else ()
 
@@ -87,7 +88,7 @@ class ObjectState:
     omega: Float[ndarray, "3"]  # in its own axes [rad/s]
 
 
-def object_state(world: World, objects: Any, name: str) -> ObjectState:
+def object_state(world: World, objects: Nest, name: str) -> ObjectState:
     names = [body.name for body in world.objects]
     if name not in names:
         raise unknown("object", name, names)
@@ -96,7 +97,7 @@ def object_state(world: World, objects: Any, name: str) -> ObjectState:
     return ObjectState(world.objects[names.index(name)], row[:3], row[3:7], R, R @ row[10:13], row[7:10])
 
 
-def named_objects(objects: Any) -> tuple[FreeBody, ...]:
+def named_objects(objects: Nest) -> tuple[FreeBody, ...]:
     """A list of free bodies, every one with a name of its own."""
     if not isinstance(objects, (list, tuple)) or not all(isinstance(body, (FreeBox, FreeBall)) for body in objects):
         raise InputError(f"objects must be a list of FreeBox and FreeBall, got {' '.join(repr(objects).split())[:60]}")
@@ -115,7 +116,7 @@ def named_objects(objects: Any) -> tuple[FreeBody, ...]:
 
 
 def objects_and_solids(
-    robot: Robot, objects: Any, collisions: Any, contact: ContactModel, integrator: str
+    robot: Robot, objects: Nest, collisions: Given, contact: ContactModel, integrator: str
 ) -> tuple[tuple[FreeBody, ...], tuple[Solid, ...]]:
     """Free bodies by name, and the links of the robot that they touch: its trunk, and those that collide."""
     named = named_objects(objects)
@@ -129,7 +130,7 @@ def objects_and_solids(
     return named, link_solids(robot, parts)
 
 
-def _names(collisions: Any) -> list[str]:
+def _names(collisions: Given) -> list[str]:
     if not collisions:
         return []
     return collisions.split(",") if isinstance(collisions, str) else list(collisions)
@@ -194,7 +195,7 @@ def touches_of(
 
 
 def together(
-    world: World, at_q: Posture, poses: list[Transform], spheres: list[Sphere], objects: Any, M: ndarray,
+    world: World, at_q: Posture, poses: list[Transform], spheres: list[Sphere], objects: Nest, M: ndarray,
     force: ndarray, points: list[ContactPoint], v: ndarray, loops: LoopConstraint | None,
 ) -> Together:  # fmt: skip
     """The equations of the robot with those of the free bodies around it; the robot's alone if there are none.
@@ -238,7 +239,7 @@ def felt(
     return np.stack(total)
 
 
-def moved(world: World, objects: Any, a: Any, dt: float) -> Any:
+def moved(world: World, objects: Nest, a: Scalar, dt: float) -> Nest:
     """Free bodies after a step, each as a base."""
     if not world.objects:
         return objects
@@ -312,7 +313,7 @@ class _Scene:
         J = point_jacobian(self.world.objects[touch.other].robot, [], 0, X.R.T @ (p_W - X.p))
         return 6 * touch.other, J, range(6)
 
-    def _friction(self, touch: Touch, there: Any) -> Any:
+    def _friction(self, touch: Touch, there: Nest) -> Scalar:
         """The lower of those of the free bodies that meet, or what is there."""
         own = [
             body.friction

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -23,8 +22,9 @@ from footfall.control.optimal.sweep import Model
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms
+from footfall.nests import Nest, Scalar
 
-Compile = Callable[..., Any]
+Compile = Callable[..., Nest]
 
 
 class HorizonProblem:
@@ -110,11 +110,13 @@ def error(model: KnotModel, x_from: Float[ndarray, "nx"], x_to: Float[ndarray, "
 def rolled(
     model: KnotModel, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
     goals: Goal,
-) -> tuple[ndarray, ndarray, Any]:  # fmt: skip
+) -> tuple[ndarray, ndarray, Scalar]:  # fmt: skip
     """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
     most = np.array(model.limits)
 
-    def knot(carry: tuple[ndarray, Any], row: tuple[Any, ...]) -> tuple[tuple[ndarray, Any], tuple[ndarray, ndarray]]:
+    def knot(
+        carry: tuple[ndarray, Nest], row: tuple[Nest, ...]
+    ) -> tuple[tuple[ndarray, Nest], tuple[ndarray, ndarray]]:
         (now, total), (about, planned, change, K, goal) = carry, row
         asked = planned + length * change + K @ error(model, about, now)
         torque = np.minimum(np.maximum(asked, -most), most)
