@@ -13,7 +13,7 @@ import footfall
 
 ROOT = Path(footfall.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
-LONGEST_FUNCTION, LONGEST_FILE = 60, 400  # lines
+LONGEST_FUNCTION, LONGEST_FILE, ONE_PAGE = 60, 400, 120  # lines
 
 # What is longer than that, and why.
 LONG_FUNCTIONS: dict[str, str] = {}
@@ -41,6 +41,10 @@ def test_functions_are_short():
 def test_files_are_short():
     long = {name: lines for name, lines in files() if lines > LONGEST_FILE}
     assert set(long) == set(LONG_FILES), "split what is new, and drop from the list what is short by now"
+
+
+def test_the_step_is_one_page():
+    assert dict(files())["simulate/step.py"] <= ONE_PAGE
 
 
 NAMED = ("spatial", "robot", "kinematics", "dynamics", "contact", "simulate", "control", "solve", "gait")
