@@ -361,7 +361,9 @@ def check_rate(rate: Given) -> None:
 def controller(rate: Callable[..., tuple[JointCommand, Nest]]) -> FunctionController: ...
 @overload
 def controller(rate: float = 1000.0, memory: Nest = None) -> Callable[[Callable[..., Nest]], FunctionController]: ...
-def controller(rate: Given = 1000.0, memory: Nest = None) -> Nest:
+def controller(
+    rate: Given = 1000.0, memory: Nest = None
+) -> FunctionController | Callable[[Callable[..., Nest]], FunctionController]:
     """Make a controller of a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` at 1000 Hz.
 
     ``memory`` is the first memory, a nest of arrays, or a function of the robot that makes it.

@@ -20,7 +20,7 @@ from footfall.contact.stick_slip import StickSlip
 from footfall.contact.terrain import Steps
 from footfall.control.interface import JointCommand, Sensed
 from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch, callers_level
-from footfall.nests import Given, Nest, Scalar
+from footfall.nests import Given, Nest
 from footfall.seams import Adapter, unadapted
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.rows import Rows, rows_of
@@ -121,7 +121,7 @@ def _methods_of(contact: ContactModel) -> list[Given]:
     return [*found, contact.normal] if isinstance(contact, StickSlip) else found
 
 
-def _is_ours(part: Scalar) -> bool:
+def _is_ours(part: object) -> bool:
     return type(part).__module__.startswith("footfall.")
 
 

@@ -185,7 +185,7 @@ class _Runner:
     time: float = 0.0
     rows: list[tuple[Nest, ...]] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
-    steps: dict[Scalar, Scalar] = field(default_factory=dict)
+    steps: dict[object, Nest] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.mode = np.zeros((self.robot.nf, 3))
