@@ -13,7 +13,7 @@ import footfall
 
 ROOT = Path(footfall.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
-LONGEST_FUNCTION, LONGEST_FILE = 60, 400  # lines
+LONGEST_FUNCTION, LONGEST_FILE, ONE_PAGE = 60, 400, 120  # lines
 
 # What is longer than that, and why.
 LONG_FUNCTIONS: dict[str, str] = {}
@@ -41,6 +41,30 @@ def test_functions_are_short():
 def test_files_are_short():
     long = {name: lines for name, lines in files() if lines > LONGEST_FILE}
     assert set(long) == set(LONG_FILES), "split what is new, and drop from the list what is short by now"
+
+
+def test_the_step_is_one_page():
+    assert dict(files())["simulate/step.py"] <= ONE_PAGE
+
+
+NAMED = ("spatial", "robot", "kinematics", "dynamics", "contact", "simulate", "control", "solve", "gait")
+
+
+def unnamed(tree):
+    """Lines that say ``Any`` where it is not that of ``**options``, which are passed on."""
+    passed_on = {
+        id(node.args.kwarg.annotation)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.kwarg
+    }
+    return [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "Any" and id(n) not in passed_on]
+
+
+def test_any_has_a_name():
+    """A nest, a number that may be traced, or what a user gives: ``footfall.nests``."""
+    paths = [path for room in NAMED for path in sorted((ROOT / room).rglob("*.py"))]
+    lines = {path.relative_to(ROOT).as_posix(): unnamed(ast.parse(path.read_text())) for path in paths}
+    assert {path: where for path, where in lines.items() if where} == {}
 
 
 def test_arrays_have_the_shapes_that_signatures_say():

@@ -20,6 +20,7 @@ LAYERS = [
         "gravity",
         "identity",
         "json_file",
+        "nests",
         "notebook",
         "numeric",
         "parameters",

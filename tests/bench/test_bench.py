@@ -15,6 +15,8 @@ from footfall.bench import horizon_peer, simulated_second, subject, targets, tim
 from footfall.bench.report import Report, merged
 from footfall.cli import run
 from footfall.errors import InputError
+from footfall.trace.passes import reductions, slp
+from footfall.trace.passes.program import Program
 
 RATIOS = {
     "dynamics": {
@@ -125,9 +127,23 @@ def test_any_robot_can_be_timed(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["ratios"].keys() == RATIOS["step"]
     assert said["operations"].keys() == MOST_OPERATIONS.keys()
     assert said["targets"] == []  # they are the Mini Cheetah's
-    times = {row["name"]: row["ns"] for row in said["rows"]}
-    assert times["native implicit"] > 0.0  # that legs as lanes are fewer operations: simulate/test_legs_as_lanes.py
-    assert times["native implicit, legs one after another"] > 0.0
+    names = {row["name"] for row in said["rows"]}
+    model = subject.robot(str(file))
+    for scheme, implicit in subject.SCHEMES.items():
+        assert {f"native {scheme}", f"native {scheme}, legs one after another"} <= names
+        code = subject.program(implicit, model)
+        assert said["operations"][scheme] == code.live_operations
+        assert _in_lanes(code).size < 0.5 * _one_after_another(code).size
+
+
+def _one_after_another(code: Program) -> Program:
+    return reductions.reassociated(code)
+
+
+def _in_lanes(code: Program) -> Program:
+    packed = slp.vectorised(_one_after_another(code))
+    assert packed is not None
+    return packed
 
 
 def test_the_mini_cheetah_by_name_is_the_subject() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jaxtyping import Float
 from numpy import ndarray
@@ -17,6 +16,7 @@ from numpy import ndarray
 from footfall.contact.model import ContactModel, Memory
 from footfall.contact.points import ContactPoint
 from footfall.dynamics.closed_loops import LoopConstraint
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 
@@ -28,7 +28,7 @@ class Turn:
     """
 
     modes: Memory
-    number: Any
+    number: Scalar
     settled: bool = False
 
 
@@ -39,7 +39,7 @@ class Answer:
     a: Float[ndarray, "nv"]
     forces: list[Float[ndarray, "3"]]
     modes: Memory  # for another turn
-    unsettled: Any  # in how many the solution contradicts those it was found in
+    unsettled: Scalar  # in how many the solution contradicts those it was found in
     memory: Memory  # for the next step
 
 
@@ -53,6 +53,6 @@ def answer(
     if not turn.modes:
         a, forces, memory = law.respond(robot, M, force, points, v, dt, memory, **closed)
         return Answer(a, forces, {}, 0.0, memory)
-    asked = {**turn.modes, "turn": turn.number, "settled": turn.settled}
-    a, forces, after = law.respond(robot, M, force, points, v, dt, asked, **closed)
+    in_modes = {**turn.modes, "turn": turn.number, "settled": turn.settled}
+    a, forces, after = law.respond(robot, M, force, points, v, dt, in_modes, **closed)
     return Answer(a, forces, {key: after[key] for key in turn.modes}, after["unsettled"], memory)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from footfall.checks import checked_number, three_numbers
 from footfall.contact.ground import Ground
 from footfall.contact.pairs import frame_about
 from footfall.errors import InputError
+from footfall.nests import Scalar
 
 _TINY = 1e-9  # [m]
 
@@ -40,7 +40,7 @@ class Box:
         for key, value in (("center", center), ("size", size), ("yaw", yaw)):
             object.__setattr__(self, key, value)
 
-    def nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+    def nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
         """(distance, negative inside; the way out)."""
         c, s = np.cos(self.yaw), np.sin(self.yaw)
         R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
@@ -48,7 +48,7 @@ class Box:
         return distance, R @ side
 
 
-def from_box(half: Float[ndarray, "3"], x: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+def from_box(half: Float[ndarray, "3"], x: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
     """(distance of a point from a box about the origin, negative inside; the way out), in the box's axes."""
     over = np.abs(x) - half
     out = np.maximum(over, 0.0)
@@ -80,7 +80,7 @@ class Boxes:
         object.__setattr__(self, "boxes", boxes)
         object.__setattr__(self, "fillet", fillet)
 
-    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
         """(distance, the way out, of any length): the rounded union of all surfaces, one after the other."""
         distance, way = self.ground.distance(p_W), self.ground.frame(p_W)[:, 2]
         for box in self.boxes:

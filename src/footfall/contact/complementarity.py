@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,7 @@ from footfall.contact.points import ContactPoint, Sphere
 from footfall.contact.solution_slope import newton_impulses
 from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
+from footfall.nests import Scalar
 from footfall.numeric import select
 from footfall.robot.model.description import Robot
 
@@ -199,5 +200,5 @@ class _Found:
     impulses: Float[ndarray, "nc"]
     slips: Float[ndarray, "ns"]
     residuals: Float[ndarray, "3"]
-    iterations: Any
-    sweeps: Any
+    iterations: Scalar
+    sweeps: Scalar

@@ -20,6 +20,7 @@ import numpy as np
 
 from footfall.checks import checked_number
 from footfall.contact.stick_slip import StickSlip
+from footfall.nests import Scalar
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Compliant(StickSlip):
         """With the stiffness in N/mm^exponent, the unit that makes sense of the paper's number."""
         return Compliant(stiffness=stiffness * 1e3**exponent, exponent=exponent, **others)  # type: ignore[arg-type]
 
-    def normal(self, depth: float, dt: float) -> tuple[Any, Any]:
+    def normal(self, depth: float, dt: float) -> tuple[Scalar, Scalar]:
         """(K d^e, c + dt K_z)."""
         hard = self.stiffness * depth ** (self.exponent - 1.0)
         if not (type(self.exponent) is float and self.exponent > 1.0):  # 0 to the 0 is 1: a spring is stiff from 0 on

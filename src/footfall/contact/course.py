@@ -7,7 +7,6 @@ all share. Treads and risers are those of ``terrain.Steps``, with its true dista
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +16,7 @@ from footfall.checks import checked_number
 from footfall.contact.ground import checked_friction
 from footfall.contact.terrain import Treads
 from footfall.errors import InputError
+from footfall.nests import Scalar
 from footfall.numeric import lookup
 
 STEPS = 40  # of stairs, then a landing
@@ -53,7 +53,7 @@ class Course(Treads):
             object.__setattr__(self, key, value)
         object.__setattr__(self, "friction", checked_friction(self.friction))
 
-    def _tread_at(self, x: Any) -> tuple[Any, Any, Any, Any]:
+    def _tread_at(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """As of ``Treads``; a trench is half a number after the tread before it."""
         pitch = self.tread + self.gap
         u = (x - self.start) / pitch
@@ -65,7 +65,7 @@ class Course(Treads):
         part = np.where(inside, along - self.tread, along) / size
         return k + np.where(inside, 0.5, 0.0), part, size, np.where(trenched, 0.5, 1.0)
 
-    def level(self, i: Any) -> Any:
+    def level(self, i: Scalar) -> Scalar:
         """Height of tread i before it is turned [m]; those before the first are level."""
         k = np.floor(i + 0.25)
         on = np.where(k >= 0.0, 1.0, 0.0)
@@ -74,7 +74,7 @@ class Course(Treads):
         noise = lookup(_NOISE, place - 64.0 * np.floor(place / 64.0))
         return climbed + on * (self.bumps * noise - np.where(i - k > 0.25, self.deep, 0.0))
 
-    def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Float[ndarray, "3"]]:
+    def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Float[ndarray, "3"]]:
         """(cosine, sine of the slope, the point in axes that are turned with it)."""
         c, s = np.cos(self.slope), np.sin(self.slope)
         return c, s, np.stack([c * p_W[0] + s * p_W[2], p_W[1], c * p_W[2] - s * p_W[0]])
@@ -87,7 +87,7 @@ class Course(Treads):
         R = np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
         return R @ super().frame(p)
 
-    def height(self, x: Any) -> Any:
+    def height(self, x: Scalar) -> Scalar:
         """Of the course at a place [m]; on a slope with steps that of the tread under it, not of a riser beside it."""
         c, s = np.cos(self.slope), np.sin(self.slope)
         return (s * x + self.level(self._tread_at(x / c)[0])) / c

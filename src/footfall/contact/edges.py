@@ -8,11 +8,11 @@ them the two are one, and the nearest to the box.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+
+from footfall.nests import Scalar
 
 _TINY = 1e-9
 _STEEP = 10.0  # one over the slope from which an edge is borne by the side of a face and no more by the face
@@ -43,7 +43,7 @@ def facing_edge(
 
 def bearing_point(
     half: Float[ndarray, "3"], reach: float, radius: float, a: Float[ndarray, "3"], b: Float[ndarray, "3"], last: bool
-) -> Any:
+) -> Scalar:
     """Where on the segment a-b, from 0 to 1, a box about the origin bears it: the first such place, or the ``last``.
 
     ``reach``: the distance at which they touch; ``radius`` of the segment, by which the place is within the face.
@@ -53,7 +53,7 @@ def bearing_point(
 
 def _last(
     half: Float[ndarray, "3"], reach: float, radius: float, a: Float[ndarray, "3"], b: Float[ndarray, "3"]
-) -> Any:
+) -> Scalar:
     d = b - a
     slope = np.where(d < 0.0, np.minimum(d, -_TINY), np.maximum(d, _TINY))
     middle, width = -a / slope, 1.0 / np.abs(slope)
@@ -76,9 +76,9 @@ def _last(
 
 
 def _downward(
-    half: Float[ndarray, "3"], within: Float[ndarray, "3"], a: Float[ndarray, "3"], d: Float[ndarray, "3"], high: Any,
-    leaves: Float[ndarray, "3"], normal: ndarray,
-) -> Any:  # fmt: skip
+    half: Float[ndarray, "3"], within: Float[ndarray, "3"], a: Float[ndarray, "3"], d: Float[ndarray, "3"],
+    high: Scalar, leaves: Float[ndarray, "3"], normal: ndarray,
+) -> Scalar:  # fmt: skip
     """How much further an edge that goes down over the side of a face is nearest to that side; little if it is flat."""
     aside = leaves @ (d * d)
     to_side = (leaves @ ((half - within) * np.abs(d))) / (aside + _TINY * _TINY)
@@ -89,13 +89,13 @@ def _downward(
     return share * (to_side + gap * down / (down * down + aside + _TINY * _TINY))
 
 
-def raised(t: Any, length: float, radius: float) -> Any:
+def raised(t: Scalar, length: float, radius: float) -> Scalar:
     """How far an edge's point is lifted near its ends [m], where its corners touch."""
     near = np.minimum(t, 1.0 - t) * (length / radius)
     return _AWAY * radius * (1.0 - np.minimum(near, 1.0))
 
 
-def _common(first: Float[ndarray, "3"], last: Float[ndarray, "3"]) -> tuple[Any, Any]:
+def _common(first: Float[ndarray, "3"], last: Float[ndarray, "3"]) -> tuple[Scalar, Scalar]:
     """What intervals on three axes have in common with that from 0 to 1."""
     low = np.maximum(np.maximum(first[0], first[1]), np.maximum(first[2], 0.0))
     high = np.minimum(np.minimum(last[0], last[1]), np.minimum(last[2], 1.0))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -32,9 +32,10 @@ from footfall.dynamics.factor import (
     solve_factored,
     solve_unsymmetric,
 )
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
-Modes = dict[str, Any]
+Modes = dict[str, Nest]
 LATE = 4.0  # turns, after which modes are only tightened, so that the turns come to an end
 
 
@@ -45,7 +46,7 @@ class Linearised:
     force: Float[ndarray, "3"]  # [N], if nothing accelerated
     D: Float[ndarray, "3 3"]  # [kg]: dt times how the force falls with the velocity
     modes: Modes  # with which it was taken
-    parts: Any = None  # what else the law needs to judge what came out
+    parts: Nest = None  # what else the law needs to judge what came out
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class ForceLaw(ContactModelBase):
 
     def judged(
         self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float
-    ) -> tuple[Float[ndarray, "3"], Modes, Any]:
+    ) -> tuple[Float[ndarray, "3"], Modes, Scalar]:
         """(force, modes for another turn, in how much they differ) for the velocity v_B found at the end of the step.
 
         The ground never pulls: a sphere whose force would do so is let go. One that would press after all, once others
@@ -132,8 +133,8 @@ class ForceLaw(ContactModelBase):
         turn = memory["turn"]
         modes = [{key: memory[key][k] for key in self.modes(len(points))} for k in range(len(points))]
         if memory.get("settled"):
-            modes = [self.settled(point, point.J @ v, found) for point, found in zip(points, modes)]
-        spheres = [self.linearised(robot, point, point.J @ v, dt, found, turn) for point, found in zip(points, modes)]
+            modes = [self.settled(point, point.J @ v, chosen) for point, chosen in zip(points, modes)]
+        spheres = [self.linearised(robot, point, point.J @ v, dt, chosen, turn) for point, chosen in zip(points, modes)]
         a = self._solved(robot, M, force, points, spheres, loops)
         v_end = v + dt * a
         judged = [self.judged(sphere, point.J @ v_end, dt, turn) for point, sphere in zip(points, spheres)]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +24,7 @@ from footfall.contact.ground import Ground, checked_friction
 from footfall.contact.pairs import frame_about
 from footfall.contact.points import Sphere
 from footfall.errors import InputError
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Link, name_of
 from footfall.spatial import Transform
@@ -48,7 +48,7 @@ class Solid:
     radius: float
     X_BS: Transform
 
-    def nearest(self, x: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+    def nearest(self, x: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
         """(distance of a point, negative inside; the way out), all in the solid's own axes."""
         if (self.half > 0.0).all():
             distance, way = from_box(self.half, x)
@@ -71,7 +71,7 @@ class PlacedSolid:
     X_WS: Transform
     ground: Ground  # whose friction it has, for want of its own
 
-    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Float[ndarray, "3"]]:
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
         return self.solid.nearest(self.X_WS.R.T @ (p_W - self.X_WS.p))
 
     def distance(self, p_W: Float[ndarray, "3"]) -> float:
@@ -93,9 +93,9 @@ class FreeBody:
     """
 
     yaw: float = 0.0
-    rotation: Any = None
-    velocity: Any = (0.0, 0.0, 0.0)
-    omega: Any = (0.0, 0.0, 0.0)
+    rotation: Given = None
+    velocity: Given = (0.0, 0.0, 0.0)
+    omega: Given = (0.0, 0.0, 0.0)
     friction: float | None = None
     name: str = ""
 
@@ -104,7 +104,7 @@ class FreeBody:
     def _checked(self, mass: float, position: Float[ndarray, "3"]) -> None:
         kind = type(self).__name__
         places = {"position": position, "velocity": self.velocity, "omega": self.omega}
-        values: dict[str, Any] = {key: three_numbers(value, f"{key} of a {kind}") for key, value in places.items()}
+        values: dict[str, Given] = {key: three_numbers(value, f"{key} of a {kind}") for key, value in places.items()}
         values["mass"] = checked_number(mass, f"mass of a {kind}", 0.0, above=True)
         values["yaw"] = checked_number(self.yaw, f"yaw of a {kind}", -1e3, 1e3)
         values["name"] = name_of(self.name, f"a {kind}") if self.name else ""

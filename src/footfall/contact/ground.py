@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
 from footfall.errors import InputError
+from footfall.nests import Given
 from footfall.spatial import cross
 
 
@@ -75,6 +76,6 @@ class Plane:
         return self.friction
 
 
-def checked_friction(value: Any) -> float:
+def checked_friction(value: Given) -> float:
     """A coefficient of friction, or an InputError."""
     return checked_number(value, "friction", 0.0)

@@ -21,7 +21,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ from numpy import ndarray
 from footfall.checks import checked_number
 from footfall.contact.ground import checked_friction
 from footfall.errors import InputError, unknown
+from footfall.nests import Given, Scalar
 from footfall.numeric import lookup, smoothstep
 
 FILES = (".png", ".npy")
@@ -49,7 +50,7 @@ class Heightfield:
     corner: Float[ndarray, "2"] = field(default_factory=lambda: np.zeros(2))
     friction: float = 0.8
     smooth: bool = False
-    recipe: ClassVar[dict[str, Any] | None] = None  # of rough ground, on the ground itself: what ``rough`` was given
+    recipe: ClassVar[dict[str, Given] | None] = None  # of rough ground, on the ground itself: what ``rough`` was given
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -68,12 +69,12 @@ class Heightfield:
         return f"Heightfield({size} m, {low:.3g} to {high:.3g} m high, friction {self.friction:g})"
 
     # -- the surface -------------------------------------------------------------------------------------------------
-    def surface(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
+    def surface(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """(height [m], slope along x, slope along y) at a place."""
         height, (along_x, along_y), _, _ = self._shape(x, y)
         return height, along_x / self.spacing, along_y / self.spacing
 
-    def _shape(self, x: Any, y: Any) -> tuple[Any, ...]:
+    def _shape(self, x: Scalar, y: Scalar) -> tuple[Scalar, ...]:
         """Height, its slopes, continuous slopes m, and (m_x by x, m_x by y, m_y by x, m_y by y), by nodes not metres.
 
         From the nine nodes around the nearest, first along y, then along x. Lookups clamp, which makes the ground
@@ -85,7 +86,7 @@ class Heightfield:
         nodes = [[lookup(self.heights, i + a, j + b) for b in (-1.0, 0.0, 1.0)] for a in (-1.0, 0.0, 1.0)]
         return (_spline if self.smooth else _cells)(nodes, u - i, v - j)
 
-    def _over(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Any]:
+    def _over(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Scalar]:
         """(distance, slopes along x and y of the surface of equal distance through p): see the head of this file."""
         height, (h_x, h_y), (m_x, m_y), (m_xx, m_xy, m_yx, m_yy) = self._shape(p_W[0], p_W[1])
         per = 1.0 / self.spacing
@@ -127,7 +128,7 @@ class Heightfield:
 
     # -- making one --------------------------------------------------------------------------------------------------
     @staticmethod
-    def centred(heights: Any, spacing: float = 0.05, friction: float = 0.8, smooth: bool = False) -> Heightfield:
+    def centred(heights: Scalar, spacing: float = 0.05, friction: float = 0.8, smooth: bool = False) -> Heightfield:
         """With the origin in the middle of the field."""
         heights = checked_heights(heights)
         spacing = checked_number(spacing, "spacing of a heightfield", 0.0, above=True)
@@ -188,7 +189,7 @@ class Heightfield:
         return Heightfield.centred(heights, length / (heights.shape[0] - 1), friction, smooth)
 
 
-def checked_heights(value: Any) -> Any:
+def checked_heights(value: Given) -> Given:
     """A grid of heights: at least 2 x 2 numbers, finite or NaN; a traced one passes as it is."""
     if not isinstance(value, (ndarray, list, tuple)) or (isinstance(value, ndarray) and value.dtype == object):
         if value is None or isinstance(value, (str, bytes, int, float)):
@@ -211,7 +212,7 @@ def checked_heights(value: Any) -> Any:
     return heights
 
 
-def _spline(nodes: list[list[Any]], s: Any, t: Any) -> tuple[Any, ...]:
+def _spline(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ...]:
     """Of the biquadratic B-spline, as ``Heightfield._shape``: m are its own slopes."""
     rows, slopes, curves = zip(*((_blend(row, t), *_bend(row, t)) for row in nodes))
     m_x, m_xx = _bend(rows, s)
@@ -219,7 +220,7 @@ def _spline(nodes: list[list[Any]], s: Any, t: Any) -> tuple[Any, ...]:
     return _blend(rows, s), (m_x, m_y), (m_x, m_y), (m_xx, m_yx, m_yx, _blend(curves, s))
 
 
-def _cells(nodes: list[list[Any]], s: Any, t: Any) -> tuple[Any, ...]:
+def _cells(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ...]:
     """Of the bilinear cells, as ``Heightfield._shape``."""
     rows, inclines, slopes, curves = zip(*((*_line(row, t), *_bend(row, t)) for row in nodes))
     height, h_x = _line(rows, s)
@@ -229,20 +230,20 @@ def _cells(nodes: list[list[Any]], s: Any, t: Any) -> tuple[Any, ...]:
 
 
 # Three nodes in a row; t runs from 0 to 1, half a node before and after the middle one.
-def _line(nodes: Sequence[Any], t: Any) -> tuple[Any, Any]:
+def _line(nodes: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
     """(value, slope) of straight lines from node to node."""
     slope = np.where(t < 0.5, nodes[1] - nodes[0], nodes[2] - nodes[1])
     return nodes[1] + (t - 0.5) * slope, slope
 
 
-def _bend(nodes: Sequence[Any], t: Any) -> tuple[Any, Any]:
+def _bend(nodes: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
     """(slope, curvature) of a quadratic B-spline: from one line's to the next's."""
     fall = nodes[1] - nodes[0]
     curve = nodes[2] - nodes[1] - fall
     return fall + t * curve, curve
 
 
-def _blend(nodes: Sequence[Any], t: Any) -> Any:
+def _blend(nodes: Sequence[Scalar], t: Scalar) -> Scalar:
     """Value of a quadratic B-spline: from half-way between two nodes on, with the mean of the slopes there and here."""
     fall = nodes[1] - nodes[0]
     return nodes[1] - 0.5 * fall + (0.5 * t) * (fall + _bend(nodes, t)[0])

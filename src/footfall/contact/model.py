@@ -19,10 +19,11 @@ from footfall.contact.ground import Ground
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
+from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
 from footfall.seams import Adapter, has_members
 
-Memory = dict[str, Any]  # arrays by name; traced ones too
+Memory = dict[str, Nest]  # arrays by name; traced ones too
 
 
 class ContactModel(Protocol):
@@ -109,7 +110,7 @@ class ContactModelBase:
 class AdaptedContactModel(Adapter, ContactModelBase):
     """A user's own contact model without that base: what it has is its own, the rest is as usual."""
 
-    adapted: Any
+    adapted: Given
 
     @property
     def implicit(self) -> bool:
@@ -156,7 +157,7 @@ class AdaptedContactModel(Adapter, ContactModelBase):
         return self.own("columns", super().columns)(memory, feet)
 
 
-def as_contact_model(given: Any) -> ContactModel:
+def as_contact_model(given: Given) -> ContactModel:
     """A contact model as it is, a user's own with what it leaves out, or one sentence about what it lacks."""
     if isinstance(given, type):
         raise InputError(f"a contact model must be an object, such as {given.__name__}(...), got its class")

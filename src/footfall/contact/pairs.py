@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint, point_jacobian
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 
@@ -50,7 +50,7 @@ class Pair:
         return replace(self, one=one, other=other)
 
 
-def nearest(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> tuple[Any, Any]:
+def nearest(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> tuple[Scalar, Scalar]:
     """Where on the segments a-b and c-d, from 0 to 1, they are nearest: Ericson, Real-Time Collision Detection, 5.1.9.
 
     Without its branches: for a place on one segment the nearest on the other is a clamped projection, and one more
@@ -64,7 +64,7 @@ def nearest(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> tuple[Any, Any]:
     return np.clip((uw * t - ur) / uu, 0.0, 1.0), t
 
 
-def squared_distance(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> Any:
+def squared_distance(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> Scalar:
     """Least squared distance [m²] of the segments a-b and c-d."""
     s, t = nearest(a, b, c, d)
     gap = (a - c) + s * (b - a) - t * (d - c)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -37,6 +37,7 @@ from footfall.contact.points import ContactPoint, Sphere, contact_points
 from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
@@ -130,7 +131,7 @@ class Stance(ContactModelBase):
             stands = np.where(pulls, 0.0, stands)
             return touches, stands, impulses_of(touches, stands)
 
-        def settled(carry: tuple[ndarray, ndarray, ndarray]) -> Any:
+        def settled(carry: tuple[ndarray, ndarray, ndarray]) -> Scalar:
             touches, _, found = carry
             return ~np.any(_pulls(found) | _sinks(space, found, touches, floor))
 
@@ -156,14 +157,14 @@ class Stance(ContactModelBase):
     def _share(
         self, space: ContactSpace, wanted: Float[ndarray, "nc"], rows: Float[ndarray, "nc"],
         impulses: Float[ndarray, "nc"], tolerance: float,
-    ) -> tuple[ndarray, Any, ndarray]:  # fmt: skip
+    ) -> tuple[ndarray, Scalar, ndarray]:  # fmt: skip
         """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
 
         Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
         until all cones are kept or no turn helps.
         """
 
-        def once(_: float, carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        def once(_: float, carry: tuple[Nest, ...]) -> tuple[Nest, ...]:
             best, least, slack, damped = carry
             slack = slack * np.clip(_used(space, best), 0.01, 100.0)
             slack = np.minimum(slack / np.min(slack), _UNEQUAL)
@@ -221,9 +222,9 @@ def _never_pulling(impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
     return np.stack([np.where(impulses[3 * (k // 3) + 2] < 0.0, 0.0, impulses[k]) for k in range(len(impulses))])
 
 
-def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Any:
+def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Scalar:
     """The largest tangential impulse beyond what friction gives [N s]."""
-    worst: Any = 0.0
+    worst: Scalar = 0.0
     for k in range(len(space.friction)):
         x, y, normal = impulses[3 * k], impulses[3 * k + 1], impulses[3 * k + 2]
         worst = np.maximum(worst, np.sqrt(x * x + y * y) - space.friction[k] * normal)

@@ -20,7 +20,7 @@ settled at once (1.06 turns per step of a trot on μ = 0.8 with ideal joints).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,7 @@ from footfall.checks import checked_number
 from footfall.contact.force_law import LATE, ForceLaw, Linearised, Modes
 from footfall.contact.points import ContactPoint
 from footfall.errors import InputError, unknown
+from footfall.nests import Scalar
 from footfall.numeric import smoothstep
 from footfall.robot.model.description import Robot
 from footfall.spatial import symmetric
@@ -65,7 +66,7 @@ class StickSlip(ForceLaw):
         if self.friction not in FRICTION:
             raise unknown("friction", self.friction, FRICTION)
 
-    def normal(self, depth: float, dt: float) -> tuple[Any, Any]:
+    def normal(self, depth: float, dt: float) -> tuple[Scalar, Scalar]:
         """(force at rest [N], how it falls with the velocity along the normal over a step of dt [N s/m]).
 
         Both must be zero at a depth of zero; ``depth`` is never negative.
@@ -114,14 +115,14 @@ class StickSlip(ForceLaw):
         Held, that one is only about right: what turns a sliding foot's force with its slip is k, which is in D anyway.
         """
         start = v_B if self._is_round else self._tangential(point, v_B)
-        found = modes["slip"]
-        other = np.abs(found - start) > _SAME * (_SAME + np.abs(start))
+        last = modes["slip"]
+        other = np.abs(last - start) > _SAME * (_SAME + np.abs(start))
         numeric.doubted(other)
-        return {**modes, "slip": np.where(other, found, start)}
+        return {**modes, "slip": np.where(other, last, start)}
 
     def judged(
         self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float
-    ) -> tuple[Float[ndarray, "3"], Modes, Any]:
+    ) -> tuple[Float[ndarray, "3"], Modes, Scalar]:
         """(force, modes for another turn, in how much they differ): who pulls, left its cone, or slides backwards."""
         (point, at_rest, falls, k, mu, t, on_cone), modes = sphere.parts, sphere.modes
         slides, hold = modes["slides"], modes["holds"]
@@ -153,7 +154,7 @@ class StickSlip(ForceLaw):
         return v_B - (n @ v_B) * n if self._is_round else point.R_BC[:, :2].T @ v_B
 
     def _slip(
-        self, point: ContactPoint, first: Any, v_B: Float[ndarray, "3"], before: ndarray
+        self, point: ContactPoint, first: Scalar, v_B: Float[ndarray, "3"], before: ndarray
     ) -> tuple[ndarray, ndarray]:
         """(what it is made of, slip): by the start of the step in its first turn, then as it was last found.
 
@@ -170,13 +171,15 @@ class StickSlip(ForceLaw):
     def _to_base(self, point: ContactPoint, tangential: ndarray) -> Float[ndarray, "3"]:
         return tangential if self._is_round else point.R_BC[:, :2] @ tangential
 
-    def _dot(self, a: ndarray, b: ndarray) -> Any:
+    def _dot(self, a: ndarray, b: ndarray) -> Scalar:
         return a @ b if self._is_round else a * b
 
-    def _speed(self, slip: ndarray) -> Any:
+    def _speed(self, slip: ndarray) -> Scalar:
         return np.sqrt(np.maximum(self._dot(slip, slip), _TINY_SPEED**2))
 
-    def _slopes(self, point: ContactPoint, k: Any, k_n: Any, on_cone: ndarray, t: ndarray) -> Float[ndarray, "3 3"]:
+    def _slopes(
+        self, point: ContactPoint, k: Scalar, k_n: Scalar, on_cone: ndarray, t: ndarray
+    ) -> Float[ndarray, "3 3"]:
         """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k is two and t is ±1 or 0."""
         n = point.R_BC[:, 2]
         if self._is_round:
@@ -184,7 +187,7 @@ class StickSlip(ForceLaw):
         across = (point.R_BC[:, :2] * (k * (1.0 - t * t))) @ point.R_BC[:, :2].T
         return across + np.outer(k_n * on_cone, n)
 
-    def _mu(self, slides: Any, speed: Any, point: ContactPoint, v_B: Float[ndarray, "3"]) -> Any:
+    def _mu(self, slides: Scalar, speed: Scalar, point: ContactPoint, v_B: Float[ndarray, "3"]) -> Scalar:
         """Of a sphere that slides, by the faster of its slip at the start and that found; or of one that sticks."""
         if not self._has_ratio:
             return point.friction
@@ -196,20 +199,20 @@ class StickSlip(ForceLaw):
         """Whether static friction differs from sliding friction; a traced ratio may."""
         return type(self.static_ratio) is not float or self.static_ratio != 1.0
 
-    def _drag(self, speed: Any, friction: Any) -> Any:
+    def _drag(self, speed: Scalar, friction: Scalar) -> Scalar:
         """μ(speed) / speed: the secant slope of friction for a unit normal force."""
         mu = np.minimum(speed, self.stick_speed) * self._creep(speed, friction)
         if self._has_ratio:
             mu = mu + self._sliding(speed, friction) - self.static_ratio * friction
         return mu / speed
 
-    def _creep(self, speed: Any, friction: Any) -> Any:
+    def _creep(self, speed: Scalar, friction: Scalar) -> Scalar:
         """The same of a sphere that sticks, whatever its speed: up to v_s a cubic, and what that comes to there."""
         s = np.minimum(speed / self.stick_speed, 1.0)
         steep = self.static_ratio * friction / self.stick_speed
         return 1.5 * steep - 0.5 * steep * (s * s)
 
-    def _sliding(self, speed: Any, friction: Any) -> Any:
+    def _sliding(self, speed: Scalar, friction: Scalar) -> Scalar:
         """μ from v_s on."""
         mu_s = self.static_ratio * friction
         if not self._has_ratio:

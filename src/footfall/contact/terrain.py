@@ -6,7 +6,6 @@ contact.terrain.named("rough:0.04", seed=3, friction=0.7)
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +15,7 @@ from footfall.checks import checked_number
 from footfall.contact.ground import Ground, Plane, checked_friction
 from footfall.contact.heightfield import FILES, Heightfield
 from footfall.errors import InputError, unknown
+from footfall.nests import Given, Scalar
 from footfall.numeric import lookup
 
 GROUNDS = ("plane", "slope:D", "steps:H", "stairs:H", "rough:H", "FILE.png:H:L", "FILE.npy:L")
@@ -36,16 +36,16 @@ class Treads:
     friction: float
     fillet: float
 
-    def level(self, i: Any) -> Any:
+    def level(self, i: Scalar) -> Scalar:
         raise NotImplementedError(f"{type(self).__name__} must say how high its treads are")
 
-    def _tread_at(self, x: Any) -> tuple[Any, Any, Any, Any]:
+    def _tread_at(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """(number of the tread at a place, which part of it lies behind, its depth [m], from its number to the next)"""
         u = (x - self.start) / self.tread
         i = np.floor(u)
         return i, u - i, self.tread, 1.0
 
-    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Any, Any, Any]:
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Scalar]:
         """(distance, x and z of the way out of the ground), of any length."""
         i, s, tread, one = self._tread_at(p_W[0])
         ahead = s > 0.5  # which riser is nearer
@@ -78,7 +78,7 @@ class Treads:
     def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
         return self.friction
 
-    def height(self, x: Any) -> Any:
+    def height(self, x: Scalar) -> Scalar:
         """Of the tread at a place [m]."""
         return self.level(self._tread_at(x)[0])
 
@@ -130,7 +130,7 @@ class Steps(Treads):
         up = checked_number(rise, "rise of stairs", -1.0, 1.0) * np.arange(count + 1)
         return Steps(np.concatenate([up, np.full(landing - 1, up[-1]), up[-2::-1]]), tread, start, friction)
 
-    def level(self, i: Any) -> Any:
+    def level(self, i: Scalar) -> Scalar:
         """Height of tread i [m]."""
         return lookup(self.levels, i + 1.0)
 
@@ -227,7 +227,7 @@ def _from_file(path: str, sizes: list[str], name: str, friction: float) -> Heigh
     given = _numbers(sizes, None, f"a ground file takes {' and '.join(wanted)} in metres, got {name!r}")
     if len(given) > len(wanted):
         raise InputError(f"a ground file takes {' and '.join(wanted)} in metres, got {name!r}")
-    sizes_of: dict[str, Any] = dict(zip(wanted, given))
+    sizes_of: dict[str, Given] = dict(zip(wanted, given))
     return Heightfield.from_file(path, friction=friction, **sizes_of)
 
 

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 from footfall.errors import InputError, finite, unknown
+from footfall.nests import Given
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Command:
     roll: float = 0.0  # [rad] of the trunk beyond what the ground asks for, right side down
     pitch: float = 0.0  # [rad], nose down
 
-    def __new__(cls, *_: Any, **given: Any) -> Command:
+    def __new__(cls, *_: Given, **given: Any) -> Command:
         """Only to name a part that a command does not have."""
         for name in given:
             if name not in cls.__dataclass_fields__:

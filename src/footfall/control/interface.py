@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar, Protocol, overload, runtime_checkable
+from typing import ClassVar, Protocol, overload, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +23,7 @@ from footfall.control.joint_command import JointCommand
 from footfall.control.sensed import Inertial, Sensed
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.seams import Adapter, function_name, has_members
 
@@ -35,7 +36,7 @@ class StateEstimates(Protocol):
     keep: int  # every so many ticks are kept
     seen: Sensed | None  # in the last tick
 
-    def history(self) -> Any:
+    def history(self) -> Nest:
         """What was kept: ``control.estimation.estimated.History``."""
         ...
 
@@ -90,15 +91,15 @@ class Controller(Protocol):
         """Lists in which it, and what it wraps, writes down what happens."""
         ...
 
-    def start(self, robot: Robot) -> Any:
+    def start(self, robot: Robot) -> Nest:
         """The memory before the first tick: any nest of arrays."""
         ...
 
-    def take_step(self, horizon: Callable[..., Any]) -> None:
+    def take_step(self, horizon: Callable[..., Nest]) -> None:
         """Be handed what makes optimal control of the simulator's own step, which controllers do not import."""
         ...
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         """Compile what it needs, before a run in Python: controllers do not import the compiler."""
         ...
 
@@ -110,21 +111,21 @@ class Controller(Protocol):
         """How far it follows each part of a command, either way; one that is not named is ignored. None: not known."""
         ...
 
-    def renewed(self, memory: Any) -> Any:
+    def renewed(self, memory: Nest) -> Nest:
         """The memory with what a user has changed of the controller since, which machine code does not see."""
         ...
 
-    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
         """(phase of the first leg, part of its full stride) of a controller that steps; None of others."""
         ...
 
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
         """Log what happened in ticks that were run as machine code: ``rows`` has the memories after each of them."""
         ...
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]: ...
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]: ...
 
 
 class ControllerBase:
@@ -146,10 +147,10 @@ class ControllerBase:
     def logs(self) -> list[Log]:
         return [] if self.log is None else [self.log]
 
-    def take_step(self, horizon: Callable[..., Any]) -> None:
+    def take_step(self, horizon: Callable[..., Nest]) -> None:
         """It plans with none."""
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         """Nothing to compile."""
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
@@ -158,13 +159,13 @@ class ControllerBase:
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return None
 
-    def renewed(self, memory: Any) -> Any:
+    def renewed(self, memory: Nest) -> Nest:
         return memory
 
-    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
         return None
 
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
         """Nothing to log."""
 
 
@@ -214,13 +215,13 @@ class ControllerWrapper(ControllerBase):
     def logs(self) -> list[Log]:
         return [*super().logs, *self.wrapped.logs]
 
-    def start(self, robot: Robot) -> Any:
+    def start(self, robot: Robot) -> Nest:
         return self.inner.start(robot)
 
-    def take_step(self, horizon: Callable[..., Any]) -> None:
+    def take_step(self, horizon: Callable[..., Nest]) -> None:
         self.wrapped.take_step(horizon)
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         self.wrapped.prepare(robot, compile, gravity)
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
@@ -229,21 +230,21 @@ class ControllerWrapper(ControllerBase):
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return self.wrapped.command_limits(robot)
 
-    def renewed(self, memory: Any) -> Any:
+    def renewed(self, memory: Nest) -> Nest:
         if _keeps_inner(memory):
             return {**memory, "inner": self.wrapped.renewed(memory["inner"])}
         return self.wrapped.renewed(memory)
 
-    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
         return self.wrapped.beat(memory["inner"] if _keeps_inner(memory) else memory, t)
 
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
         if _keeps_inner(before):
             before, rows = before["inner"], rows["inner"]
         self.wrapped.observe(times, command, before, rows)
 
 
-def _keeps_inner(memory: Any) -> bool:
+def _keeps_inner(memory: Nest) -> bool:
     """Whether a wrapper has a memory of its own beside that of the controller in it."""
     return isinstance(memory, dict) and "inner" in memory
 
@@ -252,7 +253,7 @@ def _keeps_inner(memory: Any) -> bool:
 class AdaptedController(Adapter, ControllerBase):
     """A user's own controller that does not derive from ``ControllerBase``: what it has is its own, the rest usual."""
 
-    adapted: Any
+    adapted: Given
 
     @property
     def rate(self) -> float:
@@ -291,13 +292,13 @@ class AdaptedController(Adapter, ControllerBase):
         log = self.own("log", None)
         return list(self.own("logs", [log] if isinstance(log, list) else []))
 
-    def start(self, robot: Robot) -> Any:
+    def start(self, robot: Robot) -> Nest:
         return self.adapted.start(robot)
 
-    def take_step(self, horizon: Callable[..., Any]) -> None:
+    def take_step(self, horizon: Callable[..., Nest]) -> None:
         self.own("take_step", super().take_step)(horizon)
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         self.own("prepare", super().prepare)(robot, compile, gravity)
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
@@ -306,22 +307,22 @@ class AdaptedController(Adapter, ControllerBase):
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return self.own("command_limits", super().command_limits)(robot)
 
-    def renewed(self, memory: Any) -> Any:
+    def renewed(self, memory: Nest) -> Nest:
         return self.own("renewed", super().renewed)(memory)
 
-    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
         return self.own("beat", super().beat)(memory, t)
 
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
         self.own("observe", super().observe)(times, command, before, rows)
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         return self.adapted(t, robot, sensed, command, memory)
 
 
-def as_controller(given: Any, what: str = "") -> Controller:
+def as_controller(given: Given, what: str = "") -> Controller:
     """A controller as it is, a user's own with what it leaves out, or one sentence about what it lacks.
 
     what: what must be one, for that sentence.
@@ -340,9 +341,9 @@ def as_controller(given: Any, what: str = "") -> Controller:
 class FunctionController(ControllerBase):
     """A controller made of one function."""
 
-    function: Callable[..., tuple[JointCommand, Any]]
+    function: Callable[..., tuple[JointCommand, Nest]]
     rate: float
-    memory: Any = field(default_factory=dict)
+    memory: Nest = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         try:
@@ -354,26 +355,28 @@ class FunctionController(ControllerBase):
     def name(self) -> str:
         return function_name(self.function)
 
-    def start(self, robot: Robot) -> Any:
+    def start(self, robot: Robot) -> Nest:
         return self.memory(robot) if callable(self.memory) else copy.deepcopy(self.memory)  # it may be changed in place
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         return self.function(t, robot, sensed, command, memory)
 
 
-def check_rate(rate: Any) -> None:
+def check_rate(rate: Given) -> None:
     """Refuse what is no rate of a controller [Hz]."""
     if not isinstance(rate, Real) or not np.isfinite(float(rate)) or rate <= 0:
         raise InputError(f"the rate of a controller must be positive, got {rate!r}")
 
 
 @overload
-def controller(rate: Callable[..., tuple[JointCommand, Any]]) -> FunctionController: ...
+def controller(rate: Callable[..., tuple[JointCommand, Nest]]) -> FunctionController: ...
 @overload
-def controller(rate: float = 1000.0, memory: Any = None) -> Callable[[Callable[..., Any]], FunctionController]: ...
-def controller(rate: Any = 1000.0, memory: Any = None) -> Any:
+def controller(rate: float = 1000.0, memory: Nest = None) -> Callable[[Callable[..., Nest]], FunctionController]: ...
+def controller(
+    rate: Given = 1000.0, memory: Nest = None
+) -> FunctionController | Callable[[Callable[..., Nest]], FunctionController]:
     """Make a controller of a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` at 1000 Hz.
 
     ``memory`` is the first memory, a nest of arrays, or a function of the robot that makes it.

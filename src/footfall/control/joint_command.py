@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.nests import Given
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class JointCommand:
         )
 
 
-def _spread(value: Any, joints: int, key: str) -> ndarray:
+def _spread(value: Given, joints: int, key: str) -> ndarray:
     if type(value) is ndarray and value.dtype == float and value.shape == (joints,):
         return value
     if isinstance(value, (list, tuple)):

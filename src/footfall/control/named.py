@@ -19,9 +19,10 @@ from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.optimal.nmpc import SCHEDULED, Nmpc
 from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.pattern import Gait, named
+from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
 
-ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Any]] = {  # follow a gait's own paths, open loop
+ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Nest]] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,
@@ -98,7 +99,7 @@ def nmpc(gait: str = "trot", rate: float = 1000.0, robot: Robot | None = None, c
 
 
 def walking(
-    name: str, gait: str, speed: float, rate: float, robot: Robot, reflexes: Any, contact: str | None = None
+    name: str, gait: str, speed: float, rate: float, robot: Robot, reflexes: Given, contact: str | None = None
 ) -> Locomotion | Nmpc:
     """What walks a robot under a velocity command, by its name; ``contact`` is of ``nmpc``."""
     if name == NMPC:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from footfall.gravity import GRAVITY, STANDARD, strength
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 STIFFNESS, DAMPING = 0.5, 0.012  # of every joint, per newton of weight [m/rad, m s/rad]
 LEAST = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]
 
 
-def held_weight(robot: Robot, gravity: Any = GRAVITY) -> Any:
+def held_weight(robot: Robot, gravity: Scalar = GRAVITY) -> Scalar:
     """The weight that joints are to hold: in this gravity, or in a tenth of the Earth's where it is weaker [N]."""
     return robot.mass * np.maximum(strength(gravity), LEAST)
 
 
-def stand_gains(robot: Robot, gravity: Any = GRAVITY) -> tuple[Any, Any]:
+def stand_gains(robot: Robot, gravity: Scalar = GRAVITY) -> tuple[Scalar, Scalar]:
     """(kp [N m/rad], kd [N m s/rad]) of every joint."""
     weight = held_weight(robot, gravity)
     return STIFFNESS * weight, DAMPING * weight

@@ -1,7 +1,7 @@
 """How the robot moves under forces: one file per algorithm, each plain NumPy that reads like its paper."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footfall.dynamics.articulated_body import articulated_body
 from footfall.dynamics.closed_loops import closed_dynamics
@@ -22,6 +22,7 @@ from footfall.dynamics.passive import damping_torques, friction_torques, spring_
 from footfall.dynamics.regressor import base_parameters, regressor
 from footfall.dynamics.velocity_terms import velocity_terms
 from footfall.gravity import GRAVITY
+from footfall.nests import Given
 
 if TYPE_CHECKING:
     from footfall.dynamics import lagrange
@@ -87,7 +88,7 @@ _LATER = {  # these need SciPy, which takes a while to load
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Given:
     if name in _LATER:
         return getattr(import_module(f"footfall.dynamics.{_LATER[name]}"), name)
     if name == "lagrange":  # a formalism with all its functions; it differentiates, so it loads the tracer

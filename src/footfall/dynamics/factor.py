@@ -8,7 +8,6 @@ import functools
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +15,7 @@ from numpy import ndarray
 
 from footfall import numeric
 from footfall.kinematics.forward import base_joint_twists
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 
@@ -138,11 +138,11 @@ def factor_unsymmetric(
     twists, behind, chains = _limbs(robot, coupled)
     base, n = range(6), robot.nv
 
-    def at(i: int, f: int | None) -> Any:
+    def at(i: int, f: int | None) -> object:
         """Where an entry is kept: those of the base, as a limb sees it, apart."""
         return i if f is None or i >= 6 else (f, i)
 
-    A: dict[tuple[Any, Any], Any] = defaultdict(float)
+    A: dict[tuple[object, object], Scalar] = defaultdict(float)
     for k in range(n):
         A[k, k] = M[k, k]
         for i in chains[k]:
@@ -183,7 +183,7 @@ def solve_unsymmetric(
 ) -> Float[ndarray, "nv *columns"]:
     """x with A x = b, a vector or columns, for the factors of ``factor_unsymmetric``."""
     twists, behind, chains = _limbs(robot, coupled)
-    x: dict[Any, Any] = {k: b[k] for k in range(robot.nv)}
+    x: dict[object, Scalar] = {k: b[k] for k in range(robot.nv)}
     pushed = {f: [0.0 * b[0]] * 6 for f in twists}  # on the base, by what is behind a limb's first joint
     for k in reversed(range(robot.nv)):
         for i in range(6) if k in twists else ():

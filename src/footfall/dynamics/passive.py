@@ -6,13 +6,12 @@ take it at the rate they end with, piece by piece (``simulate.actuators``), so t
 explicit steps and whoever knows rates by noisy encoders only take a wider one.
 """
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 STICK_RATE = 1e-4  # [rad/s]
@@ -34,7 +33,7 @@ def friction_torques(robot: Robot, v: Float[ndarray, "nv"], stick_rate: float = 
     return -joint_values(robot, "dry_friction") * friction_part(joint_rates(robot, v), stick_rate)
 
 
-def friction_part(rates: Float[ndarray, "_"], stick_rate: Any = STICK_RATE) -> Float[ndarray, "_"]:
+def friction_part(rates: Float[ndarray, "_"], stick_rate: Scalar = STICK_RATE) -> Float[ndarray, "_"]:
     """The part of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
     return np.clip(rates / stick_rate, -1, 1)
 

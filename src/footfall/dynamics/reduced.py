@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +29,7 @@ from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
 from footfall.kinematics.jacobian import feet_bias_acceleration
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 _CONSISTENT = 1e-9  # feet of an over-constrained mode agree to this [m/s²]
@@ -142,10 +142,10 @@ class ModeCoordinates:
         return _positive_solved(N.T @ M @ N, N.T @ (M @ v))
 
     # -- a constant of ``ff.compile`` --------------------------------------------------------------------------------
-    def parameter(self, path: str) -> Any:
+    def parameter(self, path: str) -> Scalar:
         return self.robot.parameter(path)
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> ModeCoordinates:
+    def with_parameters(self, parameters: Mapping[str, Scalar]) -> ModeCoordinates:
         robot = self.robot.with_parameters(parameters)
         return ModeCoordinates(robot, self.mode, self.independent, self.dependent, self.rows)
 

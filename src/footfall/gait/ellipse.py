@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from numpy import ndarray
 
 from footfall.checks import is_number
 from footfall.errors import InputError
+from footfall.nests import Scalar
 from footfall.numeric import select
 
 
@@ -46,19 +46,19 @@ class Trapezoid:
         """a T² over the whole way."""
         return self.top_speed / self.ramp
 
-    def position(self, u: Any) -> Any:
+    def position(self, u: Scalar) -> Scalar:
         """Part of the way at the part u of the time."""
         u = np.clip(u, 0.0, 1.0)
         a, v, r = self.acceleration, self.top_speed, self.ramp
         rise, fall = 0.5 * a * u * u, 1.0 - 0.5 * a * (1.0 - u) * (1.0 - u)
         return select(u < r, rise, select(u <= 1.0 - r, v * u - 0.5 * v * r, fall))
 
-    def rate(self, u: Any) -> Any:
+    def rate(self, u: Scalar) -> Scalar:
         """d(way)/du."""
         u = np.clip(u, 0.0, 1.0)
         return self.acceleration * np.minimum(np.minimum(u, 1.0 - u), self.ramp)
 
-    def second_rate(self, u: Any) -> Any:
+    def second_rate(self, u: Scalar) -> Scalar:
         """d²(way)/du²: +a, 0, -a inside, 0 outside."""
         a = self.acceleration
         inside = (u >= 0.0) & (u <= 1.0)
@@ -107,13 +107,13 @@ class Ellipse:
         c, s, (x, y) = math.cos(turn), math.sin(turn), place
         return Ellipse(0.5 * (forward + c * x - s * y - x), 0.5 * (left + s * x + c * y - y), height, Trapezoid(ramp))
 
-    def position(self, u: Any) -> Float[ndarray, "3"]:
+    def position(self, u: Scalar) -> Float[ndarray, "3"]:
         """From where the foot stood [m], at the part u of the swing's time."""
         angle = math.pi * self.profile.position(u)
         along = 1.0 - np.cos(angle)
         return np.stack([self.half_step * along, self.half_side * along, self.height * np.sin(angle)])
 
-    def rate(self, u: Any) -> Float[ndarray, "3"]:
+    def rate(self, u: Scalar) -> Float[ndarray, "3"]:
         """d(position)/du [m]: divide by the swing's time for the velocity."""
         angle, speed = math.pi * self.profile.position(u), math.pi * self.profile.rate(u)
         across = speed * np.sin(angle)
@@ -121,7 +121,7 @@ class Ellipse:
 
 
 def swing_between(
-    start: Float[ndarray, "3"], end: Float[ndarray, "3"], height: Any, u: Any, profile: Trapezoid
+    start: Float[ndarray, "3"], end: Float[ndarray, "3"], height: Scalar, u: Scalar, profile: Trapezoid
 ) -> Float[ndarray, "3"]:
     """The point of the half ellipse from one foothold to another [m], whichever way and however high they lie."""
     angle = math.pi * profile.position(u)

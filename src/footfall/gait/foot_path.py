@@ -6,13 +6,12 @@ The paper takes its curves from an earlier work whose constants are not public; 
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait import stance, swing
 from footfall.gait.pattern import Gait
+from footfall.nests import Scalar
 from footfall.numeric import select, smoothstep
 
 
@@ -51,7 +50,7 @@ def foot_rate(
     )
 
 
-def start_ramp(gait: Gait, t: Any) -> Any:
+def start_ramp(gait: Gait, t: Scalar) -> Scalar:
     """What both offsets are multiplied by at time t [s]: 3 u² - 2 u³ with u = t / ramp, 1 from then on.
 
     Without it some gaits throw the robot over at the first step.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait
+from footfall.nests import Scalar
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Kuramoto:
         cycles = -np.array(self.delays)
         return cycles - np.floor(cycles)
 
-    def rates(self, phase: Float[ndarray, "n"], delays: Any = None, frequency: Any = None) -> Float[ndarray, "n"]:
+    def rates(self, phase: Float[ndarray, "n"], delays: Scalar = None, frequency: Scalar = None) -> Float[ndarray, "n"]:
         """dφ/dt [cycles/s]. A pair pulls its two members by opposite amounts, so each sine is taken once.
 
         ``delays`` and ``frequency`` other than the oscillators' own may change in time: a transition between gaits.
@@ -65,7 +65,7 @@ class Kuramoto:
         return np.stack([frequency + self.coupling / (2.0 * np.pi) * p for p in pull])
 
     def advance(
-        self, phase: Float[ndarray, "n"], dt: float, delays: Any = None, frequency: Any = None
+        self, phase: Float[ndarray, "n"], dt: float, delays: Scalar = None, frequency: Scalar = None
     ) -> Float[ndarray, "n"]:
         """Phases [cycles], in [0, 1), after dt [s] (explicit Euler: exact while locked)."""
         cycles = phase + dt * self.rates(phase, delays, frequency)
@@ -196,12 +196,12 @@ class PolarHopf:
         return phase_of_stance_angle(state[1] - math.pi, self.duty)
 
 
-def stance_angle(phase: Float[ndarray, "n"], duty: Any) -> Float[ndarray, "n"]:
+def stance_angle(phase: Float[ndarray, "n"], duty: Scalar) -> Float[ndarray, "n"]:
     """An angle [rad] that is in [0, π) in stance and in [π, 2π) in swing, growing evenly in each."""
     return math.pi * np.where(phase < duty, phase / duty, 1.0 + (phase - duty) / (1.0 - duty))
 
 
-def phase_of_stance_angle(angle: Float[ndarray, "n"], duty: Any) -> Float[ndarray, "n"]:
+def phase_of_stance_angle(angle: Float[ndarray, "n"], duty: Scalar) -> Float[ndarray, "n"]:
     """The phase [cycles] of such an angle."""
     turns = angle * (0.5 / math.pi)
     halves = 2.0 * (turns - np.floor(turns))  # [0, 1) stance, [1, 2) swing

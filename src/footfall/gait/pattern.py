@@ -19,6 +19,7 @@ from numpy import ndarray
 
 from footfall.checks import number_between
 from footfall.errors import InputError, unknown
+from footfall.nests import Given
 
 LEGS = ("LF", "RF", "LH", "RH")
 
@@ -80,7 +81,7 @@ class Gait:
             delays = ()
         if len(delays) != len(LEGS) or not all(map(math.isfinite, delays)):
             raise InputError(f"delays {what} must be four numbers, of {', '.join(LEGS)}, got {self.delays!r}")
-        checked: dict[str, Any] = {
+        checked: dict[str, Given] = {
             "delays": tuple(d % 1.0 for d in delays),
             "duty": number_between(self.duty, f"duty {what}", 0.0, 1.0, "between 0 and 1"),
             "period": number_between(self.period, f"period {what}", 0.0, math.inf, "positive"),
@@ -199,7 +200,7 @@ def pronk(**changes: Any) -> Gait:
     return named("pronk", **changes)
 
 
-def _knees(value: Any, what: str) -> tuple[int, ...] | int | None:
+def _knees(value: Given, what: str) -> tuple[int, ...] | int | None:
     if value is None:
         return None
     given = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)

@@ -33,6 +33,7 @@ from footfall.gait.ellipse import Trapezoid, swing_between
 from footfall.gait.pattern import LEGS, PATTERNS, Gait
 from footfall.gait.pattern import named as gait_named
 from footfall.kinematics.forward import center_of_mass, foot_positions
+from footfall.nests import Scalar
 from footfall.numeric import lookup, select, smoothstep
 from footfall.robot.model.description import Robot
 
@@ -59,7 +60,7 @@ class Plan(Protocol):
     @property
     def duration(self) -> float: ...
 
-    def at(self, t: Any) -> Placed: ...
+    def at(self, t: Scalar) -> Placed: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +153,7 @@ class WalkPlan:
         """Of the body along its path [m]."""
         return math.hypot(self.step, self.side) * self._travel
 
-    def at(self, t: Any) -> Placed:
+    def at(self, t: Scalar) -> Placed:
         """Body and feet at time t [s]; traced as it stands."""
         cycle = (t - self.rest) / self.gait.period
         x, y, yaw = self._body(cycle)
@@ -173,7 +174,7 @@ class WalkPlan:
         object.__setattr__(moved, "footholds", holds)
         return moved
 
-    def stands(self, t: Any) -> Float[ndarray, "4"]:
+    def stands(self, t: Scalar) -> Float[ndarray, "4"]:
         """Which feet stand at time t: 1 or 0."""
         swings = [self._swing(k, (t - self.rest) / self.gait.period)[1] for k in range(len(LEGS))]
         return np.stack([select((u > 0.0) & (u < 1.0), 0.0, 1.0) for u in swings])
@@ -188,10 +189,10 @@ class WalkPlan:
         """Cycles' worth of steps."""
         return self.cycles - self._speeding
 
-    def _progress(self, cycle: Any) -> Any:
+    def _progress(self, cycle: Scalar) -> Scalar:
         return self._travel * Trapezoid(self._speeding / self.cycles).position(cycle / self.cycles)
 
-    def _along(self, progress: Any) -> tuple[Any, Any, Any]:
+    def _along(self, progress: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """x, y [m] and yaw [rad] of the arc after so many steps."""
         if self.turn == 0.0:
             return self.step * progress, self.side * progress, 0.0 * progress
@@ -199,7 +200,7 @@ class WalkPlan:
         c, s = (1.0 - np.cos(yaw)) / self.turn, np.sin(yaw) / self.turn
         return self.step * s - self.side * c, self.step * c + self.side * s, yaw
 
-    def _body(self, cycle: Any) -> tuple[Any, Any, Any]:
+    def _body(self, cycle: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         x, y, yaw = self._along(self._progress(cycle))
         if self.sway == 0.0:
             return x, y, yaw
@@ -219,13 +220,13 @@ class WalkPlan:
         middle = math.atan2(sum(map(math.sin, turns)), sum(map(math.cos, turns))) / (2.0 * math.pi)
         return middle - 0.25
 
-    def _swing(self, leg: int, cycle: Any) -> tuple[Any, Any]:
+    def _swing(self, leg: int, cycle: Scalar) -> tuple[Scalar, Scalar]:
         """(how many swings have ended or begun, part of the present one's time; beyond 0 to 1 the foot stands)."""
         since = cycle - float(self.starts[leg])
         number = np.clip(np.floor(since), 0.0, self.cycles - 1.0)
         return number, (since - number) / (1.0 - self.gait.duty)
 
-    def _foot(self, leg: int, cycle: Any) -> tuple[Any, Any]:
+    def _foot(self, leg: int, cycle: Scalar) -> tuple[Scalar, Scalar]:
         number, u = self._swing(leg, cycle)
         table = self.footholds[leg]
         start = np.stack([lookup(table[:, c], number) for c in range(3)])
@@ -334,7 +335,7 @@ class PosturePlan:
         """[s]"""
         return self.hold + (len(self.postures) - 1) * (self.move + self.hold)
 
-    def at(self, t: Any) -> Placed:
+    def at(self, t: Scalar) -> Placed:
         """Body and feet at time t [s]; traced as it stands."""
         first = self.postures[0].values()
         values = [value + 0.0 * t for value in first]

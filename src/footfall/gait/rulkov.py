@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.nests import Scalar
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Rulkov:
         """A state with the x before equal to x."""
         return np.stack([x, y, x])
 
-    def step(self, state: Float[ndarray, "3 n"], drive: Any = 0.0) -> Float[ndarray, "3 n"]:
+    def step(self, state: Float[ndarray, "3 n"], drive: Scalar = 0.0) -> Float[ndarray, "3 n"]:
         """The next state. ``drive`` is added to y in the fast map and to σ in the slow one: coupling to others."""
         x, y, before = state[0], state[1], state[2]
         pushed = y + drive

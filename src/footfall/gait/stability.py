@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,10 +19,11 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.gravity import STANDARD
+from footfall.nests import Scalar
 
 
 # -- polygons ----------------------------------------------------------------------------------------------------------
-def support_polygon(points: Float[ndarray, "n d"] | Sequence[Any]) -> Float[ndarray, "m 2"]:
+def support_polygon(points: Float[ndarray, "n d"] | Sequence[Scalar]) -> Float[ndarray, "m 2"]:
     """Corners of the convex hull of points on the ground, anticlockwise; fewer than three if they lie in line.
 
     Andrew's monotone chain. Only x and y count: the points are projected.
@@ -67,7 +67,7 @@ def polygon_margin(polygon: Float[ndarray, "m 2"], point: Float[ndarray, "2"]) -
     return nearest if inside else -nearest
 
 
-def static_margin(feet: Float[ndarray, "n 3"], contact: Sequence[Any], center: Float[ndarray, "3"]) -> float:
+def static_margin(feet: Float[ndarray, "n 3"], contact: Sequence[Scalar], center: Float[ndarray, "3"]) -> float:
     """Margin of the projected centre of mass in the polygon of the feet that touch [m]."""
     return polygon_margin(support_polygon(_touching(feet, contact)), center[:2])
 
@@ -78,7 +78,7 @@ def wide_stability_margin(feet: Float[ndarray, "n 3"], center: Float[ndarray, "3
 
 
 def energy_margin(
-    feet: Float[ndarray, "n 3"], contact: Sequence[Any], center: Float[ndarray, "3"], mass: float,
+    feet: Float[ndarray, "n 3"], contact: Sequence[Scalar], center: Float[ndarray, "3"], mass: float,
     gravity: float = STANDARD,
 ) -> float:  # fmt: skip
     """Least energy that tips the robot over a side of its support polygon [J]: Messuri and Klein 1985.
@@ -146,14 +146,14 @@ def capture_point(
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
-def _touching(feet: Float[ndarray, "n 3"], contact: Sequence[Any]) -> Float[ndarray, "m 3"]:
+def _touching(feet: Float[ndarray, "n 3"], contact: Sequence[Scalar]) -> Float[ndarray, "m 3"]:
     array = np.asarray(feet, dtype=float)
     if len(contact) != len(array):
         raise InputError(f"contact must say of every foot whether it touches: {len(array)} feet, got {len(contact)}")
     return array[np.asarray(contact, dtype=bool)]
 
 
-def _cross(a: Sequence[float], b: Sequence[float], p: Any) -> float:
+def _cross(a: Sequence[float], b: Sequence[float], p: Scalar) -> float:
     """Twice the area of the triangle a, b, p: positive where p is to the left of the line from a to b."""
     return (b[0] - a[0]) * (float(p[1]) - a[1]) - (b[1] - a[1]) * (float(p[0]) - a[0])
 

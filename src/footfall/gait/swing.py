@@ -14,12 +14,12 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.nests import Scalar
 
 _CENTER = 0.5  # powers of S - 1/2 lose no digits, powers of S lose five
 
@@ -91,7 +91,7 @@ def matched_ground(duty: float) -> Bezier:
 
 
 def _horner(coefficients: tuple[float, ...], x: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
-    value: Any = coefficients[-1]
+    value: Scalar = coefficients[-1]
     for c in coefficients[-2::-1]:
         value = value * x + c
     return value

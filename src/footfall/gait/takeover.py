@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from footfall.checks import is_number
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import Placed, Plan, PosturePlan, WalkPlan
+from footfall.nests import Given, Scalar
 from footfall.numeric import select, smoothstep
 
 _STEP = 1e-6  # [s] over which the old plan's velocity is taken
@@ -39,18 +39,18 @@ class Anchored:
     def duration(self) -> float:
         return self.begin + self.plan.duration
 
-    def at(self, t: Any) -> Placed:
+    def at(self, t: Scalar) -> Placed:
         placed, (x, y, yaw) = self.plan.at(t - self.begin), self.anchor
         c, s = math.cos(yaw), math.sin(yaw)
 
-        def put(p: Any) -> list[Any]:
+        def put(p: Scalar) -> list[Scalar]:
             return [x + c * p[0] - s * p[1], y + s * p[0] + c * p[1], p[2]]
 
         feet = [np.stack(put(placed.feet[k])) for k in range(len(LEGS))]
         euler = [placed.euler[0] + yaw, placed.euler[1], placed.euler[2]]
         return Placed(np.stack(put(placed.position)), np.stack(euler), np.stack(feet), placed.load)
 
-    def stands(self, t: Any) -> Float[ndarray, "4"]:
+    def stands(self, t: Scalar) -> Float[ndarray, "4"]:
         return _standing(self.plan, t - self.begin)
 
 
@@ -96,7 +96,7 @@ class Takeover:
         """[s]"""
         return self.when + self.second.duration
 
-    def at(self, t: Any) -> Placed:
+    def at(self, t: Scalar) -> Placed:
         """Body and feet at time t [s]; traced as it stands."""
         old, new, since = self.first.at(np.minimum(t, self.when)), self._anchored(t - self.when), t - self.when
         s = np.clip(since / self._pause, 0.0, 1.0)
@@ -115,7 +115,7 @@ class Takeover:
             load.append(select(since < 0.0, old.load[k], later))
         return Placed(np.stack(position), np.stack(euler), np.stack([np.stack(foot) for foot in feet]), np.stack(load))
 
-    def stands(self, t: Any) -> Float[ndarray, "4"]:
+    def stands(self, t: Scalar) -> Float[ndarray, "4"]:
         """Which feet stand at time t: 1 or 0."""
         before, after = _standing(self.first, np.minimum(t, self.when)), _standing(self._moved, t - self.when)
         out = []
@@ -147,7 +147,7 @@ class Takeover:
             low, high = (middle, high) if swings(middle) else (low, middle)
         return high
 
-    def _anchored(self, t: Any) -> Placed:
+    def _anchored(self, t: Scalar) -> Placed:
         """The new plan in the world, by its own time."""
         return Anchored(self._moved, self._anchor, 0.0).at(t)
 
@@ -171,5 +171,5 @@ def taken_over(plan: Plan, new: Plan, when: float) -> Takeover:
     return Takeover(plan, new, when)  # type: ignore[arg-type]  # which it checks itself
 
 
-def _standing(plan: Any, t: Any) -> Float[ndarray, "4"]:
+def _standing(plan: Given, t: Scalar) -> Float[ndarray, "4"]:
     return plan.stands(t) if not isinstance(plan, PosturePlan) else np.ones(len(LEGS))

@@ -7,7 +7,6 @@ the coupling pulls them to the delays of the moment. (The DynaKat report: "a gra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from footfall.gait import stance, swing
 from footfall.gait.networks import Beat
 from footfall.gait.oscillators import Kuramoto
 from footfall.gait.pattern import Gait
+from footfall.nests import Scalar
 from footfall.numeric import select, smoothstep
 
 
@@ -44,45 +44,45 @@ class Transition:
                 f" '{self.second.name}' has {self.second.knees}"
             )
 
-    def part(self, t: Any) -> Any:
+    def part(self, t: Scalar) -> Scalar:
         """0 before, 1 after, rising smoothly between."""
         return smoothstep((t - self.begin) / self.duration)
 
-    def blend(self, key: str, t: Any) -> Any:
+    def blend(self, key: str, t: Scalar) -> Scalar:
         """A number of the gaits at time t, such as ``duty`` or ``half_stride``."""
         return self.between(key, self.part(t))
 
-    def between(self, key: str, part: Any) -> Any:
+    def between(self, key: str, part: Scalar) -> Scalar:
         """A number of a gait that is the second by a part, the first by the rest."""
         a, b = getattr(self.first, key), getattr(self.second, key)
         return a + (b - a) * part
 
-    def delays(self, t: Any) -> list[Any]:
+    def delays(self, t: Scalar) -> list[Scalar]:
         """Delays at time t [cycles]: each leg goes the shorter way round its cycle."""
         return self.delays_between(self.part(t))
 
-    def delays_between(self, part: Any) -> list[Any]:
+    def delays_between(self, part: Scalar) -> list[Scalar]:
         ways = [b - a - round(b - a) for a, b in zip(self.first.delays, self.second.delays)]
         return [a + way * part for a, way in zip(self.first.delays, ways)]
 
-    def beat(self, t: Any) -> Beat:
+    def beat(self, t: Scalar) -> Beat:
         """What it asks of oscillators at time t."""
         return self.beat_between(self.part(t))
 
-    def beat_between(self, part: Any) -> Beat:
+    def beat_between(self, part: Scalar) -> Beat:
         return Beat(self.delays_between(part), self.between("duty", part), self.between("period", part))
 
-    def advance(self, phase: Float[ndarray, "4"], t: Any, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
+    def advance(self, phase: Float[ndarray, "4"], t: Scalar, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
         """Phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""
         oscillators = Kuramoto.of(self.first, coupling)
         return oscillators.advance(phase, dt, self.delays(t), 1.0 / self.blend("period", t))
 
-    def foot_offset(self, phase: Float[ndarray, "4"], t: Any) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
+    def foot_offset(self, phase: Float[ndarray, "4"], t: Scalar) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
         """Offsets (x, z) [m] of the feet from their places under the hips: those of a gait half way between."""
         return self.offset_between(phase, self.part(t))
 
     def offset_between(
-        self, phase: Float[ndarray, "4"], part: Any, clear: Any = 0.0
+        self, phase: Float[ndarray, "4"], part: Scalar, clear: Scalar = 0.0
     ) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
         """The same of a gait that is the second by a part; ``clear`` [m] is added to the height of swings."""
         duty, L, height = (self.between(key, part) for key in ("duty", "half_stride", "height"))

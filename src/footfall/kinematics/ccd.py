@@ -6,8 +6,6 @@ line to the target. FABRIK's classic rival. Plain NumPy, traced as it is.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -16,6 +14,7 @@ from footfall import numeric
 from footfall.kinematics.fabrik_chain import ITERATIONS, TOLERANCE, ReachedChain, check_chain, length_of
 from footfall.kinematics.fabrik_leg import Reached, distance, turn_by_turn
 from footfall.kinematics.leg_chain import LegChain, Values, foot_position
+from footfall.nests import Nest, Scalar
 from footfall.spatial.vector import cross
 
 _TINY = 1e-30
@@ -28,7 +27,7 @@ def ccd_leg(
 ) -> Reached:  # fmt: skip
     """Joint values, within their limits, that take a leg's foot to ``target`` [m] in its carrier's frame."""
 
-    def body(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def body(_: Scalar, carry: tuple[Nest, Nest, Nest]) -> tuple[Nest, Nest, Nest]:
         joints, far, used = carry
         done = far <= tolerance
         moved = np.stack(turn_by_turn(leg, target, list(joints)))
@@ -47,7 +46,7 @@ def ccd_chain(
     """The chain through ``points``, root first, with its end at ``target`` [m] or as near as its turns bring it."""
     check_chain(points, target)
 
-    def body(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def body(_: Scalar, carry: tuple[Nest, Nest, Nest]) -> tuple[Nest, Nest, Nest]:
         now, far, used = carry
         done = far <= tolerance
         moved = [now[k] for k in range(len(points))]
@@ -60,7 +59,7 @@ def ccd_chain(
     return ReachedChain(*numeric.repeat(iterations, body, start, until=lambda c: c[1] <= tolerance))
 
 
-def _turned(joint: Any, carried: list[Any], target: Any) -> list[Any]:
+def _turned(joint: Scalar, carried: list[Scalar], target: Scalar) -> list[Scalar]:
     """What a ball carries, turned the shortest way so that the last of it lies on the line to the target."""
     a, b = _unit(carried[-1] - joint), _unit(target - joint)
     w, c = cross(a, b), np.sum(a * b)
@@ -72,5 +71,5 @@ def _turned(joint: Any, carried: list[Any], target: Any) -> list[Any]:
     return out
 
 
-def _unit(v: Any) -> Any:
+def _unit(v: Scalar) -> Scalar:
     return v / np.sqrt(np.sum(np.square(v)) + _TINY)

@@ -6,8 +6,6 @@ however long the chain is, and the turns for a force f at the end are r × f. Pl
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -16,6 +14,7 @@ from footfall import numeric
 from footfall.errors import unknown
 from footfall.kinematics.fabrik_chain import ITERATIONS, TOLERANCE, ReachedChain, check_chain, length_of, link_lengths
 from footfall.kinematics.resolved_rate import DAMPING, TURN, solve_small
+from footfall.nests import Nest, Scalar
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.vector import cross
 
@@ -37,7 +36,7 @@ def resolved_rate_chain(
     check_chain(points, target)
     reach = sum(link_lengths(points))
 
-    def body(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def body(_: Scalar, carry: tuple[Nest, Nest, Nest]) -> tuple[Nest, Nest, Nest]:
         now, far, used = carry
         done = far <= tolerance
         moved = _step(now, target, rule, reach)
@@ -48,7 +47,7 @@ def resolved_rate_chain(
     return ReachedChain(*numeric.repeat(iterations, body, start, until=lambda c: c[1] <= tolerance))
 
 
-def _step(points: Any, target: Any, rule: str, reach: Any) -> Float[ndarray, "n 3"]:
+def _step(points: Scalar, target: Scalar, rule: str, reach: Scalar) -> Float[ndarray, "n 3"]:
     balls, end = len(points) - 1, points[-1]
     behind = [end - points[k] for k in range(balls)]
     A = sum((np.sum(r * r) * np.eye(3) - r[:, None] * r[None, :] for r in behind), start=np.zeros((3, 3)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 from footfall.solve.elimination import least_squares
@@ -60,9 +60,9 @@ def rows_of(
     rates: Float[ndarray, "nj"],
 ) -> LoopRows:  # fmt: skip
     """``loop_rows`` for bodies at ``poses``, in any frame that all of them share."""
-    errors: list[Any] = []
+    errors: list[Scalar] = []
     rows: list[ndarray] = []
-    biases: list[Any] = []
+    biases: list[Scalar] = []
     for loop, axes in zip(robot.loops, robot.loop_axes):
         error, J, bias = (
             _coupling(robot, loop, q_J, rates) if loop.kind == "joint" else _tie(robot, loop, poses, link_pose, rates)
@@ -76,7 +76,7 @@ def rows_of(
     return LoopRows(np.stack(errors), np.stack(rows), np.stack(biases))
 
 
-def _along(direction: ndarray, rows: Any) -> Any:
+def _along(direction: ndarray, rows: Nest) -> Scalar:
     """direction · rows; a coordinate axis picks its row."""
     plain = np.flatnonzero(direction == 1.0)
     if len(plain) == 1 and np.count_nonzero(direction) == 1:
@@ -93,9 +93,9 @@ def _coupling(robot: Robot, loop: Loop, q_J: ndarray, rates: ndarray) -> tuple[n
     """q_first - c(q_second): a polynomial, its slope and its curvature, by Horner's scheme."""
     first, second = (robot.joint_names.index(name) for name in (loop.first, loop.second))
     x, rate = q_J[second], rates[second]
-    value: Any = 0.0
-    slope: Any = 0.0
-    bend: Any = 0.0
+    value: Scalar = 0.0
+    slope: Scalar = 0.0
+    bend: Scalar = 0.0
     for c in reversed(loop.coefficients):
         bend, slope, value = bend * x + 2.0 * slope, slope * x + value, value * x + c
     J, base = np.zeros((1, robot.nv)), robot.nv - robot.nj
@@ -184,7 +184,7 @@ def closed_joints(
             out[j] = out[j] - change
         return np.stack(out)
 
-    def turn(_: float, carry: tuple[ndarray, Any]) -> tuple[ndarray, Any]:
+    def turn(_: float, carry: tuple[ndarray, Nest]) -> tuple[ndarray, Nest]:
         joints, far = carry
         found = closer(joints)
         return numeric.select(far <= CLOSED, joints, found), np.max(np.abs(loop_rows(robot, _at(robot, found)).error))

@@ -6,8 +6,6 @@ these feet towards their targets together: the paper's sub-base, which goes to t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -17,12 +15,13 @@ from footfall.errors import InputError
 from footfall.kinematics.fabrik_leg import ITERATIONS, TOLERANCE, Reached, distance, fabrik_leg, sweep, towards
 from footfall.kinematics.forward import check_shape, joint_transforms, poses_in_base
 from footfall.kinematics.leg_chain import LegChain, Screw, foot_position, leg_chain
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
 
 
 def fabrik(
-    robot: Robot, targets: Float[ndarray, "nf 3"], joints: Float[ndarray, "nj"], foot_pitch: Any = None,
+    robot: Robot, targets: Float[ndarray, "nf 3"], joints: Float[ndarray, "nj"], foot_pitch: Scalar = None,
     iterations: int = ITERATIONS, tolerance: float = TOLERANCE, shared: bool = False,
 ) -> Reached:  # fmt: skip
     """All joints of a robot for targets of all its feet, in the frame of its base [m]; ``joints`` is the start.
@@ -33,7 +32,7 @@ def fabrik(
     legs = [leg_chain(robot, name) for name in robot.foot_names]
     if not shared:
         carriers = _carriers(robot, legs, joints)
-        found, far, used = list(joints), list[Any](), list[Any]()
+        found, far, used = list(joints), list[Scalar](), list[Scalar]()
         for k, (leg, X_0C) in enumerate(zip(legs, carriers)):
             start = [joints[j] for j in leg.joints]
             reached = fabrik_leg(leg, X_0C.inverse().point(targets[k]), start, foot_pitch, iterations, tolerance)
@@ -43,7 +42,7 @@ def fabrik(
             used.append(reached.iterations)
         return Reached(np.stack(found), np.stack(far), np.stack(used))
 
-    def body(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def body(_: Scalar, carry: tuple[Nest, Nest, Nest]) -> tuple[Nest, Nest, Nest]:
         now, far, used = carry
         better = _sweep_all(robot, legs, targets, list(now), foot_pitch)
         done = np.max(far) <= tolerance
@@ -58,7 +57,7 @@ def fabrik(
 
 # -- several feet ------------------------------------------------------------------------------------------------------
 def _sweep_all(
-    robot: Robot, legs: list[LegChain], targets: Any, joints: list[Any], foot_pitch: Any
+    robot: Robot, legs: list[LegChain], targets: Scalar, joints: list[Scalar], foot_pitch: Scalar
 ) -> Float[ndarray, "nj"]:
     """One iteration over the tree: the legs reach, then what they share turns their feet to the targets together."""
     for k, (leg, X_0C) in enumerate(zip(legs, _carriers(robot, legs, np.stack(joints)))):
@@ -85,19 +84,19 @@ def _screw_of(robot: Robot, j: int) -> Screw:
     return Screw(body.kind, (x, y, z), (0.0, 0.0, 0.0), body.joint.lower, body.joint.upper)
 
 
-def _poses(robot: Robot, joints: Any) -> list[Transform]:
+def _poses(robot: Robot, joints: Scalar) -> list[Transform]:
     base = [np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])] if robot.floating else []
     return poses_in_base(robot, joint_transforms(robot, np.concatenate([*base, joints])))
 
 
-def _carriers(robot: Robot, legs: list[LegChain], joints: Any) -> list[Transform]:
+def _carriers(robot: Robot, legs: list[LegChain], joints: Scalar) -> list[Transform]:
     if all(leg.carrier == 0 for leg in legs):
         return [Transform.identity()] * len(legs)
     poses = _poses(robot, joints)
     return [poses[leg.carrier] for leg in legs]
 
 
-def _misses(robot: Robot, legs: list[LegChain], targets: Any, joints: Any) -> Float[ndarray, "nf"]:
+def _misses(robot: Robot, legs: list[LegChain], targets: Scalar, joints: Scalar) -> Float[ndarray, "nf"]:
     carriers = _carriers(robot, legs, joints)
     return np.stack([
         distance(X_0C.point(foot_position(leg, [joints[j] for j in leg.joints])), targets[k])
@@ -105,7 +104,7 @@ def _misses(robot: Robot, legs: list[LegChain], targets: Any, joints: Any) -> Fl
     ])  # fmt: skip
 
 
-def _check(robot: Robot, targets: Any, joints: Any) -> None:
+def _check(robot: Robot, targets: Scalar, joints: Scalar) -> None:
     check_shape(robot, joints=(joints, robot.nj))
     if np.shape(targets) != (robot.nf, 3):
         raise InputError(f"targets of robot '{robot.name}' must have shape ({robot.nf}, 3), got {np.shape(targets)}")

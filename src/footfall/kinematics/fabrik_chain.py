@@ -8,7 +8,7 @@ it for legs, whose joints are hinges. Plain NumPy, traced as it is.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from footfall import numeric
 from footfall.errors import InputError
+from footfall.nests import Nest, Scalar
 
 ITERATIONS, TOLERANCE = 200, 1e-7  # at most; of the chain's end [m]
 _TINY = 1e-30
@@ -25,8 +26,8 @@ class ReachedChain(NamedTuple):
     """Points of a chain [m], the distance of its end from the target [m], iterations used."""
 
     points: Float[ndarray, "n 3"]
-    residual: Any
-    iterations: Any
+    residual: Scalar
+    iterations: Scalar
 
 
 def fabrik_chain(
@@ -39,7 +40,7 @@ def fabrik_chain(
     root = points[0]
     beyond = length_of(target - root) > sum(lengths)
 
-    def body(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def body(_: Scalar, carry: tuple[Nest, Nest, Nest]) -> tuple[Nest, Nest, Nest]:
         now, far, used = carry
         done = far <= tolerance
         moved = reached_backward(reached_forward(now, lengths, target), lengths, root)
@@ -54,7 +55,7 @@ def fabrik_chain(
 
 
 def reached_forward(
-    points: Float[ndarray, "n 3"], lengths: list[Any], target: Float[ndarray, "3"], links: int | None = None
+    points: Float[ndarray, "n 3"], lengths: list[Scalar], target: Float[ndarray, "3"], links: int | None = None
 ) -> Float[ndarray, "n 3"]:
     """Stage 1: the end on the target, the points before it after it; ``links``: only so many, from the end."""
     moved = [points[k] for k in range(len(points))]
@@ -66,7 +67,7 @@ def reached_forward(
 
 
 def reached_backward(
-    points: Float[ndarray, "n 3"], lengths: list[Any], root: Float[ndarray, "3"], links: int | None = None,
+    points: Float[ndarray, "n 3"], lengths: list[Scalar], root: Float[ndarray, "3"], links: int | None = None,
     towards: Float[ndarray, "3"] | None = None,
 ) -> Float[ndarray, "n 3"]:  # fmt: skip
     """Stage 2: the first point back at the root, the others after it; or all ``towards`` one place."""
@@ -78,20 +79,20 @@ def reached_backward(
     return np.stack(moved)
 
 
-def _pulled(fixed: Any, free: Any, length: Any) -> Float[ndarray, "3"]:
+def _pulled(fixed: Scalar, free: Scalar, length: Scalar) -> Float[ndarray, "3"]:
     """Where the free end of a link comes to lie on its line to the fixed one."""
     return fixed + (length / np.maximum(length_of(free - fixed), _TINY)) * (free - fixed)
 
 
-def link_lengths(points: Float[ndarray, "n 3"]) -> list[Any]:
+def link_lengths(points: Float[ndarray, "n 3"]) -> list[Scalar]:
     return [length_of(points[k + 1] - points[k]) for k in range(len(points) - 1)]
 
 
-def length_of(v: Float[ndarray, "3"]) -> Any:
+def length_of(v: Float[ndarray, "3"]) -> Scalar:
     return np.sqrt(np.sum(np.square(v)))
 
 
-def check_chain(points: Any, target: Any) -> None:
+def check_chain(points: Scalar, target: Scalar) -> None:
     shape = np.shape(points)
     if len(shape) != 2 or shape[1] != 3 or shape[0] < 2 or np.shape(target) != (3,):
         raise InputError(

@@ -22,7 +22,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.errors import InputError
 from footfall.kinematics.leg_chain import LegChain, Screw, Values, Vector, along, foot_position, pose_of
+from footfall.nests import Nest, Scalar
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 
@@ -42,8 +43,8 @@ class Reached(NamedTuple):
     """Joint values [rad], the distance of the foot, or of each foot, from its target [m], iterations used."""
 
     joints: Float[ndarray, "n"]
-    residual: Any
-    iterations: Any
+    residual: Scalar
+    iterations: Scalar
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class _Plane:
     lengths: tuple[float, ...]  # of the links, to the next joint or the foot [m]
     angles: tuple[float, ...]  # of the links from e_1 to e_2 [rad]
 
-    def flat(self, p: Any) -> tuple[Any, Any]:
+    def flat(self, p: Scalar) -> tuple[Scalar, Scalar]:
         return along(self.e_1, p), along(self.e_2, p)
 
     def solid(self, point: Values) -> Float[ndarray, "3"]:
@@ -75,7 +76,7 @@ class _Plane:
 
 def fabrik_leg(
     leg: LegChain, target: Float[ndarray, "3"], start: Values,
-    foot_pitch: Any = None, iterations: int = ITERATIONS, tolerance: float = TOLERANCE,
+    foot_pitch: Scalar = None, iterations: int = ITERATIONS, tolerance: float = TOLERANCE,
 ) -> Reached:  # fmt: skip
     """Joint values that take a leg's foot to ``target`` [m], in the frame of the body that carries the leg.
 
@@ -85,15 +86,15 @@ def fabrik_leg(
 
     length = 0.0 if foot_pitch is None else _last_length(leg)
 
-    def misses(joints: Any) -> tuple[Any, Any]:
+    def misses(joints: Scalar) -> tuple[Scalar, Scalar]:
         """Of the foot, and of its link's direction [m]."""
         far = distance(foot_position(leg, list(joints)), target)
         return far, length * np.abs(_wrapped(contact_angle(leg, list(joints)) - foot_pitch)) if length else 0.0
 
-    def there(carry: tuple[Any, Any, Any, Any]) -> Any:
+    def there(carry: tuple[Nest, Nest, Nest, Nest]) -> Nest:
         return (carry[1] <= tolerance) & (carry[2] <= tolerance)
 
-    def body(_: Any, carry: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
+    def body(_: Scalar, carry: tuple[Nest, Nest, Nest, Nest]) -> tuple[Nest, Nest, Nest, Nest]:
         done, used = there(carry), carry[3]
         better = np.stack(sweep(leg, target, list(carry[0]), foot_pitch))
         fresh = (better, *misses(better))
@@ -105,7 +106,7 @@ def fabrik_leg(
     return Reached(found[0], found[1], found[3])
 
 
-def contact_angle(leg: LegChain, joints: Values) -> Any:
+def contact_angle(leg: LegChain, joints: Values) -> Scalar:
     """The angle ``foot_pitch`` [rad] at which a leg's last link stands; see ``leg_inverse``."""
     plane = _plane(leg)
     assert plane is not None
@@ -139,7 +140,7 @@ def bent(leg: LegChain, knee: int) -> LegChain:
 
 
 # -- one iteration -----------------------------------------------------------------------------------------------------
-def sweep(leg: LegChain, target: Any, joints: list[Any], foot_pitch: Any) -> list[Any]:
+def sweep(leg: LegChain, target: Scalar, joints: list[Scalar], foot_pitch: Scalar) -> list[Scalar]:
     plane = _plane(leg)
     if plane is None:
         return turn_by_turn(leg, target, joints)
@@ -159,7 +160,7 @@ def sweep(leg: LegChain, target: Any, joints: list[Any], foot_pitch: Any) -> lis
     return joints[: leg.tail] + _reached(leg, plane, pulled, joints)
 
 
-def _turned_to_target(leg: LegChain, plane: _Plane, target: Any, joints: list[Any]) -> list[Any]:
+def _turned_to_target(leg: LegChain, plane: _Plane, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
     """The joint before the parallel ones turns their plane, at its distance from the axis, through the target.
 
     (R n) · τ = side is A cos θ + B sin θ = C: of its two solutions the one within the limits, else the nearer.
@@ -179,14 +180,14 @@ def _turned_to_target(leg: LegChain, plane: _Plane, target: Any, joints: list[An
     open_ = np.arccos(np.clip(C / np.sqrt(A * A + B * B + _TINY), -1.0, 1.0))
     one, other = (screw.within(joints[k] + _wrapped(middle + s * open_ - joints[k])) for s in (1.0, -1.0))
 
-    def cost(angle: Any) -> Any:
+    def cost(angle: Scalar) -> Scalar:
         off = A * np.cos(angle) + B * np.sin(angle) - C  # what the limits left of it
         return 1e3 * off * off / (A * A + B * B + _TINY) + 1e-3 * (angle - joints[k]) ** 2
 
     return [*joints[:k], np.where(cost(one) <= cost(other), one, other), *joints[k + 1 :]]
 
 
-def _swung(leg: LegChain, plane: _Plane, target: Any, joints: list[Any]) -> list[Any]:
+def _swung(leg: LegChain, plane: _Plane, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
     """The whole chain turns about its root until the foot is in line with the target: which keeps the knee's side."""
     tau = plane.flat(pose_of(leg, joints, leg.tail).inverse().point(target))
     foot, root, k = _points(plane, joints[leg.tail :])[-1], plane.root, leg.tail
@@ -195,7 +196,9 @@ def _swung(leg: LegChain, plane: _Plane, target: Any, joints: list[Any]) -> list
     return [*joints[:k], leg.screws[k].within(joints[k] + plane.signs[0] * by), *joints[k + 1 :]]
 
 
-def _pulled(leg: LegChain, plane: _Plane, target: Any, joints: list[Any], foot_pitch: Any) -> list[tuple[Any, Any]]:
+def _pulled(
+    leg: LegChain, plane: _Plane, target: Scalar, joints: list[Scalar], foot_pitch: Scalar
+) -> list[tuple[Scalar, Scalar]]:
     """Forward reaching: the points of the plane's chain, foot on the target, each next one towards where it was."""
     X = pose_of(leg, joints, leg.tail)
     p = plane.flat(X.inverse().point(target))
@@ -212,7 +215,9 @@ def _pulled(leg: LegChain, plane: _Plane, target: Any, joints: list[Any], foot_p
     return pulled
 
 
-def _kinked(leg: LegChain, plane: _Plane, points: list[tuple[Any, Any]], target: Any) -> list[tuple[Any, Any]]:
+def _kinked(
+    leg: LegChain, plane: _Plane, points: list[tuple[Scalar, Scalar]], target: Scalar
+) -> list[tuple[Scalar, Scalar]]:
     """The points, the knee pushed off the line from hip to foot if the leg must fold and is too straight to start.
 
     A straight chain pulled along itself stays straight: the one posture from which the paper's rule does not move.
@@ -236,9 +241,9 @@ def _kinked(leg: LegChain, plane: _Plane, points: list[tuple[Any, Any]], target:
     return [*points[: at - leg.tail], moved, *points[at - leg.tail + 1 :]]
 
 
-def _reached(leg: LegChain, plane: _Plane, pulled: list[tuple[Any, Any]], joints: list[Any]) -> list[Any]:
+def _reached(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], joints: list[Scalar]) -> list[Scalar]:
     """Backward reaching: from the root outwards every link points to where its end was pulled, within the limits."""
-    p, turned, found = plane.root, 0.0, list[Any]()
+    p, turned, found = plane.root, 0.0, list[Scalar]()
     for k, (length, angle) in enumerate(zip(plane.lengths, plane.angles)):
         screw, sign, now = leg.screws[leg.tail + k], plane.signs[k], joints[leg.tail + k]
         wanted = np.arctan2(pulled[k + 1][1] - p[1], pulled[k + 1][0] - p[0]) - angle - turned
@@ -249,7 +254,7 @@ def _reached(leg: LegChain, plane: _Plane, pulled: list[tuple[Any, Any]], joints
     return found
 
 
-def _carried(leg: LegChain, plane: _Plane, pulled: list[tuple[Any, Any]], joints: list[Any]) -> list[Any]:
+def _carried(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], joints: list[Scalar]) -> list[Scalar]:
     """Joints before the one that turns the plane: each takes what it carries to where that was pulled."""
     X, points = pose_of(leg, joints, leg.tail), _points(plane, joints[leg.tail :])
     first = [_first_off(leg, screw) for screw in leg.screws[: leg.tail - 1]]
@@ -257,7 +262,7 @@ def _carried(leg: LegChain, plane: _Plane, pulled: list[tuple[Any, Any]], joints
     return _aimed(leg, joints, solid[0], solid[1])
 
 
-def _aimed(leg: LegChain, joints: list[Any], points: list[Any], wanted: list[Any]) -> list[Any]:
+def _aimed(leg: LegChain, joints: list[Scalar], points: list[Scalar], wanted: list[Scalar]) -> list[Scalar]:
     """The same joints, root first, each turned to take its point to where it is wanted."""
     for k, screw in enumerate(leg.screws[: leg.tail - 1]):
         X = pose_of(leg, joints, k).inverse()
@@ -266,7 +271,7 @@ def _aimed(leg: LegChain, joints: list[Any], points: list[Any], wanted: list[Any
     return joints
 
 
-def turn_by_turn(leg: LegChain, target: Any, joints: list[Any]) -> list[Any]:
+def turn_by_turn(leg: LegChain, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
     """A leg that ends in a slider: every joint in turn, foot first, brings the foot as near as it can."""
     for k in reversed(range(len(leg))):
         X = pose_of(leg, joints, k).inverse()
@@ -275,7 +280,7 @@ def turn_by_turn(leg: LegChain, target: Any, joints: list[Any]) -> list[Any]:
     return joints
 
 
-def towards(screw: Screw, points: list[Any], wanted: list[Any]) -> Any:
+def towards(screw: Screw, points: list[Scalar], wanted: list[Scalar]) -> Scalar:
     """How much a joint must move for points that it carries to come nearest, together, to where they are wanted."""
     if screw.kind == "prismatic":
         return sum(along(screw.axis, b - a) for a, b in zip(points, wanted)) / len(points)
@@ -287,7 +292,7 @@ def towards(screw: Screw, points: list[Any], wanted: list[Any]) -> Any:
     return np.arctan2(sine, cosine)
 
 
-def _contact_angle(leg: LegChain, plane: _Plane, X: Transform, target: Any, p: Any, foot_pitch: Any) -> Any:
+def _contact_angle(leg: LegChain, plane: _Plane, X: Transform, target: Scalar, p: Scalar, foot_pitch: Scalar) -> Scalar:
     """Direction of the last link in the plane for a contact angle; see ``leg_inverse`` for what it is counted from."""
     hanging = math.atan2(-plane.e_2[2], -plane.e_1[2])  # downwards, all joints at zero
     forward = plane.forward
@@ -371,9 +376,9 @@ def _first_off(leg: LegChain, screw: Screw) -> int:
     return len(points) - 1
 
 
-def _points(plane: _Plane, joints: list[Any]) -> list[tuple[Any, Any]]:
+def _points(plane: _Plane, joints: list[Scalar]) -> list[tuple[Scalar, Scalar]]:
     """Joints and foot of the plane's chain."""
-    p: tuple[Any, Any] = plane.root
+    p: tuple[Scalar, Scalar] = plane.root
     points, turned = [p], 0.0
     for length, angle, sign, value in zip(plane.lengths, plane.angles, plane.signs, joints):
         turned = turned + sign * value
@@ -382,14 +387,14 @@ def _points(plane: _Plane, joints: list[Any]) -> list[tuple[Any, Any]]:
     return points
 
 
-def _unit(x: Any, y: Any) -> tuple[Any, Any]:
+def _unit(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
     scale = 1.0 / np.sqrt(x * x + y * y + _TINY)
     return x * scale, y * scale
 
 
-def distance(a: Any, b: Any) -> Any:
+def distance(a: Scalar, b: Scalar) -> Scalar:
     return np.sqrt(np.sum(np.square(a - b)))
 
 
-def _wrapped(angle: Any) -> Any:
+def _wrapped(angle: Scalar) -> Scalar:
     return angle - 2.0 * math.pi * np.round(angle * (0.5 / math.pi))

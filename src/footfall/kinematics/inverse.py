@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +25,7 @@ from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
 from footfall.kinematics.resolved_rate import resolved_rate_leg
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
@@ -52,7 +52,7 @@ class Inverse:
 
 
 def inverse(
-    robot: Robot, targets: Any, method: str = "auto", *, q: Float[ndarray, "nq"] | None = None, frame: str = "world",
+    robot: Robot, targets: Scalar, method: str = "auto", *, q: Float[ndarray, "nq"] | None = None, frame: str = "world",
     knee: int | Mapping[str, int] | None = None, foot_pitch: float | Mapping[str, float] | None = None,
     tolerance: float = TOLERANCE, iterations: int = 200, shared: bool = False, finish: bool = True,
 ) -> Inverse:  # fmt: skip
@@ -109,8 +109,8 @@ def inverse(
 
 
 def _traced(
-    robot: Robot, targets: Any, method: str, q: Any, frame: str, knee: Any, foot_pitch: Any, tolerance: float,
-    iterations: int, shared: bool,
+    robot: Robot, targets: Scalar, method: str, q: Scalar, frame: str, knee: Scalar, foot_pitch: Scalar,
+    tolerance: float, iterations: int, shared: bool,
 ) -> Inverse:  # fmt: skip
     """The same where no number is known: nothing is tried twice, so that the knee is the stand's unless given.
 
@@ -122,7 +122,7 @@ def _traced(
     q = stand if q is None else q
     joints_from, wanted = robot.nq - robot.nj, _by_foot(robot, targets)
     poses = body_poses(robot, q)
-    found, rows = [q[k] for k in range(robot.nq)], list[tuple[Any, Any, str]]()
+    found, rows = [q[k] for k in range(robot.nq)], list[tuple[Scalar, Scalar, str]]()
     for foot, target in wanted.items():
         leg, side, pitch = leg_chain(robot, foot), _of(knee, foot), _of(foot_pitch, foot)
         p_W = poses[0].point(np.array(target)) if frame == "trunk" else np.array(target)
@@ -225,7 +225,7 @@ class _Search:
         last = self.resolved_rate([best.joints, *self.starts()]) if self.finish else best
         return Reached(last.joints, last.residual, used + int(last.iterations) * self.finish)
 
-    def resolved_rate(self, starts: Sequence[Any]) -> Reached:
+    def resolved_rate(self, starts: Sequence[Nest]) -> Reached:
         best, used = None, 0
         for start in starts:
             found = resolved_rate_leg(self.leg, self.target, start, iterations=self.iterations,
@@ -246,7 +246,7 @@ class _Search:
         spread = [lower + (upper - lower) * np.resize(part, len(self.leg)) for part in parts]
         return [np.clip(start, self.leg.lower, self.leg.upper) for start in (self.posture, flipped, *spread)]
 
-    def _measured(self, joints: Any) -> Reached:
+    def _measured(self, joints: Scalar) -> Reached:
         inside = np.array([float(screw.within(value)) for screw, value in zip(self.leg.screws, joints)])
         return Reached(inside, float(distance(foot_position(self.leg, inside), self.target)), 0)
 
@@ -284,7 +284,7 @@ class _Search:
         return f"{name} stays {short} short{limits}"
 
 
-def _with_shared(robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Any, tolerance: float,
+def _with_shared(robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Scalar, tolerance: float,
                  iterations: int) -> tuple[ndarray, int]:  # fmt: skip
     """q with the joints that carry several feet where they help best; feet without a target keep their place."""
     X_BW = body_poses(robot, q)[0].inverse()
@@ -295,7 +295,7 @@ def _with_shared(robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_p
     return np.concatenate([q[: robot.nq - robot.nj], found.joints]), int(found.iterations)
 
 
-def posture_of(robot: Robot, q: Any) -> Float[ndarray, "nq"]:
+def posture_of(robot: Robot, q: Scalar) -> Float[ndarray, "nq"]:
     """The posture as given, checked, or the standing one."""
     if q is None:
         q = robot.state("stand" if "stand" in robot.poses else None)[0]
@@ -306,7 +306,7 @@ def posture_of(robot: Robot, q: Any) -> Float[ndarray, "nq"]:
     return q
 
 
-def targets_of(robot: Robot, targets: Any) -> dict[str, ndarray]:
+def targets_of(robot: Robot, targets: Scalar) -> dict[str, ndarray]:
     """Targets by foot, checked."""
     wanted = {}
     for foot, target in _by_foot(robot, targets).items():
@@ -316,7 +316,7 @@ def targets_of(robot: Robot, targets: Any) -> dict[str, ndarray]:
     return wanted
 
 
-def _by_foot(robot: Robot, targets: Any) -> dict[str, Any]:
+def _by_foot(robot: Robot, targets: Scalar) -> dict[str, Nest]:
     """Targets by foot, whose numbers need not be known."""
     if not isinstance(targets, Mapping):
         shape = np.shape(targets)
@@ -331,5 +331,5 @@ def _by_foot(robot: Robot, targets: Any) -> dict[str, Any]:
     return dict(targets)
 
 
-def _of(value: Any, foot: str) -> Any:
+def _of(value: Scalar, foot: str) -> Scalar:
     return value.get(foot) if isinstance(value, Mapping) else value

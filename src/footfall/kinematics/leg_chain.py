@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 
 Vector = tuple[float, float, float]
-Values = Sequence[Any] | ndarray  # of joints
+Values = Sequence[Scalar] | ndarray  # of joints
 _SNAP = 1e-10  # residues of rounded angles in model files: a component this near to a whole number is that number
 _PARALLEL = 1e-9  # deviation of an axis [rad]
 
@@ -40,14 +40,14 @@ class Screw:
     lower: float
     upper: float
 
-    def pose(self, value: Any) -> Transform:
+    def pose(self, value: Scalar) -> Transform:
         """Where the joint takes what it carries, seen from where that was at zero."""
         if self.kind == "prismatic":
             return Transform(np.eye(3), np.array(self.axis) * value)
         R, point = about_axis(self.axis, value), np.array(self.point)
         return Transform(R, point - R @ point)
 
-    def within(self, value: Any) -> Any:
+    def within(self, value: Scalar) -> Scalar:
         """The value nearest to the given one within the limits; an angle may go round to come inside."""
         if self.kind == "revolute" and math.isfinite(self.lower) and math.isfinite(self.upper):
             turns = np.round((value - 0.5 * (self.lower + self.upper)) * (0.5 / math.pi))
@@ -134,7 +134,7 @@ def foot_position(leg: LegChain, angles: Values) -> Float[ndarray, "3"]:
 
 def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], Float[ndarray, "3 n"]]:
     """The foot's centre in the carrier's frame [m], and its derivative by the leg's joints."""
-    p, columns = np.array(leg.foot), list[Any]()
+    p, columns = np.array(leg.foot), list[Scalar]()
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
         X = screw.pose(angle)
         p, columns = X.point(p), [X.R @ column for column in columns]
@@ -151,11 +151,11 @@ def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
     return X
 
 
-def along(axis: Values, p: Any) -> Any:
+def along(axis: Values, p: Scalar) -> Scalar:
     """The component of a vector along another of length one; constants stay numbers while a trace runs."""
     return axis[0] * p[0] + axis[1] * p[1] + axis[2] * p[2]
 
 
-def _snapped(v: Any) -> Vector:
+def _snapped(v: Scalar) -> Vector:
     x, y, z = (float(round(c)) if abs(c - round(c)) < _SNAP else c for c in (float(v[0]), float(v[1]), float(v[2])))
     return (x + 0.0, y + 0.0, z + 0.0)

@@ -12,9 +12,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from footfall.errors import InputError
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Tree
 from footfall.spatial.transform import Transform
@@ -144,7 +144,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     )  # fmt: skip
 
 
-def _foot_on(tree: Tree, body: int, foot: int) -> Any:
+def _foot_on(tree: Tree, body: int, foot: int) -> Scalar:
     """The centre of a foot in the frame of its leg's last body, which carries the wheel if it is one."""
     own = tree.feet[foot]
     return tree.foot_positions[foot] if own == body else tree.bodies[own].X_PJ.point(tree.foot_positions[foot])
@@ -190,7 +190,7 @@ def _closed() -> str:
 
 
 # -- three floats: plain Python, since inside a trace NumPy would make symbols of constants ----------------------------
-def _floats(v: Any) -> Vector:
+def _floats(v: Scalar) -> Vector:
     return (float(v[0]), float(v[1]), float(v[2]))
 
 

@@ -23,6 +23,7 @@ from footfall.errors import InputError
 from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, Segment, has_closed_form, leg_geometry
 from footfall.kinematics.numerical_leg import numerical_leg
+from footfall.nests import Scalar
 from footfall.numeric import tracer
 from footfall.robot.model.description import Robot
 
@@ -34,7 +35,7 @@ class LegPose(NamedTuple):
     """Angles of a leg's joints, root to foot [rad], and whether the target was in reach."""
 
     joints: Float[ndarray, "n"]
-    reachable: Any
+    reachable: Scalar
 
 
 def leg_inverse(
@@ -76,7 +77,7 @@ def leg_inverse(
     return LegPose(_signed(geometry, angles), reachable)
 
 
-def place_of(leg: Leg, x: Any, y: Any, z: Any) -> Float[ndarray, "3"]:
+def place_of(leg: Leg, x: Scalar, y: Scalar, z: Scalar) -> Float[ndarray, "3"]:
     """A place in the carrier's frame [m], given from the leg's first joint along the leg's axes."""
     return np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, (x, y, z))) for i in range(3)])
 
@@ -86,11 +87,11 @@ def from_hip(leg: Leg, position: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
     return place_of(leg, *_from_hip(leg, position))
 
 
-def _from_hip(leg: Leg, position: Float[ndarray, "3"]) -> tuple[Any, ...]:
+def _from_hip(leg: Leg, position: Float[ndarray, "3"]) -> tuple[Scalar, ...]:
     return tuple(position[k] + offset for k, offset in enumerate(_under_hip(leg)))
 
 
-def planar_inverse(leg: Leg, x: Any, z: Any, knee: int = 1, foot_pitch: float = 0.0) -> LegPose:
+def planar_inverse(leg: Leg, x: Scalar, z: Scalar, knee: int = 1, foot_pitch: float = 0.0) -> LegPose:
     """Joint angles with the roll at zero: the foot at x forward of and z above the hip's pitch axis [m].
 
     The planar leg of section 6.2 of de Paula et al. 2024.
@@ -106,7 +107,7 @@ def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: A
     return [leg_inverse(robot, leg, position, knee, above=side, **options) for side in sides for knee in (1, -1)]
 
 
-def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Any:
+def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Scalar:
     """Whether every joint of a leg is within its limits."""
     limits = leg_geometry(robot, leg, nearly=True).limits
     inside = [(lower <= q) & (q <= upper) for q, (lower, upper) in zip(joints, limits)]
@@ -132,7 +133,7 @@ def hip_height(leg: Leg, joints: Sequence[float]) -> float:
 
 
 # -- the plane of the leg ----------------------------------------------------------------------------------------------
-def _bend(thigh: Segment, shank: Segment, square: Any, knee: int) -> tuple[Any, Any, Any]:
+def _bend(thigh: Segment, shank: Segment, square: Scalar, knee: int) -> tuple[Scalar, Scalar, Scalar]:
     """Cosine and sine of the angle from thigh to shank whose ends are sqrt(square) apart; whether they can be."""
     a, b = thigh.length, shank.length
     cosine = square * (0.5 / (a * b)) - 0.5 * (a / b + b / a)
@@ -141,7 +142,7 @@ def _bend(thigh: Segment, shank: Segment, square: Any, knee: int) -> tuple[Any, 
     return cosine, knee * np.sqrt(1.0 - cosine * cosine), inside
 
 
-def _plane(leg: Leg, x: Any, z: Any, knee: int, foot_pitch: float) -> tuple[list[Any], Any]:
+def _plane(leg: Leg, x: Scalar, z: Scalar, knee: int, foot_pitch: float) -> tuple[list[Scalar], Scalar]:
     """Pitch angles for a foot at (x, z) from the hip in the leg's plane."""
     down = -z
     if leg.foot is not None:  # to the ankle
@@ -157,7 +158,7 @@ def _plane(leg: Leg, x: Any, z: Any, knee: int, foot_pitch: float) -> tuple[list
     return angles, inside
 
 
-def _angle(y: Any, x: Any, less: float) -> Any:
+def _angle(y: Scalar, x: Scalar, less: float) -> Scalar:
     """atan2(y, x) - less, within ±π."""
     if less == 0.0:
         return np.arctan2(y, x)
@@ -166,7 +167,9 @@ def _angle(y: Any, x: Any, less: float) -> Any:
 
 
 # -- the roll joint ----------------------------------------------------------------------------------------------------
-def _roll_first(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_pitch: float) -> tuple[list[Any], Any]:
+def _roll_first(
+    leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
+) -> tuple[list[Scalar], Scalar]:
     """Roll, then the plane: the roll turns (side, height) into (y, z), eqs. (2)-(4)."""
     x = x - leg.hip[0]
     side = leg.hip[1] + leg.side
@@ -189,12 +192,14 @@ def _roll_first(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_p
     return [roll, *angles], inside & reached
 
 
-def _turn(a: float, b: Any, y: Any, z: Any) -> Any:
+def _turn(a: float, b: Scalar, y: Scalar, z: Scalar) -> Scalar:
     """The angle about e_x that turns (a, b) into the direction of (y, z)."""
     return np.arctan2(a * z - b * y, a * y + b * z)
 
 
-def _pitch_first(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_pitch: float) -> tuple[list[Any], Any]:
+def _pitch_first(
+    leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
+) -> tuple[list[Scalar], Scalar]:
     """Pitch, roll, then the plane (DynaKat): the distance from hip to foot fixes the plane's triangle first."""
     assert leg.foot is not None
     y = y - leg.hip[1]
@@ -227,7 +232,9 @@ def _pitch_first(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_
     return [hip, roll, knee_angle, foot_pitch + turn - knee_angle], inside
 
 
-def _roll_missing(leg: Leg, x: Any, y: Any, z: Any, knee: int, above: bool, foot_pitch: float) -> tuple[list[Any], Any]:
+def _roll_missing(
+    leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
+) -> tuple[list[Scalar], Scalar]:
     angles, inside = _plane(leg, x, z, knee, foot_pitch)
     return angles, inside & (np.abs(y - leg.side) <= 1e-9)
 
@@ -248,7 +255,7 @@ def _under_hip(leg: Leg) -> tuple[float, float, float]:
     return x, y + leg.side, z
 
 
-def _signed(leg: Leg, angles: list[Any]) -> Float[ndarray, "n"]:
+def _signed(leg: Leg, angles: list[Scalar]) -> Float[ndarray, "n"]:
     return np.array([s * angle + 0.0 for s, angle in zip(leg.signs, angles)])
 
 

@@ -7,14 +7,13 @@ are enough. Traced, it is a loop that ends when the foot is there; its derivativ
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian
+from footfall.nests import Nest, Scalar
 from footfall.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
@@ -25,19 +24,19 @@ _LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
 
 def numerical_leg(
     leg: LegChain, position: Float[ndarray, "3"], guess: Values, turns: int = _TURNS
-) -> tuple[Float[ndarray, "n"], Any]:
+) -> tuple[Float[ndarray, "n"], Scalar]:
     """(joints, whether the foot is there) for the foot's centre at ``position`` [m] in the carrier's frame.
 
     Out of reach, the leg points towards the place. Joint limits are not looked at, as by ``leg_inverse``.
     """
 
-    def closer(joints: ndarray, damping: Any = 1.0) -> ndarray:
+    def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:
         p, J = foot_jacobian(leg, joints)
         left = position - p
         A = J @ J.T + (damping * (left @ left) + _LEAST) * np.eye(3)
         return joints + np.clip(J.T @ cholesky_solve(cholesky(A), left), -_STEP, _STEP)
 
-    def turn(_: float, carry: tuple[ndarray, Any]) -> tuple[ndarray, Any]:
+    def turn(_: float, carry: tuple[ndarray, Nest]) -> tuple[ndarray, Nest]:
         joints, far = carry
         found = numeric.select(far <= THERE, joints, closer(joints))
         return found, _distance(leg, found, position)
@@ -47,6 +46,6 @@ def numerical_leg(
     return numeric.solved(found, lambda joints: closer(joints, 0.0)), far <= 1e3 * THERE
 
 
-def _distance(leg: LegChain, joints: ndarray, position: ndarray) -> Any:
+def _distance(leg: LegChain, joints: ndarray, position: ndarray) -> Scalar:
     left = position - foot_jacobian(leg, joints)[0]
     return np.sqrt(left @ left)

@@ -8,8 +8,6 @@ Limits: a joint that would leave them is taken out of the step and the others so
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -18,6 +16,7 @@ from footfall import numeric
 from footfall.errors import InputError, unknown
 from footfall.kinematics.fabrik_leg import Reached, distance
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
+from footfall.nests import Nest, Scalar
 
 RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
 DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
@@ -45,7 +44,7 @@ def leg_rates(
     return rates
 
 
-def manipulability(J: Float[ndarray, "3 n"]) -> Any:
+def manipulability(J: Float[ndarray, "3 n"]) -> Scalar:
     """sqrt(det(J Jᵀ)) (Yoshikawa 1985): the volume of foot velocities for joint rates of length one."""
     return np.sqrt(np.maximum(_determinant(J @ J.T), 0.0))
 
@@ -67,7 +66,7 @@ def resolved_rate_leg(
     if toward is not None and rule in ("levenberg", "transpose"):
         raise InputError(f"the rule '{rule}' has no posture task: choose manipulability or constant")
 
-    def body(_: Any, carry: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
+    def body(_: Scalar, carry: tuple[Nest, Nest, Nest, Nest]) -> tuple[Nest, Nest, Nest, Nest]:
         joints, far, used, effort = carry
         done = (far <= tolerance) | (effort >= HOPELESS)
         moved = _step(leg, target, joints, rule, toward, effort)
@@ -84,7 +83,9 @@ def resolved_rate_leg(
     return Reached(found[0], found[1], found[2])
 
 
-def _step(leg: LegChain, target: Any, joints: Any, rule: str, toward: Any, effort: Any) -> Float[ndarray, "n"]:
+def _step(
+    leg: LegChain, target: Scalar, joints: Scalar, rule: str, toward: Scalar, effort: Scalar
+) -> Float[ndarray, "n"]:
     """The joints after one step, within their limits: solved, blocked joints taken out, solved again."""
     foot, J = foot_jacobian(leg, list(joints))
     miss = target - foot
@@ -117,7 +118,7 @@ def _step(leg: LegChain, target: Any, joints: Any, rule: str, toward: Any, effor
     return np.clip(joints + step, lower, upper)
 
 
-def _damping(leg: LegChain, J: Any, most: float) -> Any:
+def _damping(leg: LegChain, J: Scalar, most: float) -> Scalar:
     """λ² [m²]: zero in good postures, (most reach)² at a singular one (Nakamura and Hanafusa 1986)."""
     scale = leg.reach
     if len(leg) < 3:
@@ -126,7 +127,7 @@ def _damping(leg: LegChain, J: Any, most: float) -> Any:
     return (most * scale * lack) ** 2 + (1e-9 * scale) ** 2
 
 
-def _damped_inverse(J: Any, velocity: Any, square: Any) -> Any:
+def _damped_inverse(J: Scalar, velocity: Scalar, square: Scalar) -> Scalar:
     """Jᵀ (J Jᵀ + λ² I)⁻¹ times a velocity, by whichever of J Jᵀ and Jᵀ J is smaller."""
     rows, columns = np.shape(J)
     if columns < rows:
@@ -134,24 +135,24 @@ def _damped_inverse(J: Any, velocity: Any, square: Any) -> Any:
     return J.T @ solve_small(J @ J.T + square * np.eye(rows), velocity)
 
 
-def solve_small(A: Any, b: Any) -> Float[ndarray, "n"]:
+def solve_small(A: Scalar, b: Scalar) -> Float[ndarray, "n"]:
     """A⁻¹ b of a small symmetric positive definite matrix, by Cholesky's rule, loops unrolled in a trace."""
     n = len(b)
-    L: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     for i in range(n):
         for j in range(i + 1):
             rest = A[i, j] - sum(L[i][k] * L[j][k] for k in range(j))
             L[i][j] = np.sqrt(np.maximum(rest, 1e-300)) if i == j else rest / L[j][j]
-    y: list[Any] = []
+    y: list[Scalar] = []
     for i in range(n):
         y.append((b[i] - sum(L[i][k] * y[k] for k in range(i))) / L[i][i])
-    x: list[Any] = [0.0] * n
+    x: list[Scalar] = [0.0] * n
     for i in reversed(range(n)):
         x[i] = (y[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))) / L[i][i]
     return np.stack(x)
 
 
-def _determinant(A: Any) -> Any:
+def _determinant(A: Scalar) -> Scalar:
     return (
         A[0, 0] * (A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1])
         - A[0, 1] * (A[1, 0] * A[2, 2] - A[1, 2] * A[2, 0])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from footfall.errors import InputError
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
 from footfall.kinematics.inverse import posture_of, targets_of
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
 from footfall.spatial.rotation import is_rotation
@@ -42,7 +42,7 @@ class WholeBodyInverse:
 
 
 def whole_body_inverse(
-    robot: Robot, targets: Any, *, trunk_position: Any = None, trunk_rotation: Any = None, com: Any = None,
+    robot: Robot, targets: Scalar, *, trunk_position: Given = None, trunk_rotation: Given = None, com: Given = None,
     q: Float[ndarray, "nq"] | None = None, tolerance: float = 1e-7, iterations: int = 100,
 ) -> WholeBodyInverse:  # fmt: skip
     """The whole posture, trunk and joints, for feet, trunk and centre of mass, all in the world.
@@ -177,7 +177,7 @@ def _length(x: ndarray) -> float:
     return float(np.sqrt(x @ x))
 
 
-def _coordinates(wish: Any, what: str) -> ndarray:
+def _coordinates(wish: Given, what: str) -> ndarray:
     if wish is None:
         return np.full(3, np.nan)
     wish = np.asarray(wish, dtype=float)
@@ -186,7 +186,7 @@ def _coordinates(wish: Any, what: str) -> ndarray:
     return wish
 
 
-def _rotation(wish: Any) -> ndarray | None:
+def _rotation(wish: Given) -> ndarray | None:
     if wish is None:
         return None
     R = np.asarray(wish, dtype=float)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -31,11 +30,12 @@ from footfall.contact.force_law import LATE
 from footfall.control.interface import JointCommand
 from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
 from footfall.errors import InputError
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator
 from footfall.simulate.belts import Belt, Driven, Rotor, through_belt
 
-Modes = dict[str, Any]
+Modes = dict[str, Nest]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
 _ALONE = 6.0  # turns, after which one joint at a time is held or let slide: all at once would chase each other
 _LAST = 17.0  # turns, after which dry friction leaves a joint that it would drive
@@ -74,7 +74,7 @@ class JointModel:
     backlash: float = 0.0  # [rad], play between motor and joint, from end to end
     gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
     # dry friction that holds over dry friction in motion, one for all joints or one each
-    static_ratio: Any = field(default=1.0, metadata={"counted_later": True})
+    static_ratio: Scalar = field(default=1.0, metadata={"counted_later": True})
     belt: Belt | None = field(default=None, metadata={"added_later": True})  # between motors and joints
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class JointModel:
         friction = joint_values(robot, "dry_friction") if self.dry_friction else np.zeros(robot.nj)
         return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
 
-    def reversal(self, implicit: bool) -> Any:
+    def reversal(self, implicit: bool) -> Scalar:
         """The rate over which dry friction reverses in a step [rad/s]: explicit ones stand nothing as steep."""
         return self.stick_rate if implicit else np.maximum(self.stick_rate, _EXPLICIT_STICK_RATE)
 
@@ -178,7 +178,7 @@ def _motors(
     modes: Modes | None,
 ) -> tuple[ndarray, ndarray, ndarray, ndarray]:  # fmt: skip
     """(torque, slope) of motors at the rates that their encoders have, and both as they were asked for."""
-    play: Any = 0.0
+    play: Scalar = 0.0
     stiffness = command.kp
     if not _is_zero(model.backlash):
         error = command.position - position - dt * rates
@@ -223,7 +223,7 @@ def guessed_modes(
 def judged_modes(
     robot: Robot, model: JointModel, modes: Modes, torques: JointForces, rates: Float[ndarray, "nj"],
     a: Float[ndarray, "nj"], inertia: Float[ndarray, "nj"], dt: float, turn: float,
-) -> tuple[Modes, Any]:  # fmt: skip
+) -> tuple[Modes, Scalar]:  # fmt: skip
     """(modes for another turn, in how many joints they differ) for the accelerations found.
 
     A motor may give more than its limit no longer than it takes to solve again; late turns take nothing back.
@@ -265,17 +265,17 @@ def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, 
     return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
 
 
-def _is_held(slides: Any) -> Any:
+def _is_held(slides: Scalar) -> Scalar:
     """Whether dry friction holds a joint."""
     return np.abs(slides) < 0.5 * _HARDLY
 
 
-def _is_none(mode: Any) -> Any:
+def _is_none(mode: Scalar) -> Scalar:
     """Whether a mode of -1, 0 or 1 is 0."""
     return np.abs(mode) < 0.5
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: Scalar) -> bool:
     """Whether an effect is left out; a traced value never is."""
     return type(value) in (int, float, np.float64) and value == 0.0  # a traced one passes for a float
 
@@ -377,8 +377,8 @@ def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndar
     for k, name in enumerate(robot.joint_names):
         actuator = by_joint.get(name)
         limit = np.inf if actuator is None else actuator.torque_limit
-        least: Any = -limit
-        most: Any = limit
+        least: Scalar = -limit
+        most: Scalar = limit
         line = _speed_line(actuator)
         if line is not None:
             stall, drop, floor = line

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from footfall.errors import FootfallError
 from footfall.identity import digest_of
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.engine import CompiledEngine, PythonEngine
 from footfall.simulate.simulation import Simulation
@@ -62,7 +62,7 @@ def _numbers(model: SimulationModel, of_robot: bool) -> Iterator[str]:
         yield from _within(model.controller, "controller")
 
 
-def _within(part: Any, path: str) -> Iterator[str]:
+def _within(part: Scalar, path: str) -> Iterator[str]:
     if _is_number(part):
         yield path
     elif dataclasses.is_dataclass(part) and not isinstance(part, Robot | type):
@@ -72,7 +72,7 @@ def _within(part: Any, path: str) -> Iterator[str]:
                 yield from _within(getattr(part, f.name), f"{path}.{f.name}")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Given) -> bool:
     return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -15,6 +14,7 @@ from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import check_rate
 from footfall.errors import InputError, callers_level
 from footfall.kinematics.forward import body_poses
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 from footfall.seams import has_members
 from footfall.simulate.world import World
@@ -30,7 +30,7 @@ _MADE_OF = (
 class MadeOnce:
     """Refuses to have assigned, once it has a state, what its model was made of: the model would stay as it is."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Given) -> None:
         if name in _MADE_OF and "state" in self.__dict__ and value is not self.__dict__.get(name):
             raise InputError(
                 f"a simulation keeps the {name} it was made with: make another, Simulation(..., {name}=...)"
@@ -38,18 +38,18 @@ class MadeOnce:
         super().__setattr__(name, value)
 
 
-def check_robot(robot: Any) -> None:
+def check_robot(robot: Given) -> None:
     if not isinstance(robot, Robot):
         hint = f"ff.load({robot!r})" if isinstance(robot, str) else "ff.load(...)"
         raise InputError(f"a simulation needs a Robot, such as {hint}, got {type(robot).__name__}")
 
 
-def check_seed(seed: Any) -> None:
+def check_seed(seed: Given) -> None:
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
         raise InputError(f"seed must be a whole number, 0 or more, got {seed!r}")
 
 
-def check_law(contact: Any, dt: float) -> None:
+def check_law(contact: Given, dt: float) -> None:
     """Ask a user's own force law, for a sphere that touches: two arrays of three numbers are wanted, and no chance."""
     if not isinstance(contact, ForceLaw) or type(contact).__module__.startswith("footfall."):
         return
@@ -70,11 +70,11 @@ def check_law(contact: Any, dt: float) -> None:
     _check_slopes(contact, dt)
 
 
-def owner_of(part: Any) -> str:
+def owner_of(part: Scalar) -> str:
     return type(part).__name__
 
 
-def _called(method: Any, arguments: tuple[Any, ...], name: str) -> Any:
+def _called(method: Given, arguments: tuple[Given, ...], name: str) -> Given:
     """What a user's method returns; one that takes other arguments is told which it is given."""
     try:
         return method(*arguments)
@@ -123,7 +123,7 @@ def _check_normal(contact: StickSlip, dt: float) -> None:
         raise InputError(f"{owner} must be zero at a depth of zero, got {answer!r}")
 
 
-def check_ground(ground: Any) -> None:
+def check_ground(ground: Given) -> None:
     """Ask a user's own ground once: a distance, a frame and a friction are wanted."""
     if isinstance(ground, type):
         raise InputError(f"a ground must be an object, such as {ground.__name__}(...), got its class")
@@ -145,7 +145,7 @@ def check_ground(ground: Any) -> None:
         _check_normal_at(ground, np.array([x, y, 0.1]), owner)
 
 
-def _check_normal_at(ground: Any, p: ndarray, owner: str) -> None:
+def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
     """Refuse a normal that is not the way the distance grows at the surface over or under a point: it gives energy.
 
     Creases and steps are left alone: there, differences to both sides disagree.
@@ -168,13 +168,13 @@ def _check_normal_at(ground: Any, p: ndarray, owner: str) -> None:
         )
 
 
-def check_sequence(what: str, parts: Any, kind: type) -> None:
+def check_sequence(what: str, parts: Given, kind: type) -> None:
     """Refuse what is no list of things of a kind."""
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, kind) for part in parts):
         raise InputError(f"{what} must be a list of {kind.__name__}, got {' '.join(repr(parts).split())[:60]}")
 
 
-def vector(gravity: Any) -> tuple[float, float, float]:
+def vector(gravity: Scalar) -> tuple[float, float, float]:
     x, y, z = three_numbers(gravity, "gravity").tolist()
     return x, y, z
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +25,7 @@ from numpy import ndarray
 from footfall.dynamics.mass_matrix import armatures
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 ENCODERS = ("motor", "joint")
@@ -40,10 +40,10 @@ class Belt:
     ``encoder`` says which side the motor's feedback measures.
     """
 
-    stiffness: Any = 4000.0  # [N m/rad]
-    damping: Any = 2.0  # [N m s/rad]
-    play: Any = 0.0  # [rad], from end to end
-    inertia: Any = None  # of the rotor [kg m²]
+    stiffness: Scalar = 4000.0  # [N m/rad]
+    damping: Scalar = 2.0  # [N m s/rad]
+    play: Scalar = 0.0  # [rad], from end to end
+    inertia: Scalar = None  # of the rotor [kg m²]
     encoder: str = "motor"
 
     def __post_init__(self) -> None:
@@ -133,7 +133,7 @@ def sides(belt: Belt, rotor: Rotor, q_J: Float[ndarray, "nj"]) -> Float[ndarray,
 
 def through_belt(
     robot: Robot, belt: Belt, rotor: Rotor, q_J: Float[ndarray, "nj"], rates: Float[ndarray, "nj"],
-    motor: Float[ndarray, "nj"], slope: Float[ndarray, "nj"], dt: float, side: Any = None,
+    motor: Float[ndarray, "nj"], slope: Float[ndarray, "nj"], dt: float, side: Scalar = None,
 ) -> Driven:  # fmt: skip
     """The joint's share of a step in which motors give ``motor`` less ``slope`` times their encoder's change of rate.
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +29,7 @@ from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.nests import Scalar
 from footfall.parameters import replaced
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
@@ -158,11 +158,11 @@ class Block:
         return as_taken("rk4", world)
 
     # -- named parameters, as of a world -----------------------------------------------------------------------------
-    def parameter(self, path: str) -> Any:
+    def parameter(self, path: str) -> Scalar:
         """``"ground.friction"``, ``"contact.stiffness"``, or a parameter of the robot."""
         return self.world.parameter(path)
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> Block:
+    def with_parameters(self, parameters: Mapping[str, Scalar]) -> Block:
         """An unchecked copy with the named parameters set; values may be traced."""
         world, block = self.world.with_parameters(parameters), self
         for part in ("robot", "contact", "ground", "joints"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -13,6 +12,7 @@ from numpy import ndarray
 from footfall.archive import NoArchive, read_archive
 from footfall.errors import InputError, reason
 from footfall.identity import digest_of, first_name
+from footfall.nests import Nest
 from footfall.seams import unadapted
 from footfall.simulate.tick import RunState, SimulationModel
 from footfall.trace.face import tree
@@ -26,7 +26,7 @@ def save_checkpoint(path: str | Path, model: SimulationModel, state: RunState) -
     """Written beside its place and renamed into it: a crash leaves the old checkpoint or the new one."""
     path = Path(path)
     leaves, _ = tree.flatten(state)
-    arrays: dict[str, Any] = {"format": _FORMAT, "identity": _identity(model)}
+    arrays: dict[str, Nest] = {"format": _FORMAT, "identity": _identity(model)}
     arrays |= {f"leaf{k}": np.asarray(leaf, dtype=float) for k, leaf in enumerate(leaves)}
     name = None
     try:

@@ -12,12 +12,12 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 
 from footfall.control.interface import Command, Controller, check_command
 from footfall.errors import InputError, callers_level, finite, unknown
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 
 KEYS = tuple(f.name for f in fields(Command))
@@ -55,7 +55,7 @@ class Schedule:
         return Schedule(tuple(entries))
 
     @staticmethod
-    def of(rows: Sequence[Mapping[str, Any]]) -> Schedule:
+    def of(rows: Sequence[Mapping[str, Given]]) -> Schedule:
         """From the tables of a run file: ``{time = 4.0, forward = 0.3, turn = 0.5}``."""
         entries = []
         for row in rows:

@@ -13,7 +13,6 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -29,6 +28,7 @@ from footfall.control.optimal.sweep import Model
 from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.parts import Foot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.linear_step import LinearStep, moved
@@ -137,16 +137,18 @@ class Found:
 def rolled(
     found: Found, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
     goals: Goal,
-) -> tuple[ndarray, ndarray, Any]:  # fmt: skip
+) -> tuple[ndarray, ndarray, Scalar]:  # fmt: skip
     """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
     model, robot = found.model, found.model.robot
     most, none = np.array(model.limits), [np.zeros(3)] * robot.nf
     memory = found.moves.world.contact.start(found.moves.world.contacts)
 
-    def priced(now: ndarray, torque: ndarray, goal: Goal) -> Any:
+    def priced(now: ndarray, torque: ndarray, goal: Goal) -> Scalar:
         return cost(model, now, torque, goal, none, lowest_points(robot, joint_transforms(robot, now[: robot.nq])))
 
-    def knot(carry: tuple[ndarray, Any], row: tuple[Any, ...]) -> tuple[tuple[ndarray, Any], tuple[ndarray, ndarray]]:
+    def knot(
+        carry: tuple[ndarray, Nest], row: tuple[Nest, ...]
+    ) -> tuple[tuple[ndarray, Nest], tuple[ndarray, ndarray]]:
         (now, total), (about, planned, change, K, goal) = carry, row
         asked = planned + length * change + K @ error(model, about, now)
         torque = np.minimum(np.maximum(asked, -most), most)

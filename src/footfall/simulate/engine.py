@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from numpy import ndarray
@@ -22,6 +22,7 @@ from footfall.contact.stick_slip import StickSlip
 from footfall.contact.terrain import Steps
 from footfall.control.interface import JointCommand, Sensed
 from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch, callers_level
+from footfall.nests import Given, Nest, Scalar
 from footfall.seams import Adapter, unadapted
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.rows import Rows, rows_of
@@ -121,17 +122,17 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     return tuple(kept)
 
 
-def _methods_of(contact: ContactModel) -> list[Any]:
+def _methods_of(contact: ContactModel) -> list[Given]:
     """The methods of a contact model that a step calls."""
     if isinstance(contact, Adapter):
         return [contact.own(name, None) for name in ("modes", "start", "respond")]
-    found: list[Any] = [contact.modes, contact.start, contact.respond]
+    found: list[Nest] = [contact.modes, contact.start, contact.respond]
     if isinstance(contact, ForceLaw):
         found += [contact.law, contact.linearised, contact.judged]
     return [*found, contact.normal] if isinstance(contact, StickSlip) else found
 
 
-def _is_ours(part: Any) -> bool:
+def _is_ours(part: object) -> bool:
     return type(part).__module__.startswith("footfall.")
 
 
@@ -147,7 +148,7 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
 
     robot = model.world.robot
 
-    def controller(t: float, sensed: Sensed, command: Any, memory: Any) -> Any:
+    def controller(t: float, sensed: Sensed, command: Nest, memory: Nest) -> Nest:
         answer, after = _answer(_traced(model, t, sensed, command, memory), model)
         if _form(after) != _form(memory):
             raise TraceError(f"its memory changes its form from {_form(memory)} to {_form(after)}")
@@ -160,7 +161,7 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
     return (Surroundings(subject),)
 
 
-def _traced(model: SimulationModel, *arguments: Any) -> Any:
+def _traced(model: SimulationModel, *arguments: Nest) -> Nest:
     """What a controller returns for symbols; one that raises is told to run in Python, which says when and what."""
     t, sensed, command, memory = arguments
     sensed = dataclasses.replace(sensed, gravity=model.world.gravity)  # a constant of the run
@@ -172,7 +173,7 @@ def _traced(model: SimulationModel, *arguments: Any) -> Any:
         raise TraceError(foreign(error) or f"it raised {type(error).__name__}: {error}{place_of(error)}") from error
 
 
-def _answer(answer: Any, model: SimulationModel, where: str = "") -> tuple[JointCommand, Any]:
+def _answer(answer: Nest, model: SimulationModel, where: str = "") -> tuple[JointCommand, Nest]:
     """What a controller returned, if it is what it must be."""
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
         where, got = where or f"controller {model.acting.name}", type(answer).__name__
@@ -186,7 +187,7 @@ def _answer(answer: Any, model: SimulationModel, where: str = "") -> tuple[Joint
     return answer
 
 
-def _form(nest: Any) -> Any:
+def _form(nest: Nest) -> Nest:
     """A nest of arrays with every array's shape, or a number, in its place."""
     if isinstance(nest, dict):
         return {key: _form(nest[key]) for key in sorted(nest, key=str)}
@@ -211,7 +212,7 @@ class _ParametricEngine:
         """Whether anything that a user's own part reads (a global, a dict, a gain) has been changed since."""
         return any(around.changed() is not None for around in self.around)
 
-    def like(self, model: SimulationModel, values: Mapping[str, Any] | None = None) -> Self:
+    def like(self, model: SimulationModel, values: Mapping[str, Given] | None = None) -> Self:
         """The same machine code for another model: with the numbers that it has, or with those that are given."""
         other = copy.copy(self)
         other._take(model)
@@ -249,7 +250,7 @@ class CompiledEngine(_ParametricEngine):
         return after, Rows(replace(seen, memory=()), commands, self.model.period), None
 
 
-def _contact_horizon(*arguments: Any) -> Any:
+def _contact_horizon(*arguments: Nest) -> Scalar:
     from footfall.simulate.contact_horizon import ContactHorizon  # which linearises simulations
 
     return ContactHorizon(*arguments)
@@ -287,7 +288,7 @@ class PythonEngine(_ParametricEngine):
         """The state after the physics of a tick, but for its number and the controller's memory."""
         return self.physics(replace(state, memory=()), command, inputs.push, *self.values)
 
-    def command(self, state: RunState, inputs: Inputs) -> tuple[JointCommand, Any]:
+    def command(self, state: RunState, inputs: Inputs) -> tuple[JointCommand, Nest]:
         """One tick of the controller, with everything it may do wrong turned into one sentence."""
         model, time = self.model, float(state.tick) * self.model.period
         where = f"controller {model.acting.name} at {time:.4f} s (tick {int(state.tick)})"

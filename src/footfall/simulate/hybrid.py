@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +32,7 @@ from footfall.errors import FootfallError, InputError, unknown
 from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import foot_positions, foot_velocities
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 Torques = Callable[[float, Robot, ndarray, ndarray], ndarray]  # (t, robot, q, v) to joint torques; plain NumPy
@@ -87,12 +87,12 @@ class _InMode:
     def basis(self, q: ndarray) -> ndarray:
         return np.eye(self.robot.nv) if self.coordinates is None else self.coordinates.basis(q)
 
-    def acting(self, t: Any, q: ndarray, v: ndarray) -> ndarray:
+    def acting(self, t: Scalar, q: ndarray, v: ndarray) -> ndarray:
         """Torques of motors, springs and damping at the joints."""
         tau = spring_torques(self.robot, q) + damping_torques(self.robot, v)
         return tau if self.torques is None else tau + self.torques(t, self.robot, q, v)
 
-    def rates(self, t: Any, q: ndarray, r: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    def rates(self, t: Scalar, q: ndarray, r: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """(dq/dt, dr/dt, forces at the feet)."""
         robot, v = self.robot, self.basis(q) @ r
         tau = self.acting(t, q, v)
@@ -110,7 +110,7 @@ def _stepped(system: _InMode, t: float, q: ndarray, r: ndarray, h: float) -> tup
     """
     robot = system.robot
 
-    def stage(k: Any, carry: tuple[ndarray, ...]) -> tuple[ndarray, ...]:
+    def stage(k: Scalar, carry: tuple[ndarray, ...]) -> tuple[ndarray, ...]:
         slope_q, slope_r, sum_q, sum_r, _ = carry
         ahead = np.where(k < 0.5, 0.0, np.where(k < 2.5, 0.5, 1.0))
         ends = k > 3.5
@@ -183,9 +183,9 @@ class _Runner:
     q: ndarray
     v: ndarray
     time: float = 0.0
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[tuple[Nest, ...]] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
-    steps: dict[Any, Any] = field(default_factory=dict)
+    steps: dict[object, Nest] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.mode = np.zeros((self.robot.nf, 3))

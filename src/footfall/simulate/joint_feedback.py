@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +11,7 @@ from numpy import ndarray
 from footfall.control.interface import JointCommand
 from footfall.dynamics.mass_matrix import armatures
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.nests import Nest, Scalar
 from footfall.simulate.actuators import JointForces, guessed_modes, joint_forces, judged_modes
 from footfall.simulate.belts import Rotor, sides
 from footfall.simulate.state import State
@@ -24,7 +24,7 @@ class JointFeedback:
 
     world: World
     rates: Float[ndarray, "nj"]
-    modes: dict[str, Any]
+    modes: dict[str, Nest]
     torques: JointForces
     inertia: Float[ndarray, "nj"]  # of each joint alone
     armature: Float[ndarray, "nj"]  # what acts as such: an implicit torque falls with the rate at the end of the step
@@ -39,7 +39,7 @@ class JointFeedback:
             spring = spring - dt * self.torques.spring_slope * a_J
         return motor, passive, spring
 
-    def judged(self, a_J: Float[ndarray, "nj"], dt: float, turn: Any) -> tuple[dict[str, Any], Any]:
+    def judged(self, a_J: Float[ndarray, "nj"], dt: float, turn: Scalar) -> tuple[dict[str, Nest], Nest]:
         """(modes for another turn, in how many joints they differ) by the accelerations found."""
         if not self.modes:
             return self.modes, 0.0
@@ -56,8 +56,8 @@ class JointFeedback:
 
 
 def joint_feedback(
-    world: World, state: State, own: Float[ndarray, "nj"], command: JointCommand, dt: float, modes: dict[str, Any],
-    turn: Any,
+    world: World, state: State, own: Float[ndarray, "nj"], command: JointCommand, dt: float, modes: dict[str, Nest],
+    turn: Scalar,
 ) -> JointFeedback:  # fmt: skip
     """The joints at the start of a step; ``own`` is the inertia of each without armature."""
     robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from footfall.nests import Nest, Scalar
 from footfall.simulate.engine import CompiledEngine
 from footfall.simulate.rows import Rows
 from footfall.simulate.running import Ask, Rolled
@@ -66,13 +66,13 @@ def _rolled(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[Rolled]
     return found
 
 
-def stacked(nests: Sequence[Any]) -> Any:
+def stacked(nests: Sequence[Scalar]) -> Scalar:
     """Nests of the same form as one, with an axis for them first in every array."""
     leaves, rebuild = zip(*map(tree.flatten, nests))
     return rebuild[0]([np.stack([np.asarray(x, float) for x in column]) for column in zip(*leaves)])
 
 
-def _joined(nests: Sequence[Any]) -> Any:
+def _joined(nests: Sequence[Scalar]) -> Scalar:
     """Rows of many simulations that follow each other, behind the simulations' axis."""
     if len(nests) == 1:
         return nests[0]
@@ -80,7 +80,7 @@ def _joined(nests: Sequence[Any]) -> Any:
     return rebuild[0]([np.concatenate(column, axis=1) for column in zip(*leaves)])
 
 
-def _members(nest: Any, count: int) -> list[Any]:
+def _members(nest: Nest, count: int) -> list[Scalar]:
     """The other way round."""
     leaves, rebuild = tree.flatten(nest)
     return [rebuild([leaf[k] for leaf in leaves]) for k in range(count)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +18,7 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, TraceError
+from footfall.nests import Nest
 from footfall.notebook import Summarised
 from footfall.simulate.engine import check_controller, kept_free
 from footfall.simulate.simulation import Simulation
@@ -91,7 +91,7 @@ class _Example:
 
 
 @functools.lru_cache(maxsize=8)
-def _compiled(model: SimulationModel, example: _Example) -> tuple[Any, Any]:
+def _compiled(model: SimulationModel, example: _Example) -> tuple[Nest, Nest]:
     state, inputs = example.state, example.inputs
     size, columns = _size(model, state), _parts(inputs.command)[1]
     try:
@@ -123,12 +123,12 @@ def deviated_loop(
     return np.concatenate([difference(robot, q_next, after.q), after.v - v_next, *rest])
 
 
-def _kept(state: RunState) -> tuple[Any, ...]:
+def _kept(state: RunState) -> tuple[Nest, ...]:
     """What one tick hands to the next beside q and v."""
     return state.forces, state.contact, state.memory
 
 
-def _parts(nest: Any) -> tuple[Sequence[Any], int]:
+def _parts(nest: Nest) -> tuple[Sequence[Nest], int]:
     leaves = flatten(nest)[0]
     return leaves, sum(int(np.size(leaf)) for leaf in leaves)
 
@@ -137,7 +137,7 @@ def _size(model: SimulationModel, state: RunState) -> int:
     return 2 * model.world.robot.nv + _parts(_kept(state))[1]
 
 
-def _moved(nest: Any, change: Float[ndarray, "n"]) -> Any:
+def _moved(nest: Nest, change: Float[ndarray, "n"]) -> Nest:
     """A nest with a number added to each of its numbers."""
     leaves, rebuild = flatten(nest)
     out, at = [], 0

@@ -14,7 +14,7 @@ import copy
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from footfall import compiling, numeric
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError, unknown
 from footfall.identity import digest_of
+from footfall.nests import Nest, Scalar
 from footfall.notebook import Summarised
 from footfall.simulate.linear_loop import LinearisedLoop, linearize_loop
 from footfall.simulate.robot_and_objects import deviation as apart
@@ -113,14 +114,16 @@ class LinearStep:
         """Columns of B."""
         return sum(self.widths)
 
-    def step(self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None) -> tuple[ndarray, ndarray]:
+    def step(
+        self, q: Scalar, v: Scalar, command: JointCommand | None = None, push: Scalar = None
+    ) -> tuple[ndarray, ndarray]:
         """(q, v) after the step, for one robot or for n."""
         arguments, many = self._arguments(q, v, command, push)
         after = self._step(*arguments, *self.values)
         return after if many else (after[0][0], after[1][0])
 
     def __call__(
-        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None,
+        self, q: Scalar, v: Scalar, command: JointCommand | None = None, push: Scalar = None,
         ends: tuple[ndarray, ndarray] | None = None,
     ) -> Linearised:  # fmt: skip
         """A, B and the state after the step. With a robots' axis on any argument, all at once.
@@ -142,21 +145,21 @@ class LinearStep:
         """Of the free parameters, as a last argument; none where there are none."""
         return [self.parameters] if self.free else []
 
-    def _matrices(self, arguments: list[Any]) -> tuple[ndarray, ndarray]:
+    def _matrices(self, arguments: list[Nest]) -> tuple[ndarray, ndarray]:
         slopes, size = self.slopes, 2 * self.nv
         take = slopes.matrices if self.exact or not isinstance(slopes, WrittenJacobian) else slopes.settled
         found = take(*arguments, *self.values)
         return found[:, :, :size], found[:, :, size:]
 
     def arguments(
-        self, q: Any, v: Any, command: JointCommand | None = None, push: Any = None,
+        self, q: Scalar, v: Scalar, command: JointCommand | None = None, push: Scalar = None,
         ends: tuple[ndarray, ndarray] | None = None,
-    ) -> tuple[list[Any], bool]:  # fmt: skip
+    ) -> tuple[list[Nest], bool]:  # fmt: skip
         """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
         return [np.zeros(2 * self.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
 
-    def _arguments(self, q: Any, v: Any, command: JointCommand | None, push: Any) -> tuple[list[Any], bool]:
+    def _arguments(self, q: Scalar, v: Scalar, command: JointCommand | None, push: Scalar) -> tuple[list[Nest], bool]:
         """Everything with a robots' axis, and whether the caller gave one."""
         robot = self.robot
         command = JointCommand() if command is None else command
@@ -188,12 +191,12 @@ class LinearStep:
 def linearize(world: Simulation, *, ticks: int = 1) -> LinearisedLoop: ...
 @overload
 def linearize(
-    world: World | Simulation, q: Any, v: Any, command: JointCommand | None = None, push: Any = None, *,
+    world: World | Simulation, q: Scalar, v: Scalar, command: JointCommand | None = None, push: Scalar = None, *,
     dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None,
 ) -> Linearised: ...  # fmt: skip
 def linearize(
-    world: World | Simulation, q: Any = None, v: Any = None, command: JointCommand | None = None, push: Any = None, *,
-    dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None, ticks: int = 1,
+    world: World | Simulation, q: Scalar = None, v: Scalar = None, command: JointCommand | None = None,
+    push: Scalar = None, *, dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None, ticks: int = 1,
 ) -> Linearised | LinearisedLoop:  # fmt: skip
     """A, B of the step at a state, or at n states at once: q (n, nq), v (n, nv) give A (n, 2nv, 2nv), B (n, 2nv, nu).
 
@@ -280,7 +283,7 @@ def _model(world: World | Simulation | SimulationModel, dt: float | None, steps:
     return SimulationModel(world, None, integrator, float(dt), int(steps))
 
 
-def _with_axis(name: str, value: Any, shape: tuple[int, ...]) -> ndarray:
+def _with_axis(name: str, value: Scalar, shape: tuple[int, ...]) -> ndarray:
     """A finite array with or without a robots' axis; one number stands for all joints."""
     try:
         array = np.asarray(value, dtype=float)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +20,7 @@ from footfall.contact.active_set import Turn
 from footfall.contact.force_law import LATE
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import joint_modes
 from footfall.simulate.belts import POSITION
@@ -37,10 +37,10 @@ Onward = Callable[[Robot, State, ndarray, float], State]  # where accelerations 
 class Modes:
     """What a step chooses, of the contact law and of the joints."""
 
-    contact: dict[str, Any]
-    joints: dict[str, Any]
+    contact: dict[str, Nest]
+    joints: dict[str, Nest]
 
-    def for_contact(self, turn: Any, settled: bool) -> Turn:
+    def for_contact(self, turn: Scalar, settled: bool) -> Turn:
         """Feet are judged for good when the joints' dry friction has found its ways, not in the middle of it."""
         late = np.minimum(turn, np.maximum(turn - PATIENCE, LATE - 1.0)) if "slides" in self.joints else turn
         return Turn(self.contact, late, settled)
@@ -63,7 +63,7 @@ class Solution:
     a: Float[ndarray, "nv"]
     acted: Acted
     modes: Modes  # for another one
-    unsettled: Any  # how many choices it contradicts
+    unsettled: Scalar  # how many choices it contradicts
 
 
 Solve = Callable[..., Solution]  # (world, inputs, dt, modes, turn, settled)
@@ -74,7 +74,7 @@ class _Carry:
     """What one turn found, and what the next one needs."""
 
     solution: Solution
-    turn: Any  # how many solutions were contradicted before
+    turn: Scalar  # how many solutions were contradicted before
     inputs: Inputs
     after: State
 
@@ -93,7 +93,7 @@ def settle(
     """(accelerations, what caused them, the state to which they lead ``onward``)."""
     inputs, modes = _inputs(world, state, command, push), modes_of(world)
 
-    def solved(modes: Modes, turn: Any, settled: bool = False) -> tuple[ndarray, Acted, State]:
+    def solved(modes: Modes, turn: Scalar, settled: bool = False) -> tuple[ndarray, Acted, State]:
         solution = solve(world, inputs, dt, modes, turn, settled)
         a = numeric.narrow(solution.a)
         return a, solution.acted, onward(world.robot, state, a, dt)
@@ -104,7 +104,7 @@ def settle(
         last = _last_turn(solve, onward, world, inputs, modes, dt)
 
         # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
-        def once_more(_: Any) -> tuple[ndarray, Acted, State]:
+        def once_more(_: Scalar) -> tuple[ndarray, Acted, State]:
             modes, turn = numeric.held((last.solution.modes, last.turn))
             numeric.doubted(last.solution.unsettled > 0.5)
             return solved(modes, turn, settled=True)
@@ -116,7 +116,7 @@ def settle(
 
 def turns(
     solve: Solve, onward: Onward, world: World, state: State, command: JointCommand, push: ndarray, dt: float
-) -> Any:
+) -> Scalar:
     """How many times a step solves the equations of motion until what it finds agrees with its modes."""
     modes = modes_of(world)
     if not (modes.joints or modes.contact):

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox
 from footfall.errors import InputError, unknown
+from footfall.nests import Given, Scalar
 
 KINDS: dict[str, type[FreeBody]] = {"box": FreeBox, "ball": FreeBall}
 _NEEDED = {"box": ("size", "mass", "position"), "ball": ("radius", "mass", "position")}
@@ -31,7 +31,7 @@ def parse_objects(text: str | None) -> list[FreeBody]:
     return [_made(part) for part in (text or "").split(";") if part.strip()]
 
 
-def in_words(tables: Any) -> str:
+def in_words(tables: Scalar) -> str:
     """Tables of a run file as such a text, which says the same; a text stays as it is."""
     if isinstance(tables, str):
         return tables
@@ -40,14 +40,14 @@ def in_words(tables: Any) -> str:
     return "; ".join(_words(table) for table in tables)
 
 
-def _words(table: Mapping[str, Any]) -> str:
+def _words(table: Mapping[str, Given]) -> str:
     if "kind" not in table:
         raise InputError('an object of a run file needs a kind = "box" or "ball"')
     pairs = [f"{key}={_value(key, value)}" for key, value in table.items() if key != "kind"]
     return " ".join([str(table["kind"]), *pairs])
 
 
-def _value(key: str, value: Any) -> str:
+def _value(key: str, value: Given) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def _made(part: str) -> FreeBody:
     if kind not in KINDS:
         raise unknown("kind of object", kind, KINDS)
     known = tuple(field.name for field in dataclasses.fields(KINDS[kind]) if field.name not in _NOT_IN_WORDS)
-    fields: dict[str, Any] = {}
+    fields: dict[str, Given] = {}
     for pair in pairs:
         key, given, value = pair.partition("=")
         if key not in known:
@@ -77,7 +77,7 @@ def _made(part: str) -> FreeBody:
     return KINDS[kind](**fields)
 
 
-def _read(key: str, text: str) -> Any:
+def _read(key: str, text: str) -> Scalar:
     if key == "name":
         return text
     if key == "hollow":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +33,7 @@ from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matri
 from footfall.dynamics.parallel_joints import Posture, posture
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import poses_in_base
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.semi_implicit_euler import advance
 from footfall.simulate.state import State
@@ -59,7 +60,7 @@ class Together:
     axes: list[Float[ndarray, "3 3"]]  # in the world, in which each point has its numbers
     width: int = 0
 
-    def apart(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], Any]:
+    def apart(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], Nest]:
         """(accelerations of the robot, of the free bodies in rows of six)."""
         return a[self.width :], a[: self.width].reshape(-1, 6) if self.width else ()
 
@@ -76,7 +77,7 @@ class ObjectState:
     omega: Float[ndarray, "3"]  # in its own axes [rad/s]
 
 
-def object_state(world: World, objects: Any, name: str) -> ObjectState:
+def object_state(world: World, objects: Nest, name: str) -> ObjectState:
     names = [body.name for body in world.objects]
     if name not in names:
         raise unknown("object", name, names)
@@ -85,7 +86,7 @@ def object_state(world: World, objects: Any, name: str) -> ObjectState:
     return ObjectState(world.objects[names.index(name)], row[:3], row[3:7], R, R @ row[10:13], row[7:10])
 
 
-def named_objects(objects: Any) -> tuple[FreeBody, ...]:
+def named_objects(objects: Nest) -> tuple[FreeBody, ...]:
     """A list of free bodies, every one with a name of its own."""
     if not isinstance(objects, (list, tuple)) or not all(isinstance(body, (FreeBox, FreeBall)) for body in objects):
         raise InputError(f"objects must be a list of FreeBox and FreeBall, got {' '.join(repr(objects).split())[:60]}")
@@ -93,18 +94,18 @@ def named_objects(objects: Any) -> tuple[FreeBody, ...]:
     for name in taken:
         if taken.count(name) > 1:
             raise InputError(f"two objects are named '{name}'")
-    found: list[FreeBody] = []
+    named: list[FreeBody] = []
     for body in objects:
         kind = "ball" if isinstance(body, FreeBall) else "box"
         free = (name for k in count() if (name := kind if k == 0 else f"{kind}_{k + 1}") not in taken)
         name = body.name or next(free)
         taken.append(name)
-        found.append(replace(body, name=name))
-    return tuple(found)
+        named.append(replace(body, name=name))
+    return tuple(named)
 
 
 def objects_and_solids(
-    robot: Robot, objects: Any, collisions: Any, contact: ContactModel, integrator: str
+    robot: Robot, objects: Nest, collisions: Given, contact: ContactModel, integrator: str
 ) -> tuple[tuple[FreeBody, ...], tuple[Solid, ...]]:
     """Free bodies by name, and the links of the robot that they touch: its trunk, and those that collide."""
     named = named_objects(objects)
@@ -118,7 +119,7 @@ def objects_and_solids(
     return named, link_solids(robot, parts)
 
 
-def _names(collisions: Any) -> list[str]:
+def _names(collisions: Given) -> list[str]:
     if not collisions:
         return []
     return collisions.split(",") if isinstance(collisions, str) else list(collisions)
@@ -156,7 +157,7 @@ def touching(world: World, at_q: Posture, poses: list[Transform], spheres: Seque
 
 
 def together(
-    world: World, at_q: Posture, poses: list[Transform], spheres: list[Sphere], objects: Any, M: ndarray,
+    world: World, at_q: Posture, poses: list[Transform], spheres: list[Sphere], objects: Nest, M: ndarray,
     force: ndarray, points: list[ContactPoint], v: ndarray, loops: LoopConstraint | None,
 ) -> Together:  # fmt: skip
     """The equations of the robot with those of the free bodies around it; the robot's alone if there are none.
@@ -200,7 +201,7 @@ def felt(
     return np.stack(total)
 
 
-def moved(world: World, objects: Any, a: Any, dt: float) -> Any:
+def moved(world: World, objects: Nest, a: Scalar, dt: float) -> Nest:
     """Free bodies after a step, each as a base."""
     if not world.objects:
         return objects
@@ -236,10 +237,10 @@ class _Scene:
             body, X_WA, own = self.world.objects[touch.owner], self.X[touch.owner], 6 * touch.owner
             found = contact_points(body.robot, [X_WA], [Transform.identity()], [sphere], surface)[0]
         J = np.zeros((3, self.width + robot.nv))
-        J[:, own : own + found.J.shape[1]] = found.J
-        dofs = [own + k for k in found.dofs]
-        assert found.p_BC is not None
-        p_W = X_WA.point(found.p_BC)
+        J[:, own : own + point.J.shape[1]] = point.J
+        dofs = [own + k for k in point.dofs]
+        assert point.p_BC is not None
+        p_W = X_WA.point(point.p_BC)
         if touch.other != GROUND:
             at, J_other, used = self._velocity(touch, p_W)
             R_AO = X_WA.R.T @ (self.at_q.X[0] if touch.other == ROBOT else self.X[touch.other]).R
@@ -248,7 +249,7 @@ class _Scene:
         friction = self._friction(touch, found.friction)
         return replace(found, distance=found.distance + up, J=J, dofs=tuple(sorted(dofs)), friction=friction)
 
-    def _sphere(self, touch: Touch) -> tuple[Sphere, Any]:
+    def _sphere(self, touch: Touch) -> tuple[Sphere, Scalar]:
         """(what touches, in the frame of its body; how far it is raised [m])."""
         if touch.edge is None:
             own = self.spheres if touch.owner == ROBOT else self.world.objects[touch.owner].spheres
@@ -294,7 +295,7 @@ class _Scene:
         J = point_jacobian(self.world.objects[touch.other].robot, [], 0, X.R.T @ (p_W - X.p))
         return 6 * touch.other, J, range(6)
 
-    def _friction(self, touch: Touch, there: Any) -> Any:
+    def _friction(self, touch: Touch, there: Nest) -> Scalar:
         """The lower of those of the free bodies that meet, or what is there."""
         own = [
             body.friction

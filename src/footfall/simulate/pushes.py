@@ -81,17 +81,17 @@ def _link_of(place: Place, robot: Robot) -> str:
 
 def parse_pushes(text: str | None) -> tuple[Push, ...]:
     """Pushes of a command line: ``"1.0, 0.1, 0, 60, 0"`` [s, s, N], then a link's name; several apart by ";"."""
-    found = []
-    for part in (part for part in (text or "").split(";") if part.strip()):
-        words = [word.strip() for word in part.split(",")]
+    pushes = []
+    for entry in (entry for entry in (text or "").split(";") if entry.strip()):
+        cells = [cell.strip() for cell in entry.split(",")]
         try:
-            start, duration, x, y, z = (float(word) for word in words[:5])
+            start, duration, x, y, z = (float(cell) for cell in cells[:5])
         except ValueError:
-            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {part.strip()!r}") from None
-        if len(words) > 6:
-            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {part.strip()!r}")
-        found.append(Push(start, duration, (x, y, z), link=words[5] if len(words) == 6 else None))
-    return tuple(found)
+            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {entry.strip()!r}") from None
+        if len(cells) > 6:
+            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {entry.strip()!r}")
+        pushes.append(Push(start, duration, (x, y, z), link=cells[5] if len(cells) == 6 else None))
+    return tuple(pushes)
 
 
 def places_of(pushes: Sequence[Push]) -> tuple[Place, ...]:
@@ -101,11 +101,11 @@ def places_of(pushes: Sequence[Push]) -> tuple[Place, ...]:
 
 def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
     """Points of the robot's bodies that are pushed, as the step wants them."""
-    found = []
+    points = []
     for place in places:
         body, X_BF = frame_in_body(robot, _link_of(place, robot), place[1])
-        found.append(Sphere(f"push on {_link_of(place, robot)}", body, X_BF.p, 0.0))
-    return tuple(found)
+        points.append(Sphere(f"push on {_link_of(place, robot)}", body, X_BF.p, 0.0))
+    return tuple(points)
 
 
 def mean_wrench(
@@ -118,9 +118,9 @@ def mean_wrench(
     everywhere, total = (None, *places), np.zeros((1 + len(places), 6))
     for push in pushes:
         start, end = push.start / period - tick, (push.start + push.duration) / period - tick
-        part = min(end, 1.0) - max(start, 0.0)
-        if part > _SLACK:
-            total[everywhere.index(push.place)] += push.wrench * (part if part < 1.0 - _SLACK else 1.0)
+        share = min(end, 1.0) - max(start, 0.0)
+        if share > _SLACK:
+            total[everywhere.index(push.place)] += push.wrench * (share if share < 1.0 - _SLACK else 1.0)
     return total.ravel()
 
 

@@ -6,7 +6,6 @@ import contextlib
 import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +15,7 @@ from footfall import compiling
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.hardware.motors import overheating
+from footfall.nests import Given
 from footfall.recording.ground_form import contact_settings, ground_form
 from footfall.recording.object_form import object_forms
 from footfall.recording.recording import Recording, versions
@@ -40,7 +40,7 @@ class Recorder:
     """
 
     def __init__(
-        self, model: SimulationModel, state: RunState, energies: Energies, meta: Mapping[str, Any],
+        self, model: SimulationModel, state: RunState, energies: Energies, meta: Mapping[str, Given],
         path: str | Path | None = None, *, watch: Watcher | None = None, every: int = 1,
         on_rows: Callable[[dict[str, ndarray]], None] | None = None,
     ) -> None:  # fmt: skip
@@ -230,7 +230,7 @@ def energies(
     return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
 
 
-def _meta(model: SimulationModel) -> dict[str, Any]:
+def _meta(model: SimulationModel) -> dict[str, Given]:
     world, law = model.world, unadapted(model.world.contact)
     return {
         **({"objects": object_forms(world.objects)} if world.objects else {}),

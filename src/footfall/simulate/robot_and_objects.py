@@ -7,13 +7,12 @@ Without free bodies these are the robot's own.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.coordinates import difference, integrate
+from footfall.nests import Nest, Scalar
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.world import World
 
@@ -33,7 +32,7 @@ def sizes(world: World) -> tuple[int, int]:
     return world.robot.nq + _NQ * count, world.robot.nv + _NV * count
 
 
-def parted(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Any]:
+def parted(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Scalar]:
     """(q and v of the robot, a row of every free body)."""
     robot, count = world.robot, len(world.objects)
     if not count:
@@ -42,7 +41,7 @@ def parted(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Any]
     return q[: robot.nq], v[: robot.nv], np.concatenate([poses, twists], axis=1)
 
 
-def joined(q: ndarray, v: ndarray, objects: Any) -> tuple[ndarray, ndarray]:
+def joined(q: ndarray, v: ndarray, objects: Nest) -> tuple[ndarray, ndarray]:
     """The other way."""
     if not len(objects):
         return q, v

@@ -13,22 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from footfall import compiling, numeric
 from footfall.errors import InputError, TraceError
+from footfall.nests import Given, Nest, Scalar
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState, SimulationModel, tick
 
-Cost = Callable[..., Any]
+Cost = Callable[..., Nest]
 
 
-def rollout(model: SimulationModel, state: RunState, inputs: Inputs, ticks: int, cost: Cost) -> Any:
+def rollout(model: SimulationModel, state: RunState, inputs: Inputs, ticks: int, cost: Cost) -> Nest:
     """The sum of ``cost(q, v, command)`` after each of so many ticks; the command is the controller's."""
 
-    def body(_: Any, carry: tuple[RunState, Any]) -> tuple[RunState, Any]:
+    def body(_: Scalar, carry: tuple[RunState, Nest]) -> tuple[RunState, Nest]:
         after, command = tick(model, carry[0], inputs)
         return after, carry[1] + cost(after.q, after.v, command)
 
@@ -56,29 +56,29 @@ class RolloutCost:
     def __repr__(self) -> str:
         return f"RolloutCost({self.ticks} ticks of {self.model.acting.name}, free {', '.join(self.free)})"
 
-    def __call__(self, values: Mapping[str, Any] | None = None) -> float:
+    def __call__(self, values: Mapping[str, Given] | None = None) -> float:
         """The mean cost."""
         return float(self._value(self.state, self.inputs, self._filled(values))) / self.ticks
 
-    def gradient(self, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def gradient(self, values: Mapping[str, Given] | None = None) -> dict[str, Nest]:
         """Its derivative by every free parameter, shaped as the parameter is."""
         slopes = self._gradient(self.state, self.inputs, self._filled(values))
         return {path: slope / self.ticks for path, slope in slopes.items()}
 
-    def _filled(self, values: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _filled(self, values: Mapping[str, Given] | None) -> dict[str, Nest]:
         for path in values or {}:
             if path not in self.nominal:
                 raise InputError(f"'{path}' is no free parameter of this rollout: {', '.join(self.free)}")
         return {path: np.asarray((values or {}).get(path, own), dtype=float) for path, own in self.nominal.items()}
 
     @cached_property
-    def _value(self) -> Any:
+    def _value(self) -> Scalar:
         return compiling.compile(
             rollout, self.model, self.state, self.inputs, free=self.free, ticks=self.ticks, cost=self.cost, verify=False
         )  # fmt: skip
 
     @cached_property
-    def _gradient(self) -> Any:
+    def _gradient(self) -> Nest:
         return compiling.gradient(
             rollout, self.model, self.state, self.inputs, free=self.free, ticks=self.ticks, cost=self.cost,
             wrt="parameters",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footfall.errors import InputError
+from footfall.nests import Given
 
 if TYPE_CHECKING:
     from footfall.simulate.runfile import RunOptions
@@ -25,7 +26,7 @@ def refuse_rhythm(options: RunOptions) -> None:
     refuse(options, "keeps its own time", keys)
 
 
-def refuse_motion(options: RunOptions, constants: Mapping[str, Any], *others: str) -> None:
+def refuse_motion(options: RunOptions, constants: Mapping[str, Given], *others: str) -> None:
     keys = given(options, "gait", "constants", "speed", "reflexes", *others)
     refuse_rhythm(options)
     keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]

@@ -17,7 +17,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -47,6 +46,7 @@ from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
 from footfall.hardware.motor_model import MotorModel
 from footfall.hardware.sensors import Sensors
+from footfall.nests import Given
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.commanding import Schedule, unfollowed
@@ -133,7 +133,7 @@ class Planned:
     ramp: float  # time of the start that means leave out [s]
 
 
-def read_run_file(path: str | Path) -> dict[str, Any]:
+def read_run_file(path: str | Path) -> dict[str, Given]:
     """The options in a run file; a key that is none is refused with the nearest that is."""
     file = Path(path)
     keys = parse_toml(read_toml_text(file, "the run file"), str(file))
@@ -162,21 +162,21 @@ def resolved_ground(name: str, folder: Path) -> str:
     return str(folder / name) if any(suffix in name.lower() for suffix in GROUND_FILES) else name
 
 
-def options_of(given: Mapping[str, Any]) -> RunOptions:
+def options_of(given: Mapping[str, Given]) -> RunOptions:
     """Options from a run file or the command line: what is None is not given."""
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
-def load_options(options: RunOptions) -> dict[str, Any]:
+def load_options(options: RunOptions) -> dict[str, Given]:
     """How the robot of a run is to be loaded: wheels turn for controllers that roll."""
     rolls = options.controller in control_named.ROLLING and options.robot not in library.names()
     return {"lock_wheels": False} if rolls else {}
 
 
-def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Any] | None = None) -> Planned:
+def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | None = None) -> Planned:
     """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
     motors: MotorModel | None = None
-    joints: dict[str, Any] = {}
+    joints: dict[str, Given] = {}
     if options.motors is not None:
         robot, motors, effects = read_identified(options.motors, robot)
         joints = {"joints": effects}
@@ -222,7 +222,7 @@ def is_policy(controller: str) -> bool:
 Made = tuple[Controller, Gait | None]
 
 
-def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     policy = is_policy(options.controller)
     if options.controller != control_named.PLAN:
         refuse(options, "follows no plan", given(options, "plan"))
@@ -235,18 +235,18 @@ def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
     return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
-def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse_motion(options, constants)
     kp, kd = _gains(robot, options)
     return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp, kd, fitting_rate(options.dt)), None
 
 
-def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse_motion(options, constants, "kp", "kd")
     return lqr_stand(robot, rate=fitting_rate(options.dt), dt=options.dt, friction=options.friction), None
 
 
-def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     asked = [key for key in ("sideways", "turn") if getattr(options, key)]
     refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *asked])
     refuse_rhythm(dataclasses.replace(options, inverse=None))
@@ -255,7 +255,7 @@ def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
     return PlanFollower(planned, *_gains(robot, options), fitting_rate(options.dt), inverse=inverse), None
 
 
-def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
     refuse_rhythm(options)
     if options.controller == control_named.NMPC:
@@ -270,7 +270,7 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Any])
     return moving, moving.gait
 
 
-def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
     refuse(options, "has its own gait", [*constants, *given(options, "reflexes")])
     refuse_rhythm(options)
@@ -285,14 +285,14 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) ->
     return read, read.gait if isinstance(read, Policy) else None
 
 
-def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "rolls", [*given(options, "gait", "constants"), *constants])
     if options.sideways:
         raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
     return Wheels(options.kp, options.kd, rate=fitting_rate(options.dt)), None
 
 
-def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Made:
+def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     for key in ("sideways", "turn"):
         if getattr(options, key):
             others = ", ".join(control_named.FOLLOWING)
@@ -302,7 +302,7 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
     control_named.check_on_a_gait(options.controller, options.gait or "trot", robot)
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
-    rhythm: dict[str, Any] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
+    rhythm: dict[str, Given] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
     rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
     if options.reflexes is not None:
         refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then"))
@@ -318,7 +318,7 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) 
 
 def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[float, float], rate: float) -> ReflexPD:
     """Joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
-    reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Any]()
+    reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Given]()
     if reflexes.speed_gait:
         trot = tuned.for_robot(robot, "trot")
         faster = {"faster": trot.gait.replace(knees=gait.knees), "faster_gains": (trot.kp, trot.kd)}
@@ -346,7 +346,7 @@ def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition,
     return Transition(first, second, begin), _gains(robot, later)
 
 
-_MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
+_MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
     "hold": _hold,
     "lqr": _lqr,
     control_named.PLAN: _planned,
@@ -357,7 +357,7 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Any]], Made]] = {
 }
 
 
-def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Any]) -> Gait:
+def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Gait:
     """Known-good constants where there are some, else ones that scale with the robot; a speed sets the stride."""
     name = options.gait or "trot"
     known = tuned.choices(robot, name)

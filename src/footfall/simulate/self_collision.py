@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +29,7 @@ from footfall.contact.pairs import Capsule, Pair, squared_distance
 from footfall.errors import InputError, unknown
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms, poses_in_base
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 MODES = ("report", "stop", "force")
@@ -74,10 +74,10 @@ class SelfCollision:
         return np.stack(found) if found else np.zeros(0)
 
     # -- a constant of compiled functions ----------------------------------------------------------------------------
-    def parameter(self, path: str) -> Any:
+    def parameter(self, path: str) -> Scalar:
         return self.robot.parameter(path)
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> SelfCollision:
+    def with_parameters(self, parameters: Mapping[str, Scalar]) -> SelfCollision:
         return replace(self, robot=self.robot.with_parameters(parameters))
 
     @cached_property

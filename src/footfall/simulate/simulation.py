@@ -13,7 +13,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -34,6 +33,7 @@ from footfall.gravity import GRAVITY
 from footfall.hardware.emergency_stop import EmergencyStop
 from footfall.hardware.sensors import Sensors
 from footfall.kinematics.closed_loops import check_closed
+from footfall.nests import Given, Nest
 from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
@@ -97,7 +97,7 @@ class Simulation(MadeOnce, Summarised):
     integrator: str = "linearly_implicit"
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
-    start: Any = None
+    start: Given = None
     command: Commands = field(default_factory=Command)
     pushes: Sequence[Push] = ()
     touching: Sequence[Foot] = ()
@@ -121,10 +121,10 @@ class Simulation(MadeOnce, Summarised):
         self.controller = self.controller or standing_controller(self.robot, self.dt, gravity)
         rate = as_controller(self.controller).rate
         if self.contact is None and self.integrator != "linearly_implicit":
-            law: Any = Compliant.as_printed()  # explicit steps stand no more damping
+            law: Given = Compliant.as_printed()  # explicit steps stand no more damping
         else:
             law = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
-        ground: Any = Plane() if self.ground is None else self.ground
+        ground: Given = Plane() if self.ground is None else self.ground
         ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
         contact = as_contact_model(law)
         check_law(law, self.dt)
@@ -155,7 +155,7 @@ class Simulation(MadeOnce, Summarised):
         rows += [("ground", type(world.ground).__name__), ("dt", f"{self.dt:g} s"), ("at", f"{self.time:g} s")]
         return f"'{self.robot.name}'", rows if stopped is None else [*rows, ("stopped", stopped.message)]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, Nest]:
         """For copies and other processes: machine code stays here, and is made again on first use."""
         return {**self.__dict__, "_engine": None, "_energies": None}
 
@@ -171,7 +171,7 @@ class Simulation(MadeOnce, Summarised):
         self.state = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
         self.stopped = None
 
-    def _standing(self) -> Any:
+    def _standing(self) -> Given:
         """Where it starts when nobody says: as the controller stands, or along a ground that is not level."""
         ground, controller = self.model.world.ground, self.controller
         if controller is None or not (self.robot.floating and self.robot.nf):

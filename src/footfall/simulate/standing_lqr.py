@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.linear_step import LinearStep
 from footfall.simulate.simulation import Simulation
@@ -25,8 +25,8 @@ _SETTLING = 2.0  # [s]
 
 
 def lqr_stand(
-    robot: Robot, *, rate: float = 1000.0, dt: float = 1e-3, weights: StandWeights | None = None, pose: Any = None,
-    contact: Any = None, friction: float = 0.8, gravity: Gravity = GRAVITY,
+    robot: Robot, *, rate: float = 1000.0, dt: float = 1e-3, weights: StandWeights | None = None, pose: Given = None,
+    contact: Given = None, friction: float = 0.8, gravity: Gravity = GRAVITY,
 ) -> LqrStand:  # fmt: skip
     """An ``LqrStand`` for level ground, compliant contact and one gravity [m/s²].
 

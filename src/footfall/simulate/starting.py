@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy import ndarray
 
@@ -14,6 +12,7 @@ from footfall.errors import InputError
 from footfall.gravity import Gravity
 from footfall.hardware.emergency_stop import EmergencyStop, EmergencyStopWrapper
 from footfall.hardware.sensors import Sensors, SensorWrapper
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 
 
@@ -23,7 +22,7 @@ def standing_controller(robot: Robot, dt: float, gravity: Gravity) -> Controller
     return Hold(pose, *stand_gains(robot, gravity), rate=1.0 / (dt * max(1, round(1e-3 / dt))))
 
 
-def start_state(robot: Robot, start: Any) -> tuple[ndarray, ndarray]:
+def start_state(robot: Robot, start: Given) -> tuple[ndarray, ndarray]:
     """(q, v) of a pose's name, joint positions, or (q, v) itself; the stand, or zero joints, unless given."""
     if isinstance(start, tuple) and len(start) == 2:
         try:

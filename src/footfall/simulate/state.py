@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from jaxtyping import Float
 from numpy import ndarray
+
+from footfall.nests import Nest
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class State:
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     memory: dict[str, ndarray] = field(default_factory=dict)
-    objects: Any = ()  # of free bodies: rows of position, quaternion, and (ω, v) in their own axes
+    objects: Nest = ()  # of free bodies: rows of position, quaternion, and (ω, v) in their own axes
 
 
 @dataclass(frozen=True)
@@ -29,4 +30,4 @@ class Acted:
     forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
     generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
-    objects: Any = ()  # accelerations of free bodies, rows of six
+    objects: Nest = ()  # accelerations of free bodies, rows of six

@@ -8,7 +8,6 @@ Follow any call down to an equation of a paper. Called with symbols, this page i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +24,7 @@ from footfall.dynamics.mass_matrix import armatures, composite_bodies, composite
 from footfall.dynamics.parallel_joints import posture
 from footfall.kinematics.closed_loops import brought_back
 from footfall.kinematics.forward import joint_rates, poses_in_base
+from footfall.nests import Scalar
 from footfall.simulate.joint_feedback import joint_feedback
 from footfall.simulate.modes import Inputs, Modes, Solution, settle, turns
 from footfall.simulate.objects import felt, moved, placed, together, touching
@@ -59,13 +59,13 @@ def accelerate(
     return settle(equations_of_motion, lambda robot, state, a, dt: state, world, state, command, push, dt)[:2]
 
 
-def solutions(world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float) -> Any:
+def solutions(world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float) -> Scalar:
     """How many times a step solves the equations of motion until what it finds agrees with its modes."""
     return turns(equations_of_motion, advance, world, state, command, push, dt)
 
 
 def equations_of_motion(
-    world: World, inputs: Inputs, dt: float, modes: Modes, turn: Any, settled: bool = False
+    world: World, inputs: Inputs, dt: float, modes: Modes, turn: Scalar, settled: bool = False
 ) -> Solution:
     """(M + dt JᵀDJ + dt slope) a = force, once, in given modes; an implicit law makes joint feedback implicit as well.
 

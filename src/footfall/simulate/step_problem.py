@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +22,7 @@ from footfall.control.optimal.sweep import Model
 from footfall.control.optimal.trajectory import Expansion
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 from footfall.simulate.linear_step import LinearStep, moved
 from footfall.simulate.tick import SimulationModel
@@ -65,7 +65,7 @@ class StepProblem:
         self._slope = compiling.jacobian(
             moved_error, robot, np.zeros(2 * robot.nv), x, x, wrt="deviation", at_zero=True
         )
-        self._rolls: dict[int, Any] = {}  # compiled, by the number of knots
+        self._rolls: dict[int, Nest] = {}  # compiled, by the number of knots
 
     def aiming_at(self, reference: Reference, world: World | None = None, damping: float | None = None) -> StepProblem:
         """The same step with another cost, or in a world like this one; nothing is compiled again."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_rates
+from footfall.nests import Nest, Scalar
 from footfall.parameters import look_up, replaced
 from footfall.simulate.integrators import as_taken, integrate_step
 from footfall.simulate.step import State
@@ -57,12 +57,12 @@ class SimulationModel:
         """The same without its controller: what ``physics`` needs, alike under every controller."""
         return replace(self, controller=None)
 
-    def parameter(self, path: str) -> Any:
+    def parameter(self, path: str) -> Scalar:
         """One of the world, or of the controller: ``"controller.kp"``, ``"controller.gait.period"``."""
         name, _, rest = path.partition(".")
         return look_up(self.controller, rest, name) if name == "controller" else self.world.parameter(path)
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> SimulationModel:
+    def with_parameters(self, parameters: Mapping[str, Scalar]) -> SimulationModel:
         """An unchecked copy with the named parameters set; values may be traced."""
         model, of_world = self, {}
         for path, value in parameters.items():
@@ -99,8 +99,8 @@ class RunState:
     work: Float[ndarray, "5"]  # of motors, passive torques, contact and pushes since the start [J]; of the motors again
     # without what they took when they braked
     contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
-    memory: Any = ()  # of the controller
-    objects: Any = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
+    memory: Nest = ()  # of the controller
+    objects: Nest = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def physics(
     """The physics of one tick: the command is held while the robot moves."""
     robot = model.world.robot
 
-    def substep(_: float, moving: tuple[Any, ...]) -> tuple[Any, ...]:
+    def substep(_: float, moving: tuple[Nest, ...]) -> tuple[Nest, ...]:
         q, v, _, _, work, memory, objects = moving
         after, acted, done = integrate_step(
             model.integrator, model.world, State(q, v, memory, objects), command, push, model.dt
@@ -145,7 +145,7 @@ def physics(
         work = work + np.concatenate([done, np.stack([spent])])
         return after.q, after.v, acted.motor, acted.forces, work, after.memory, after.objects
 
-    moving: tuple[Any, ...] = (
+    moving: tuple[Nest, ...] = (
         state.q, state.v, state.motor, state.forces, state.work, state.contact, state.objects,
     )  # fmt: skip
     moved = substep(0.0, moving) if model.substeps == 1 else numeric.repeat(model.substeps, substep, moving)
@@ -153,7 +153,7 @@ def physics(
     return RunState(state.tick, q, v, motor, forces, work, contact, state.memory, objects)
 
 
-def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: Any = ()) -> RunState:
+def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: Nest = ()) -> RunState:
     """The first state of a run: nothing has acted yet."""
     return RunState(
         0.0, np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(world.robot.nj),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from footfall.contact.points import Sphere, spheres_of
 from footfall.dynamics.articulated_limbs import free_limbs
 from footfall.gravity import GRAVITY
 from footfall.identity import digest_of
+from footfall.nests import Nest, Scalar
 from footfall.parameters import look_up, replaced
 from footfall.robot.model.description import Robot
 from footfall.robot.model.limb_frames import LimbFrames
@@ -53,7 +53,7 @@ class World:
             object.__setattr__(self, "spheres", spheres_of(self.robot))
 
     @property
-    def contacts(self) -> tuple[Any, ...]:
+    def contacts(self) -> tuple[Nest, ...]:
         """All that a contact law answers for, in the order of its forces: spheres, pairs, touches of free bodies."""
         return (*self.spheres, *self.pairs, *self.touches)
 
@@ -96,12 +96,12 @@ class World:
         return replaced(replaced(moved, "pushed", pushed), "pairs", pairs)
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
-    def parameter(self, path: str) -> Any:
+    def parameter(self, path: str) -> Scalar:
         """``"ground.friction"``, ``"contact.stiffness"``, or a parameter of the robot."""
         name, _, rest = path.partition(".")
         return look_up(getattr(self, name), rest, name) if name in _PARTS else self.robot.parameter(path)
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> World:
+    def with_parameters(self, parameters: Mapping[str, Scalar]) -> World:
         """An unchecked copy with the named parameters set; values may be traced."""
         world, of_robot = self, {}
         for path, value in parameters.items():

@@ -6,13 +6,12 @@ times the work of the unrolled factor, and compiles thirty times as fast for thi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.nests import Nest, Scalar
 
 
 def ldl_rows(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
@@ -20,7 +19,7 @@ def ldl_rows(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[nda
     n = len(A)
     lower = np.tril(np.ones((n, n))) > 0.5
 
-    def eliminate(rest: Any, _: Any) -> tuple[Any, tuple[Any, Any]]:
+    def eliminate(rest: Nest, _: Scalar) -> tuple[Nest, tuple[Nest, Nest]]:
         inverse = 1.0 / rest[0, 0]
         below = rest[1:, 0]
         column = below * inverse
@@ -41,12 +40,12 @@ def ldl_rows_solve(
     columns, inverse = factors
     zero = np.zeros(1)
 
-    def forward(rest: Any, row: tuple[Any, Any]) -> tuple[Any, Any]:
+    def forward(rest: Nest, row: tuple[Nest, Nest]) -> tuple[Nest, Nest]:
         column, inverse = row
         after = np.concatenate([rest[1:], zero]) - column * rest[0]
         return after, rest[0] * inverse
 
-    def backward(found: Any, row: tuple[Any, Any]) -> tuple[Any, Any]:
+    def backward(found: Nest, row: tuple[Nest, Nest]) -> tuple[Nest, Nest]:
         column, value = row
         x = value - column @ found
         return np.concatenate([np.stack([x]), found[:-1]]), x
@@ -83,7 +82,7 @@ def weighted_squares(A: Float[ndarray, "m n"], weight: Float[ndarray, "m"]) -> F
     n = A.shape[1]
     lower = np.tril(np.ones((n, n))) > 0.5
 
-    def add(total: Any, row: tuple[Any, Any]) -> tuple[Any, Any]:
+    def add(total: Nest, row: tuple[Nest, Nest]) -> tuple[Nest, Nest]:
         a, w = row
         return np.where(lower, total + np.outer(w * a, a), 0.0), w
 

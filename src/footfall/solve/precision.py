@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from footfall.nests import Scalar
 
 SINGLE = 2e-5  # what single precision reaches, of numbers near 1
 
 
-def reachable(tolerance: float, number: Any) -> Any:
+def reachable(tolerance: float, number: Scalar) -> Scalar:
     """The tolerance, or what single precision reaches if this runs in it; ``number`` is any value of the data.
 
     Found by rounding: 1 + 1e-9 is 1 in single precision. No trace folds it away, since the number is not known.

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.nests import Nest, Scalar
 from footfall.solve.factor import ldl, ldl_solve
 from footfall.solve.looped import Rows, ldl_rows, ldl_rows_solve, weighted_squares
 from footfall.solve.precision import reachable
@@ -36,17 +36,17 @@ _LOST = 1e12  # an error beyond which no solution is found any more
 class Program:
     """min ½ xᵀHx + fᵀx, E x = e, low <= A x <= high."""
 
-    H: Any  # Float[ndarray, "n n"], or its Rows
+    H: Nest  # Float[ndarray, "n n"], or its Rows
     f: Float[ndarray, "n"]
-    A: Any  # Float[ndarray, "m n"]
+    A: Nest  # Float[ndarray, "m n"]
     low: Float[ndarray, "m"]
     high: Float[ndarray, "m"]
-    E: Any  # Float[ndarray, "p n"]
+    E: Nest  # Float[ndarray, "p n"]
     e: Float[ndarray, "p"]
 
     @staticmethod
     def of(
-        H: ndarray, f: ndarray, A: Any = None, low: Any = None, high: Any = None, E: Any = None, e: Any = None
+        H: ndarray, f: ndarray, A: Nest = None, low: Nest = None, high: Nest = None, E: Nest = None, e: Nest = None
     ) -> Program:
         """With what is left out filled in."""
         n = len(f)
@@ -75,15 +75,15 @@ class Solution:
     """How it went, as numbers: truths are 0 or 1."""
 
     x: Float[ndarray, "n"]
-    converged: Any
-    infeasible: Any  # a combination of the constraints contradicts itself
-    iterations: Any
-    primal: Any  # largest violation of a constraint
-    dual: Any  # largest slope that is left
-    gap: Any  # mean product of slack and multiplier
+    converged: Scalar
+    infeasible: Scalar  # a combination of the constraints contradicts itself
+    iterations: Scalar
+    primal: Scalar  # largest violation of a constraint
+    dual: Scalar  # largest slope that is left
+    gap: Scalar  # mean product of slack and multiplier
     point: Point
 
-    def or_else(self, fallback: Any) -> Any:
+    def or_else(self, fallback: Nest) -> Nest:
         """The solution where there is one, else what is given."""
         return np.where(self.converged > 0.5, self.x, fallback)
 
@@ -138,7 +138,7 @@ def _solve(
     has_low, has_high = _bounded(program)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
 
-    def better(_: Any, carry: tuple[Point, Any, Any]) -> tuple[Point, Any, Any]:
+    def better(_: Scalar, carry: tuple[Point, Nest, Nest]) -> tuple[Point, Nest, Nest]:
         before, last, turns = carry
         newton = _Newton(program, before)
         straight = newton.step(0.0, None)
@@ -152,7 +152,7 @@ def _solve(
         done = (last < goal) | ~(error < _LOST)
         return _chosen(done, before, after), np.where(last < goal, last, error), np.where(done, turns, turns + 1.0)
 
-    def good(carry: tuple[Point, Any, Any]) -> Any:
+    def good(carry: tuple[Point, Nest, Nest]) -> Scalar:
         return (carry[1] < goal) | ~(carry[1] < _LOST)
 
     carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
@@ -166,7 +166,7 @@ def _solve(
     return Solution(point.x, converged, contradicts, turns, primal, dual, gap, point)
 
 
-def residuals(program: Program, point: Point, bounds: Any) -> tuple[Any, Any, Any]:
+def residuals(program: Program, point: Point, bounds: Nest) -> tuple[Nest, Nest, Nest]:
     """(largest violation, largest slope left, mean of slack times multiplier)."""
     has_low, has_high = _bounded(program)
     reach = program.A @ point.x
@@ -177,31 +177,31 @@ def residuals(program: Program, point: Point, bounds: Any) -> tuple[Any, Any, An
     return primal, _largest(np.abs(_slope(program, point))), gap
 
 
-def _bounded(program: Program) -> tuple[Any, Any]:
+def _bounded(program: Program) -> tuple[Nest, Nest]:
     """Which bounds there are; one that is NaN is one, and spoils the answer."""
     return ~(program.low <= -INFINITE), ~(program.high >= INFINITE)
 
 
-def _slope(program: Program, point: Point) -> Any:
+def _slope(program: Program, point: Point) -> Scalar:
     """Of the Lagrangian by x."""
     by_bounds = program.A.T @ (point.press - point.lift)
     return program.H @ point.x + program.f + by_bounds + program.E.T @ point.y
 
 
-def _largest(values: Any) -> Any:
+def _largest(values: Scalar) -> Scalar:
     return np.max(values) if len(values) else np.asarray(0.0)
 
 
-def _heaviness(point: Point) -> Any:
+def _heaviness(point: Point) -> Scalar:
     """1, or more where multipliers are heavy."""
     return np.maximum(1.0, _largest(np.concatenate([point.lift, point.press])) / _HEAVY)
 
 
-def _least(values: Any) -> Any:
+def _least(values: Scalar) -> Scalar:
     return np.min(values) if len(values) else np.asarray(1.0)
 
 
-def _improved(newton: _Newton, straight: Point, bounds: Any, levels: Any) -> tuple[Point, Any]:
+def _improved(newton: _Newton, straight: Point, bounds: Nest, levels: Nest) -> tuple[Point, Nest]:
     """(the next point, its error) by one step: straight for the solution as far as that goes, then with what was learnt
     of the bend (corrector). Residuals are linear: what a step of length a leaves of them is 1 - a.
 
@@ -221,7 +221,7 @@ def _improved(newton: _Newton, straight: Point, bounds: Any, levels: Any) -> tup
     return after, np.maximum((1.0 - far) * newton.residual(), gap) / _heaviness(after)
 
 
-def _factored(program: Program, weight: Any) -> tuple[Callable[..., Any], Any]:
+def _factored(program: Program, weight: Scalar) -> tuple[Callable[..., Nest], Nest]:
     """(how to solve with it, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
     n, p = len(program.f), len(program.e)
     K = np.zeros((n + p, n + p))
@@ -249,7 +249,7 @@ class _Newton:
         self.miss_high = np.where(self.has_high, program.high - reach - point.under, 0.0)
         self.slope, self.miss = _slope(program, point), program.E @ point.x - program.e
 
-    def step(self, goal: Any, bend: Point | None, part: Any = 1.0, low: Any = None, high: Any = None) -> Point:
+    def step(self, goal: Scalar, bend: Point | None, part: Nest = 1.0, low: Nest = None, high: Nest = None) -> Point:
         """Towards slack times multiplier = goal; ``part`` of the second order of a known step, ``bend``, counts."""
         point, program = self.point, self.program
         low_goal, high_goal = (goal, goal) if low is None else (low, high)
@@ -267,11 +267,11 @@ class _Newton:
             np.where(self.has_high, right + point.press * self.by_under * reach, 0.0),
         )  # fmt: skip
 
-    def residual(self) -> Any:
+    def residual(self) -> Scalar:
         """The largest violation or slope."""
         return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.slope])))
 
-    def unbounded(self, straight: Point, least: float, multiplier: float) -> tuple[Point, Any]:
+    def unbounded(self, straight: Point, least: float, multiplier: float) -> tuple[Point, Nest]:
         """(where a step without any multipliers leads, whether that meets all bounds): then it is the solution, else a
         point to start from."""
         end = _moved(self.point, straight, 1.0)
@@ -282,7 +282,7 @@ class _Newton:
         over, under = np.where(self.has_low, over, 1.0), np.where(self.has_high, under, 1.0)
         return Point(end.x, end.y, over, under, lift + 0.0 * end.over, press + 0.0 * end.under), met
 
-    def length(self, step: Point, back: float) -> Any:
+    def length(self, step: Point, back: float) -> Scalar:
         """How far slacks and multipliers stay positive, at most 1."""
         point = self.point
         shrink = [
@@ -293,12 +293,12 @@ class _Newton:
         return back / np.maximum(back, _largest(np.concatenate(shrink)))
 
 
-def _moved(point: Point, step: Point, far: Any) -> Point:
+def _moved(point: Point, step: Point, far: Scalar) -> Point:
     pairs = ((getattr(point, key), getattr(step, key)) for key in Point.__dataclass_fields__)
     return Point(*(a + far * b for a, b in pairs))
 
 
-def _chosen(condition: Any, one: Point, other: Point) -> Point:
+def _chosen(condition: Scalar, one: Point, other: Point) -> Point:
     pairs = ((getattr(one, key), getattr(other, key)) for key in Point.__dataclass_fields__)
     return Point(*(np.where(condition, a, b) for a, b in pairs))
 
@@ -309,7 +309,7 @@ def _closer(program: Program, point: Point) -> Point:
     return _moved(point, newton.step(0.0, None, 1.0, point.over * point.lift, point.under * point.press), 1.0)
 
 
-def _contradiction(program: Program, point: Point) -> Any:
+def _contradiction(program: Program, point: Point) -> Scalar:
     """1 where multipliers prove that no x meets all constraints (Farkas): Aᵀz + Eᵀy = 0 with a negative bound."""
     has_low, has_high = _bounded(program)
     value = np.sum(np.where(has_high, program.high, 0.0) * point.press) + np.sum(program.e * point.y)

@@ -9,13 +9,13 @@ that the dynamics hold at every point on the way.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
+from footfall.nests import Nest, Scalar
 from footfall.solve.precision import reachable
 from footfall.solve.riccati import Gains, before, riccati_step
 
@@ -60,12 +60,12 @@ class Solution:
 
     u: Float[ndarray, "N m"]
     x: Float[ndarray, "N n"]
-    converged: Any
-    infeasible: Any  # a combination of the constraints contradicts itself
-    iterations: Any
-    primal: Any  # largest violation of a bound
-    dual: Any  # largest slope by an input that is left
-    gap: Any  # mean product of slack and multiplier
+    converged: Scalar
+    infeasible: Scalar  # a combination of the constraints contradicts itself
+    iterations: Scalar
+    primal: Scalar  # largest violation of a bound
+    dual: Scalar  # largest slope by an input that is left
+    gap: Scalar  # mean product of slack and multiplier
     point: Point
 
 
@@ -88,7 +88,7 @@ def _solve(stages: Stages, x: ndarray, start: Point, iterations: int, tolerance:
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
     primal, dual, gap = _residuals(stages, start, bounds)
 
-    def better(_: Any, carry: tuple[Point, Any, Any, Any]) -> tuple[Point, Any, Any, Any]:
+    def better(_: Scalar, carry: tuple[Point, Nest, Nest, Nest]) -> tuple[Point, Nest, Nest, Nest]:
         point, left, gap, turns = carry
         after, far, gap = _improved(stages, point, bounds, gap, _good(carry, goal))
         return after, (1.0 - far) * left, gap, turns + np.where(far > 0.0, 1.0, 0.0)
@@ -105,7 +105,7 @@ def _solve(stages: Stages, x: ndarray, start: Point, iterations: int, tolerance:
 def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) -> Float[ndarray, "N n"]:
     """The states after every stage."""
 
-    def stage(x: Any, row: tuple[Any, ...]) -> tuple[Any, Any]:
+    def stage(x: Nest, row: tuple[Nest, ...]) -> tuple[Nest, Nest]:
         A, B, c, u = row
         after = A @ x + B @ u + c
         return after, after
@@ -113,18 +113,18 @@ def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) ->
     return numeric.scan(stage, x, (stages.A, stages.B, stages.c, u))[1]
 
 
-def _good(carry: tuple[Point, Any, Any, Any], tolerance: Any) -> Any:
+def _good(carry: tuple[Point, Nest, Nest, Nest], tolerance: Scalar) -> Scalar:
     error = np.maximum(carry[1], carry[2])
     return (error < tolerance) | ~(error < _LOST)
 
 
-def _bounded(stages: Stages) -> tuple[Any, Any]:
+def _bounded(stages: Stages) -> tuple[Nest, Nest]:
     """Which bounds there are; one that is NaN is one, and spoils the answer."""
     return ~(stages.low <= -INFINITE), ~(stages.high >= INFINITE)
 
 
 def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier: float) -> Point:
-    def stage(x: Any, row: tuple[Stages, Any]) -> tuple[Any, Point]:
+    def stage(x: Nest, row: tuple[Stages, Nest]) -> tuple[Nest, Point]:
         s, u = row
         after = s.A @ x + s.B @ u + s.c
         reach = s.C @ after + s.D @ u
@@ -141,13 +141,13 @@ def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier:
 class _Sums:
     """What the length of a step and the gap after it follow from."""
 
-    shrink: Any  # largest relative decrease of a slack or multiplier
-    products: Any  # Σ slack · multiplier, by powers of the length
-    slopes: Any
-    squares: Any
+    shrink: Scalar  # largest relative decrease of a slack or multiplier
+    products: Nest  # Σ slack · multiplier, by powers of the length
+    slopes: Nest
+    squares: Nest
 
 
-def _improved(stages: Stages, point: Point, bounds: Any, gap: Any, done: Any) -> tuple[Point, Any, Any]:
+def _improved(stages: Stages, point: Point, bounds: Nest, gap: Scalar, done: Scalar) -> tuple[Point, Nest, Nest]:
     """(the next point, the length of the step, the gap): predictor and corrector; one that is done stays."""
     gains = _gains(stages, point)
     zero = 0.0 * gap
@@ -160,7 +160,7 @@ def _improved(stages: Stages, point: Point, bounds: Any, gap: Any, done: Any) ->
     lost = ~(after < _LOST) | ~(sums.shrink < np.inf)
     stays = done | lost
 
-    def move(carry: Any, row: tuple[Point, Point]) -> tuple[Any, Point]:
+    def move(carry: Nest, row: tuple[Point, Point]) -> tuple[Nest, Point]:
         return carry, _moved(*row, far, stays)
 
     moved = numeric.scan(move, zero, (point, bent))[1]
@@ -170,7 +170,7 @@ def _improved(stages: Stages, point: Point, bounds: Any, gap: Any, done: Any) ->
 def _gains(stages: Stages, point: Point) -> Gains:
     """The matrices of the backward sweep."""
 
-    def stage(P: Any, row: tuple[Stages, Point]) -> tuple[Any, Gains]:
+    def stage(P: Nest, row: tuple[Stages, Point]) -> tuple[Nest, Gains]:
         s, at = row
         W = (at.lift / at.over + at.press / at.under)[:, None]
         gains, P = riccati_step(s.A, s.B, s.R + s.D.T @ (W * s.D), s.D.T @ (W * s.C), P + s.Q + s.C.T @ (W * s.C))
@@ -184,20 +184,20 @@ def _gains(stages: Stages, point: Point) -> Gains:
 class _Push:
     """The linear terms of a stage, and what its bounds miss and gain."""
 
-    y: Any
-    left: Any
-    right: Any
-    miss_low: Any
-    miss_high: Any
+    y: Nest
+    left: Nest
+    right: Nest
+    miss_low: Nest
+    miss_high: Nest
 
 
 def _step(
-    stages: Stages, point: Point, gains: Gains, goal: Any, bend: Point | None, keeps: bool = False
+    stages: Stages, point: Point, gains: Gains, goal: Scalar, bend: Point | None, keeps: bool = False
 ) -> tuple[Point, _Sums]:
     """Towards slack times multiplier = goal, or the same as now (``keeps``); ``bend``: the step whose second order is
     known."""
 
-    def back(p: Any, row: tuple[Any, ...]) -> tuple[Any, _Push]:
+    def back(p: Nest, row: tuple[Nest, ...]) -> tuple[Nest, _Push]:
         s, at, gain, bend = row
         has_low, has_high = _bounded(s)
         reach = s.C @ at.x + s.D @ at.u
@@ -216,7 +216,7 @@ def _step(
     n = stages.A.shape[1]
     _, pushes = numeric.scan(back, np.zeros(n), (stages, point, gains, bend), reverse=True)
 
-    def forth(carry: tuple[Any, _Sums], row: tuple[Any, ...]) -> tuple[Any, Point]:
+    def forth(carry: tuple[Nest, _Sums], row: tuple[Nest, ...]) -> tuple[Nest, Point]:
         dx, sums = carry
         s, at, gain, push = row
         du = gain.input(push.y, dx)
@@ -229,7 +229,7 @@ def _step(
     return step, sums
 
 
-def _slacks(s: Stages, at: Point, push: _Push, du: Any, dx: Any) -> Point:
+def _slacks(s: Stages, at: Point, push: _Push, du: Nest, dx: Nest) -> Point:
     """A step of inputs and states with that of slacks and multipliers."""
     has_low, has_high = _bounded(s)
     reach = s.C @ dx + s.D @ du
@@ -254,15 +254,15 @@ def _added(s: Stages, sums: _Sums, at: Point, step: Point) -> _Sums:
     )
 
 
-def _moved(point: Point, step: Point, far: Any, stays: Any = False) -> Point:
+def _moved(point: Point, step: Point, far: Scalar, stays: Nest = False) -> Point:
     pairs = ((getattr(point, key), getattr(step, key)) for key in Point.__dataclass_fields__)
     return Point(*(np.where(stays, a, a + far * b) for a, b in pairs))
 
 
-def _residuals(stages: Stages, point: Point, bounds: Any) -> tuple[Any, Any, Any]:
+def _residuals(stages: Stages, point: Point, bounds: Nest) -> tuple[Nest, Nest, Nest]:
     """(largest violation, largest slope by an input, mean of slack times multiplier)."""
 
-    def stage(carry: tuple[Any, ...], row: tuple[Stages, Point]) -> tuple[tuple[Any, ...], Any]:
+    def stage(carry: tuple[Nest, ...], row: tuple[Stages, Point]) -> tuple[tuple[Nest, ...], Nest]:
         costate, primal, dual, gap = carry
         s, at = row
         has_low, has_high = _bounded(s)
@@ -290,11 +290,11 @@ def _closer(stages: Stages, x: ndarray, point: Point) -> Point:
     return _moved(at, step, 1.0)
 
 
-def _contradiction(stages: Stages, x: ndarray, point: Point) -> Any:
+def _contradiction(stages: Stages, x: ndarray, point: Point) -> Scalar:
     """1 where multipliers prove that no inputs meet all bounds (Farkas): their slope is 0, their bound negative."""
     free = rollout(stages, x, 0.0 * point.u)
 
-    def stage(carry: tuple[Any, ...], row: tuple[Stages, Point, Any]) -> tuple[tuple[Any, ...], Any]:
+    def stage(carry: tuple[Nest, ...], row: tuple[Stages, Point, Nest]) -> tuple[tuple[Nest, ...], Nest]:
         costate, left, value = carry
         s, at, free = row
         has_low, has_high = _bounded(s)

@@ -8,23 +8,23 @@ robot that nothing touches is weightless.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.nests import Scalar
+
 _LEAST = 1e-9  # probability of any mode: a filter that is certain never learns better
 
 
-def evidence(reading: Any, middle: float, scale: float, most: float) -> Any:
+def evidence(reading: Scalar, middle: float, scale: float, most: float) -> Scalar:
     """Log-odds of contact: zero at ``middle``, one at ``scale`` beyond, at most ``most``; NaN says nothing."""
     odds = np.clip((reading - middle) / scale, -most, most)
     return np.where(np.isfinite(odds), odds, 0.0)
 
 
 def update_modes(
-    belief: Float[ndarray, "modes"], foot_odds: Float[ndarray, "nf"], flight_odds: Any, change: float
+    belief: Float[ndarray, "modes"], foot_odds: Float[ndarray, "nf"], flight_odds: Scalar, change: float
 ) -> Float[ndarray, "modes"]:
     """The probabilities of all modes (in the order of ``dynamics.modes.all_modes``) after a tick.
 
@@ -52,13 +52,13 @@ def debounced(probability: Float[ndarray, "nf"], before: Float[ndarray, "nf"], s
     return np.where(probability > sure, 1.0, np.where(probability < 1.0 - sure, 0.0, before))
 
 
-def mode_score(belief: Float[ndarray, "modes"], contact: Float[ndarray, "nf"]) -> Any:
+def mode_score(belief: Float[ndarray, "modes"], contact: Float[ndarray, "nf"]) -> Scalar:
     """The probability of a mode."""
     same = 1.0 - np.abs(mode_table(len(contact)) - contact)
     return np.sum(belief * np.prod(same, axis=1))
 
 
-def mode_index(contact: Float[ndarray, "nf"]) -> Any:
+def mode_index(contact: Float[ndarray, "nf"]) -> Scalar:
     """The place of a mode in the list of all modes: flight is 0, all feet the last."""
     weights = 2.0 ** np.arange(len(contact))[::-1]
     return np.sum(weights * contact)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +32,7 @@ from footfall.control.estimation.sensor_health import DISAGREES, FROZEN, GOOD, M
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 _STAND_IN = {
@@ -83,13 +83,13 @@ class Estimated(ControllerWrapper):
         self.seen: Sensed | None = None  # what the inner controller saw in the last tick
         self.model: EstimatedRobot
         self._robot: Robot | None = None
-        self._compile: Callable[..., Any] | None = None
+        self._compile: Callable[..., Nest] | None = None
 
     @property
     def estimates(self) -> Estimated:  # type: ignore[override]
         return self
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         self._set_up(robot, self.model.gravity if self._robot is robot else GRAVITY)
         self._kept = []
         self.log.clear()
@@ -104,10 +104,10 @@ class Estimated(ControllerWrapper):
             return False
         self._robot, self.names = robot, sensor_names(robot)
         self.model = EstimatedRobot(robot, self.estimator, self.rate, gravity)
-        self._estimate: Callable[..., Any] = lambda *arguments: estimate(self.model, *arguments)
+        self._estimate: Callable[..., Nest] = lambda *arguments: estimate(self.model, *arguments)
         return True
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         """Compile the estimator, and of the controller what it has to compile."""
         self._set_up(robot, gravity)
         super().prepare(robot, compile, gravity)
@@ -120,8 +120,8 @@ class Estimated(ControllerWrapper):
         self._estimate = self._compile(estimate, self.model, readings, EstimatorMemory.at_start(self.model))
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Any]
-    ) -> tuple[JointCommand, dict[str, Any]]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Nest]
+    ) -> tuple[JointCommand, dict[str, Nest]]:
         traced = numeric.tracer.get() is not None
         if self._set_up(robot, sensed.gravity) and self._compile is not None and not traced:
             self._compile_estimate(robot)
@@ -143,7 +143,7 @@ class Estimated(ControllerWrapper):
         """What the inner controller sees."""
         return Sensed(found.q, found.v, found.forces, gravity=self._true_gravity, contact=found.contact)
 
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Any, rows: Any) -> None:
+    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
         """Log and history of ticks that were run as machine code."""
         super().observe(times, command, before, rows)
         if not len(times):
@@ -158,7 +158,7 @@ class Estimated(ControllerWrapper):
             self._keep(float(times[k]), ticks[k], conditions[k], _row(found, k))
         self.seen = self._shown(_row(found, len(times) - 1))
 
-    def _keep(self, t: float, tick: Any, before: Float[ndarray, "_"], found: Estimate) -> None:
+    def _keep(self, t: float, tick: Scalar, before: Float[ndarray, "_"], found: Estimate) -> None:
         """For log and history."""
         self._tell(t, before, found.conditions)
         if int(tick) % self.keep == 0:

@@ -9,7 +9,7 @@ forces at the feet by the momentum of the robot (``momentum_observer``). Plain N
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +47,7 @@ from footfall.control.estimation.sensor_health import DISAGREES, Health, Reading
 from footfall.control.interface import JointCommand
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.gravity import strength, weight_of
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
 from footfall.spatial.quaternion import conjugate, from_rotation, multiply, to_rotation
@@ -84,9 +85,9 @@ class _Tick(NamedTuple):
     legs: Legs
     R_WB: Float[ndarray, "3 3"]  # before the correction
     force: Float[ndarray, "nf 3"]  # measured, world axes [N]
-    gyro_good: Any
-    acceleration_good: Any
-    force_good: Any  # (nf)
+    gyro_good: Scalar
+    acceleration_good: Scalar
+    force_good: Scalar  # (nf)
 
     @property
     def dt(self) -> float:
@@ -117,9 +118,9 @@ class _Mode(NamedTuple):
     belief: Float[ndarray, "modes"]
     contact: Float[ndarray, "nf"]
     since: Float[ndarray, "nf"]  # it came down [s]
-    firm: Any  # (nf) stands beyond doubt: a foot moves before it is known to have lifted
-    slips: Any  # (nf)
-    readable: Any  # (nf)
+    firm: Scalar  # (nf) stands beyond doubt: a foot moves before it is known to have lifted
+    slips: Scalar  # (nf)
+    readable: Scalar  # (nf)
     stands: Float[ndarray, "nf"]  # 1: stands firmly enough to measure the base by
 
 
@@ -151,7 +152,7 @@ class _Turning(NamedTuple):
     omega: Float[ndarray, "3"]  # base axes [rad/s]
     rolled: Float[ndarray, "nf 3"]  # speed at which feet roll on, base axes [m/s]
     disagreement: Float[ndarray, "3"]  # between gyro and legs, smoothed [rad/s]
-    wrong: Any  # whether the gyro contradicts the legs
+    wrong: Scalar  # whether the gyro contradicts the legs
 
 
 def _turning(tick: _Tick, mode: _Mode) -> _Turning:
@@ -202,7 +203,7 @@ def _filtered(tick: _Tick, mode: _Mode, turning: _Turning) -> tuple[FilterState,
     return _finite_or(corrected, state), nis
 
 
-def _variances(tick: _Tick, wrong: Any) -> Float[ndarray, "5"]:
+def _variances(tick: _Tick, wrong: Scalar) -> Float[ndarray, "5"]:
     """Of gyro, accelerometer, the walks of their biases, and of the attitude where gyro and legs disagree."""
     own, dt = tick.model.estimator, tick.dt
     walk = np.where(wrong, 1.0, own.gyro_bias_walk) ** 2 * dt
@@ -290,7 +291,7 @@ def _first_state(model: EstimatedRobot, memory: EstimatorMemory, used: Readings,
     )  # fmt: skip
 
 
-def _readable(robot: Robot, health: Health) -> Any:
+def _readable(robot: Robot, health: Health) -> Scalar:
     """Whether every joint on the way to a foot has an encoder or at least a rate."""
     lost = np.where((health.position > 0.5) & (health.rate > 0.5), 1.0, 0.0)
     places = [[i - 1 for i in robot.tree.support[foot] if i] for foot in robot.tree.feet]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +26,7 @@ from footfall.control.interface import JointCommand
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity, strength
 from footfall.identity import digest_of
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import is_rotation
 
@@ -112,7 +112,7 @@ class EstimatorMemory:
     slipping: Float[ndarray, "nf"]  # speed over the ground, smoothed [m/s]
     omega: Float[ndarray, "3"]  # of the base, base axes [rad/s]
     disagreement: Float[ndarray, "3"]  # between gyro and legs, smoothed [rad/s]
-    doubted: Any  # 1 while the gyro contradicts the legs
+    doubted: Scalar  # 1 while the gyro contradicts the legs
     observer: ObserverMemory
     observed: Float[ndarray, "nf 3"]  # forces by the observer, world axes [N]
     felt: Float[ndarray, "nf"]  # contact by the force sensors alone
@@ -120,7 +120,7 @@ class EstimatorMemory:
     agreement: Agreement
     forces: Float[ndarray, "nf 3"]  # smoothed, base axes [N]
     command: JointCommand
-    started: Any
+    started: Scalar
 
     @staticmethod
     def at_start(model: EstimatedRobot) -> EstimatorMemory:
@@ -145,7 +145,7 @@ class Estimate:
     v: Float[ndarray, "nv"]
     forces: Float[ndarray, "nf 3"]  # on the feet that stand, world axes [N]
     contact: Float[ndarray, "nf"]  # the chosen contact mode
-    score: Any  # its probability
+    score: Scalar  # its probability
     P: Float[ndarray, "9 9"]  # covariance of (turn, v, p), world axes
     nis: Float[ndarray, "nf"]  # normalised innovations squared of the feet
     conditions: Float[ndarray, "_"]  # of the sensors: see ``sensor_names``

@@ -13,7 +13,6 @@ not grow sure of them. Covariances are updated in Joseph's form and made symmetr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +20,7 @@ from numpy import ndarray
 
 from footfall import numeric
 from footfall.dynamics.dense_factor import dense_factor, dense_solve
+from footfall.nests import Nest, Scalar
 from footfall.spatial import skew
 from footfall.spatial.quaternion import multiply, rotated, to_rotation
 
@@ -105,7 +105,7 @@ def correct(state: FilterState, seen: FootSeen, gate: float) -> tuple[FilterStat
     """
     nf = state.feet.shape[0]
 
-    def first_foot(_: float, carry: Any) -> Any:
+    def first_foot(_: float, carry: Nest) -> Nest:
         """Correct by the foot that is first, and put it last: one body of a loop serves all feet."""
         state, place, noise, stands, found = carry
         state, nis = _correct_first(state, place[0], noise[0], stands[0], gate)
@@ -121,7 +121,7 @@ def correct(state: FilterState, seen: FootSeen, gate: float) -> tuple[FilterStat
     return state, nis
 
 
-def _correct_first(state: FilterState, place: ndarray, noise: ndarray, stands: Any, gate: float) -> tuple[Any, ...]:
+def _correct_first(state: FilterState, place: ndarray, noise: ndarray, stands: Scalar, gate: float) -> tuple[Nest, ...]:
     R, P, foot = to_rotation(state.quat), _symmetric(state.P), _foot(0)
     z = R @ place - (state.feet[0] - state.p)
     N = R @ noise @ R.T

@@ -11,13 +11,13 @@ A sensor's condition is a number, and a change of it is an event. Plain NumPy; N
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gravity import STANDARD
+from footfall.nests import Scalar
 
 GOOD, MISSING, FROZEN, OUT_OF_RANGE, DISAGREES = 0.0, 1.0, 2.0, 3.0, 4.0
 
@@ -52,8 +52,8 @@ class Readings:
 class Health:
     """Conditions of the sensors now (``GOOD`` and so on), and what judging the next sample needs."""
 
-    gyro: Any
-    acceleration: Any
+    gyro: Scalar
+    acceleration: Scalar
     position: Float[ndarray, "nj"]
     rate: Float[ndarray, "nj"]
     force: Float[ndarray, "nf"]  # what the sample alone shows; see contact_detection for the rest
@@ -62,7 +62,7 @@ class Health:
     still: Float[ndarray, "2"]  # how long gyro and accelerometer have repeated themselves [s]
     turned: Float[ndarray, "nj"]  # by the rates since an encoder last moved [rad]
     doubt: Float[ndarray, "nj"]  # in the integrated rate that stands in for an encoder [rad]
-    started: Any
+    started: Scalar
 
     @staticmethod
     def at_start(joints: int, feet: int, g: float = STANDARD) -> Health:
@@ -132,8 +132,8 @@ def check(readings: Readings, weight: float, dt: float, limits: Limits, before: 
 
 
 def _of_imu(
-    sample: ndarray, last: ndarray, still: Any, most: float, dt: float, frozen: float, fresh: Any
-) -> tuple[Any, Any]:
+    sample: ndarray, last: ndarray, still: Scalar, most: float, dt: float, frozen: float, fresh: Scalar
+) -> tuple[Scalar, Scalar]:
     """(condition, how long it has repeated itself [s]) of three axes: noise never repeats itself."""
     clean = _finite(sample)
     same = np.max(np.abs(clean - last)) <= 0.0
@@ -142,7 +142,7 @@ def _of_imu(
     return np.where(np.isfinite(np.sum(sample)), code, MISSING), still
 
 
-def _good(code: Any) -> Any:
+def _good(code: Scalar) -> Scalar:
     return code < 0.5 * MISSING
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +21,7 @@ from footfall.dynamics.screw_system import screw_inverse_dynamics
 from footfall.errors import InputError
 from footfall.gravity import weight_of
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -39,10 +39,10 @@ class LowPass:
         check_rate(self.rate)
         checked_number(self.cutoff, "cutoff of a low pass [Hz]", 1e-3, 0.49 * self.rate)
 
-    def start(self, count: int) -> dict[str, Any]:
+    def start(self, count: int) -> dict[str, Nest]:
         return {"before": np.zeros((4, count)), "begun": 0.0}
 
-    def __call__(self, x: Float[ndarray, "n"], memory: dict[str, Any]) -> tuple[Float[ndarray, "n"], dict[str, Any]]:
+    def __call__(self, x: Float[ndarray, "n"], memory: dict[str, Nest]) -> tuple[Float[ndarray, "n"], dict[str, Nest]]:
         """(what is left of a sample, memory): from rest at the first sample on."""
         k = math.tan(math.pi * self.cutoff / self.rate)
         scale = 1.0 / (1.0 + math.sqrt(2.0) * k + k * k)
@@ -71,15 +71,15 @@ class TorqueSensing:
         if self.stands_from is not None:
             checked_number(self.stands_from, "stands_from of TorqueSensing [N]", 0.0, 1e6)
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         if not robot.floating:
             raise InputError(f"robot '{robot.name}' has a fixed base: its torques need no IMU; use inverse_dynamics")
         count = 6 + 2 * robot.nj + 3 * robot.nf
         return {"filter": LowPass(self.cutoff, self.rate).start(count), "last": np.zeros(count), "begun": 0.0}
 
     def __call__(
-        self, robot: Robot, sensed: Sensed, memory: dict[str, Any]
-    ) -> tuple[Float[ndarray, "nj"], dict[str, Any]]:
+        self, robot: Robot, sensed: Sensed, memory: dict[str, Nest]
+    ) -> tuple[Float[ndarray, "nj"], dict[str, Nest]]:
         """(torques as they were about a filter's delay ago, memory)."""
         nj = robot.nj
         readings = [sensed.gyro, sensed.v[6:], sensed.acceleration, sensed.q[7:], sensed.forces.reshape(-1)]
@@ -100,7 +100,7 @@ class TorqueSensing:
 
 def sensed_torques(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], base: Float[ndarray, "6"],
-    joints: Float[ndarray, "nj"], forces: Float[ndarray, "nf 3"], gravity: Any,
+    joints: Float[ndarray, "nj"], forces: Float[ndarray, "nf 3"], gravity: Scalar,
 ) -> Float[ndarray, "nj"]:  # fmt: skip
     """Eq. (19) for accelerations of base and joints, and forces at the lowest points of the feet, world axes [N]."""
     at_centers = screw_inverse_dynamics(robot, q, v, joints, forces, base, gravity=gravity).torques

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +24,7 @@ from footfall.errors import InputError
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.networks import Beat, Network, network_of
 from footfall.gait.transition import Transition
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 
@@ -70,7 +70,7 @@ class ChangingPD(ControllerBase):
         last = {} if self.inverse == "closed" else {"joints": self.posture(robot)}
         return {**first_rhythm(self._network, self.transition.beat(0.0)), **paced, **last}
 
-    def beat(self, memory: Any, t: Any) -> tuple[Any, Any]:
+    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest]:
         return memory["phase"][0], 1.0
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:

@@ -7,7 +7,6 @@ Each foot is drawn to the place that another controller's joint targets put it, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.gravity import weight_of
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 
@@ -36,8 +36,8 @@ class FootImpedance(ControllerWrapper):
             check_gain(getattr(self, key), f"{key} of FootImpedance", ())
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer, first = answer.spread(robot.nj), robot.nv - robot.nj
         wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], answer.position])

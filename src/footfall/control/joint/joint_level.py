@@ -7,7 +7,6 @@ joints through Jᵀ: a floating robot's gravity terms alone would lift the legs 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.gravity import strength, weight_of
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 
@@ -48,8 +48,8 @@ class GravityCompensation(ControllerWrapper):
     inner: Controller
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer = answer.spread(robot.nj)
         legs = gravity_terms(robot, sensed.q, sensed.gravity)[robot.nv - robot.nj :]
@@ -72,8 +72,8 @@ class ComputedTorque(ControllerWrapper):
         check_gain(self.bandwidth, "bandwidth of ComputedTorque", ())
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer, first = answer.spread(robot.nj), robot.nv - robot.nj
         H = mass_matrix(robot, sensed.q)[first:, first:]

@@ -32,6 +32,7 @@ from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
 from footfall.kinematics.numerical_leg import numerical_leg
 from footfall.kinematics.resolved_rate import resolved_rate_leg
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 
 Gain = float | Float[ndarray, "nj"]
@@ -105,7 +106,7 @@ class JointPD(ControllerBase):
             memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
         return memory
 
-    def beat(self, memory: Any, t: Any) -> tuple[Any, Any] | None:
+    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
         return None if self.clock else (memory["phase"][0], start_ramp(self.gait, t))
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -151,7 +152,7 @@ class JointPD(ControllerBase):
         return gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
 
 
-def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
+def gains_of(robot: Robot, legs: Nest, spine: Scalar) -> Float[ndarray, "nj"]:
     """A gain a joint: one for all joints of legs, and those that loops tie to them, one for the others."""
     of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
     if robot.loops:
@@ -160,7 +161,7 @@ def gains_of(robot: Robot, legs: Any, spine: Any) -> Float[ndarray, "nj"]:
 
 
 def joint_targets(
-    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: float = 1.0, stride: Any = 1.0
+    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: float = 1.0, stride: Scalar = 1.0
 ) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet on a gait's paths, at phases in [0, 1) of LF, RF, LH, RH.
 
@@ -182,7 +183,7 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
     return with_loops(robot, np.array(targets))
 
 
-def _put(robot: Robot, stance: Stance, x: Any, z: Any, foot_pitch: Any) -> LegPose:
+def _put(robot: Robot, stance: Stance, x: Scalar, z: Scalar, foot_pitch: Scalar) -> LegPose:
     """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
 
     In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
@@ -196,8 +197,8 @@ def _put(robot: Robot, stance: Stance, x: Any, z: Any, foot_pitch: Any) -> LegPo
 
 
 def reached_targets(
-    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Any = 1.0,
-    stride: Any = 1.0, rule: str = "fabrik",
+    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Scalar = 1.0,
+    stride: Scalar = 1.0, rule: str = "fabrik",
 ) -> Float[ndarray, "nj"]:  # fmt: skip
     """``joint_targets`` by FABRIK or resolved rate, from the joints ``last``: within the limits, feet to 1e-6 m."""
     x, z = foot_offset(gait, phase)
@@ -221,8 +222,8 @@ def reached_planar(
 
 
 def reached_leg(
-    robot: Robot, leg: Leg, knee: int, place: Float[ndarray, "3"], start: list[Any], foot_pitch: Any, rule: str,
-    rests: list[Any],
+    robot: Robot, leg: Leg, knee: int, place: Float[ndarray, "3"], start: list[Nest], foot_pitch: Scalar, rule: str,
+    rests: list[Scalar],
 ) -> LegPose:  # fmt: skip
     """Joints of a leg whose foot goes to a place in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
     what is redundant stays near ``rests`` by the latter."""
@@ -248,7 +249,7 @@ def with_loops(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj
     return closed_joints(robot, joints, [j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints])
 
 
-def _elsewhere(robot: Robot) -> list[Any]:
+def _elsewhere(robot: Robot) -> list[Scalar]:
     """Where joints that are no leg's stay: arms and spines as in the stand, zero without one."""
     stand = robot.poses.get("stand")
     return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
@@ -346,7 +347,7 @@ def check_gait(robot: Robot, gait: Gait) -> None:
                 )
 
 
-def longest_stride(robot: Robot, gait: Gait) -> Any:
+def longest_stride(robot: Robot, gait: Gait) -> Scalar:
     """How often a gait's stride fits into the reach of its legs: to 0.95 of it, swings included, at most threefold."""
     reaches = [
         (stance.leg.stretch + (stance.leg.foot.length if stance.leg.foot else 0.0)) ** 2
@@ -357,7 +358,7 @@ def longest_stride(robot: Robot, gait: Gait) -> Any:
     return np.minimum(3.0, 0.95 * least / (_FURTHEST * np.abs(gait.half_stride)))
 
 
-def check_gain(value: Any, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+def check_gain(value: Given, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

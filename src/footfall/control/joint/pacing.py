@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
+from footfall.nests import Scalar
 from footfall.spatial.quaternion import to_rotation
 
 
@@ -18,13 +18,20 @@ class Strider:
     """What pacing needs of a gait at a moment: nominal speed [m/s], period [s], and the most strides that its legs
     can take, in strides of its own."""
 
-    speed: Any
-    period: Any
-    most: Any
+    speed: Scalar
+    period: Scalar
+    most: Scalar
 
     def strides(
-        self, goal: Any, wanted: Any, sensed: Sensed, memory: Float[ndarray, "2"], ramp: Any, rate: Any, dt: float
-    ) -> tuple[Any, Float[ndarray, "2"]]:
+        self,
+        goal: Scalar,
+        wanted: Scalar,
+        sensed: Sensed,
+        memory: Float[ndarray, "2"],
+        ramp: Scalar,
+        rate: Scalar,
+        dt: float,
+    ) -> tuple[Scalar, Float[ndarray, "2"]]:
         """(strides to take, memory): those ``wanted``, and an integral of what the speed lacks of ``goal`` [m/s], at
         ``rate`` [1/s].
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -29,6 +28,7 @@ from footfall.kinematics.forward import body_poses, center_of_mass, foot_positio
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
 from footfall.spatial.rotation import from_euler
@@ -97,7 +97,7 @@ class PlanFollower(ControllerBase):
         return planned_joints(robot, placed, self.foot_pitch, self.inverse, last)
 
 
-def replanned(new: Any, old: Any, when: float) -> PlanFollower:
+def replanned(new: Given, old: Given, when: float) -> PlanFollower:
     """A follower whose plan is taken over from another's in the middle of it, at a time [s]."""
     if not (isinstance(new, PlanFollower) and isinstance(old, PlanFollower)):
         raise InputError("a plan is taken over from one PlanFollower to another")
@@ -122,7 +122,7 @@ def planned_joints(
 
     ``last``: the joints that an inverse other than ``closed`` goes on from.
     """
-    targets: list[Any] = [0.0] * robot.nj
+    targets: list[Scalar] = [0.0] * robot.nj
     if robot.loops and "stand" in robot.poses:  # from which the loops are closed, on their side
         targets = [float(angle) for angle in robot.poses["stand"].joints]
     for leg, (joints, _) in zip(LEGS, _legs(robot, placed, foot_pitch, inverse, last)):
@@ -180,7 +180,7 @@ def load_shares(
 
 def _legs(
     robot: Robot, placed: Placed, foot_pitch: float, inverse: str = "closed", last: Float[ndarray, "nj"] | None = None
-) -> list[tuple[ndarray, Any]]:
+) -> list[tuple[ndarray, Nest]]:
     """Joint angles of the four legs and whether the feet are in reach."""
     R_WB = from_euler(placed.euler)
     poses = []

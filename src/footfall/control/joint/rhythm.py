@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -11,6 +9,7 @@ from numpy import ndarray
 from footfall.control.interface import Sensed
 from footfall.gait.networks import Beat, Network
 from footfall.gravity import weight_of
+from footfall.nests import Nest, Scalar
 from footfall.numeric import norm
 from footfall.robot.model.description import Robot
 
@@ -24,7 +23,7 @@ def first_rhythm(network: Network, beat: Beat) -> Memory:
     return _remembered(network, network.start(beat), beat)
 
 
-def next_rhythm(network: Network, memory: Memory, dt: float, beat: Beat, landed: Any = None) -> Memory:
+def next_rhythm(network: Network, memory: Memory, dt: float, beat: Beat, landed: Scalar = None) -> Memory:
     """The memory a tick dt [s] later; ``landed`` (1 or 0 a leg) ends swings early."""
     state = memory.get("network", memory["phase"])
     if landed is not None:
@@ -32,7 +31,7 @@ def next_rhythm(network: Network, memory: Memory, dt: float, beat: Beat, landed:
     return _remembered(network, network.advance(state, dt, beat), beat)
 
 
-def _remembered(network: Network, state: Any, beat: Beat) -> Memory:
+def _remembered(network: Network, state: Nest, beat: Beat) -> Memory:
     phase = network.phase(state, beat)
     return {"phase": phase} if phase is state else {"phase": phase, "network": state}
 

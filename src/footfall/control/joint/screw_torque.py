@@ -11,7 +11,6 @@ held (``feet="held"``, forward), or from the forces measured there (``feet="meas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +22,7 @@ from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.screw_structure import Known, solve_by_structure
 from footfall.errors import unknown
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 FEET = ("held", "measured")
@@ -43,8 +43,8 @@ class ScrewTorque(ControllerWrapper):
             raise unknown("way to know the feet", self.feet, FEET)
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer, base = answer.spread(robot.nj), robot.nv - robot.nj
         mode = sensed_mode(robot, sensed)

@@ -7,7 +7,6 @@ inside moves the legs, and its word at the spine's joints is replaced by this on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from footfall.control.interface import Command, Controller, ControllerWrapper, J
 from footfall.control.joint.joint_pd import check_gain
 from footfall.control.joint.rhythm import on_the_ground
 from footfall.errors import InputError, unknown
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.robot.model.spine import SPRING, spine_joints
@@ -59,7 +59,7 @@ class Spine(ControllerWrapper):
     def uses_foot_forces(self) -> bool:  # type: ignore[override]
         return self.brake is not None or super().uses_foot_forces
 
-    def start(self, robot: Robot) -> Any:
+    def start(self, robot: Robot) -> Nest:
         named = self.motors(robot)
         for joint in (*named, *one_or_more_names(self.moves, "moves")):
             if joint not in robot.joint_names:
@@ -85,8 +85,8 @@ class Spine(ControllerWrapper):
         )
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         before = memory if self.brake is None else memory["inner"]
         answer, after = self.inner(t, robot, sensed, command, before)
         answer = answer.spread(robot.nj)
@@ -96,7 +96,7 @@ class Spine(ControllerWrapper):
         phase, part = self.wrapped.beat(before, t) or (0.0, 0.0)
         angle = self.swing * part * np.sin(2.0 * np.pi * (phase + self.phase))
         wanted = _places(robot, _senses(robot, self.moving(robot)))
-        kd: Any = self.kd * own
+        kd: Scalar = self.kd * own
         if self.brake is not None:
             locked, kept = self._lock(robot, sensed, memory)
             kd = kd + self.brake * np.stack(
@@ -111,7 +111,7 @@ class Spine(ControllerWrapper):
             after,
         )  # fmt: skip
 
-    def _lock(self, robot: Robot, sensed: Sensed, memory: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _lock(self, robot: Robot, sensed: Sensed, memory: dict[str, Nest]) -> tuple[Nest, dict[str, Nest]]:
         """(1 for every joint that is locked, memory): from where a joint turns back until a foot lands."""
         at = [robot.joint_names.index(name) for name in self.motors(robot)]
         bend, rate = (np.stack([x[j - robot.nj] for j in at]) for x in (sensed.q, sensed.v))

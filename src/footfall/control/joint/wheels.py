@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +25,7 @@ from footfall.gravity import weight_of
 from footfall.kinematics.leg_chain import LegChain, foot_jacobian, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -168,6 +168,6 @@ def _wheel_gain(robot: Robot, radius: float) -> float:
     return 0.25 * weight_of(robot.mass) * radius * radius
 
 
-def _at_rest(robot: Robot) -> list[Any]:
+def _at_rest(robot: Robot) -> list[Scalar]:
     stand = robot.poses.get("stand")
     return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]

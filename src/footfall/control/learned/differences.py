@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -12,6 +11,7 @@ from numpy import ndarray
 from footfall.control.learned.interface import UNITS, Interface
 from footfall.control.learned.network import Graph
 from footfall.control.posture import stands_in
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 _SAME = 1e-3  # of a number, or rad
@@ -87,7 +87,7 @@ def _why(kind: str, a: ndarray, b: ndarray) -> str:
 
 
 def _single(policy: Interface, meant: Interface, who: str) -> Iterator[Mismatch]:
-    rows: Sequence[tuple[str, str, Any, Any]] = (
+    rows: Sequence[tuple[str, str, Nest, Nest]] = (
         ("rate", "rate [Hz]", policy.rate, meant.rate),
         ("clip", "action_clip", policy.action_clip, meant.action_clip),
         ("frame", "frame of velocities", policy.frame, meant.frame),
@@ -117,7 +117,7 @@ def _observations(policy: Interface, meant: Interface, who: str) -> Iterator[Mis
             yield Mismatch(kind, f"the {key} of '{term}' is {first:.4g} in the policy, {second:.4g} in {who}")
 
 
-def _shown(x: Any) -> str:
+def _shown(x: Scalar) -> str:
     return "none" if x is None else f"{x:g}" if isinstance(x, (int, float)) else str(x)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +15,7 @@ from numpy import ndarray
 
 from footfall.control.learned.scan import Places
 from footfall.errors import InputError, finite, unknown
+from footfall.nests import Given, Nest, Scalar
 
 # Parts of an observation: how many numbers each has (0: one a joint, of heights one a place), and what others call it.
 TERMS: Mapping[str, int] = {
@@ -41,7 +41,7 @@ _WORDS = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": S
 _FREE = ("robot",)
 KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_WORDS, "observation_history", _PLACES)
 # What is meant where nothing is said; of the rest nothing can be guessed.
-DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, Given] = {
     "robot": "", "joint_signs": [1.0], "joint_unit": "rad", "frame": "base", "action_clip": None,
     "observation_scales": [1.0], "observation_clip": [np.inf], "observation_history": 1, "observation_stacking": "term",
     "clock_period": None, _PLACES: [],
@@ -90,7 +90,7 @@ class Interface:
         return self.history * sum(self.sizes)
 
     # -- words -------------------------------------------------------------------------------------------------------
-    def words(self) -> dict[str, Any]:
+    def words(self) -> dict[str, Given]:
         """As plain values under the keys of files."""
         return {
             "robot": self.robot, "joint_names": list(self.joints), "joint_signs": self.signs.tolist(),
@@ -103,7 +103,7 @@ class Interface:
         }  # fmt: skip
 
     @staticmethod
-    def of(words: Mapping[str, Any], where: str) -> Interface:
+    def of(words: Mapping[str, Given], where: str) -> Interface:
         """From such values; what is wrong or missing is said of ``where``."""
         missing = [key for key in NEEDED if key not in words]
         if missing:
@@ -138,9 +138,9 @@ def _places(numbers: Sequence[float], where: str) -> Places:
     return tuple(zip(map(float, numbers[::2]), map(float, numbers[1::2])))
 
 
-def checked(words: Mapping[str, Any], where: str) -> dict[str, Any]:
+def checked(words: Mapping[str, Given], where: str) -> dict[str, Given]:
     """Values of a file by their keys, each of its kind; a key that is none, or a wrong value, is named."""
-    out: dict[str, Any] = {}
+    out: dict[str, Nest] = {}
     for key, value in words.items():
         what = f"{key} of {where}"
         if key in _NAMES:
@@ -164,7 +164,7 @@ def checked(words: Mapping[str, Any], where: str) -> dict[str, Any]:
     return _sane(out, where)
 
 
-def _sane(out: dict[str, Any], where: str) -> dict[str, Any]:
+def _sane(out: dict[str, Nest], where: str) -> dict[str, Given]:
     """Refuse numbers that no policy has."""
     for key, low in (("joint_stiffness", 0.0), ("joint_damping", 0.0), ("observation_clip", 0.0)):
         if key in out and min(out[key]) < low:
@@ -182,13 +182,13 @@ def _sane(out: dict[str, Any], where: str) -> dict[str, Any]:
     return out
 
 
-def _names(value: Any, what: str) -> list[str]:
+def _names(value: Given, what: str) -> list[str]:
     if not isinstance(value, (list, tuple)) or not value or not all(isinstance(x, str) and x for x in value):
         raise InputError(f"{what} must be a list of names, got {value!r}")
     return list(value)
 
 
-def _numbers(value: Any, what: str, infinite: bool = False) -> list[float]:
+def _numbers(value: Given, what: str, infinite: bool = False) -> list[float]:
     values = value if isinstance(value, (list, tuple)) else [value]
     real = [x for x in values if isinstance(x, (int, float)) and not isinstance(x, bool)]
     fine = [finite(x) or (infinite and x in (np.inf, -np.inf)) for x in real]
@@ -197,7 +197,7 @@ def _numbers(value: Any, what: str, infinite: bool = False) -> list[float]:
     return [float(x) for x in real]
 
 
-def _count(value: Any, what: str) -> int:
+def _count(value: Given, what: str) -> int:
     real = isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value)
     if not real or value != int(value) or not 1 <= value <= 1000:
         raise InputError(f"{what} must be a whole number from 1 to 1000, got {value!r}")
@@ -205,21 +205,21 @@ def _count(value: Any, what: str) -> int:
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
-def to_text(words: Mapping[str, Any]) -> dict[str, str]:
+def to_text(words: Mapping[str, Given]) -> dict[str, str]:
     """Values as the text of metadata: lists with commas, "none" for nothing."""
 
-    def shown(x: Any) -> str:
+    def shown(x: Scalar) -> str:
         return "none" if x is None else x if isinstance(x, str) else repr(x)
 
     return {k: ",".join(map(shown, v)) if isinstance(v, list) else shown(v) for k, v in words.items()}
 
 
-def from_text(text: Mapping[str, str], where: str) -> dict[str, Any]:
+def from_text(text: Mapping[str, str], where: str) -> dict[str, Given]:
     """Values of metadata; keys of others are left alone."""
     return checked({key: _value(key, text[key], f"{key} of {where}") for key in KEYS if key in text}, where)
 
 
-def _value(key: str, text: str, what: str) -> Any:
+def _value(key: str, text: str, what: str) -> Scalar:
     if key in _NAMES:
         return [name.strip() for name in text.split(",")]
     if key in _WORDS or key in _FREE:

@@ -18,22 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from footfall.control.learned.interface import Interface, checked
 from footfall.errors import InputError
+from footfall.nests import Given
 from footfall.toml_file import parse_toml, read_toml_text
 
 ALIASES = "joint_aliases"
 
 
-def read_mapping(path: str | Path) -> dict[str, Any]:
+def read_mapping(path: str | Path) -> dict[str, Given]:
     """The values of a mapping file by their keys."""
     file = Path(path)
     return checked_mapping(parse_toml(read_toml_text(file, "the mapping file"), str(file)), str(file))
 
 
-def checked_mapping(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
+def checked_mapping(mapping: Mapping[str, Given], where: str) -> dict[str, Given]:
     """The same of a table that did not come from a file."""
     aliases = mapping.get(ALIASES, {})
     if not isinstance(aliases, dict) or not all(isinstance(name, str) for name in aliases.values()):
@@ -42,14 +42,14 @@ def checked_mapping(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**rest, ALIASES: dict(aliases)} if aliases else rest
 
 
-def wired(metadata: Mapping[str, Any], mapping: Mapping[str, Any], where: str) -> Interface:
+def wired(metadata: Mapping[str, Given], mapping: Mapping[str, Given], where: str) -> Interface:
     """What a file's metadata and a mapping say together."""
     words = {**renamed(metadata, mapping), **renamed(mapping, mapping)}
     words.pop(ALIASES, None)
     return Interface.of(words, where)
 
 
-def renamed(words: Mapping[str, Any], mapping: Mapping[str, Any]) -> dict[str, Any]:
+def renamed(words: Mapping[str, Given], mapping: Mapping[str, Given]) -> dict[str, Given]:
     """Joints by the robot's names."""
     aliases = mapping.get(ALIASES, {})
     if "joint_names" not in words:

@@ -6,34 +6,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from footfall import numeric
 from footfall.errors import InputError
+from footfall.nests import Given, Nest, Scalar
 
 _WIDEST = 1 << 16  # numbers between two operations
 _UNROLLED = 12_000  # most weights of a layer that a trace writes out, product by product
 
 
-def elu(x: Any, alpha: float = 1.0) -> Any:
+def elu(x: Scalar, alpha: float = 1.0) -> Scalar:
     return np.where(x > 0.0, x, alpha * (np.exp(np.minimum(x, 0.0)) - 1.0))
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Scalar) -> Scalar:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {  # between the layers of a network
+ACTIVATIONS: dict[str, Callable[[Nest], Nest]] = {  # between the layers of a network
     "tanh": np.tanh,
     "elu": elu,
     "relu": lambda x: np.maximum(x, 0.0),
 }
 
 
-def product(x: Any, W: ndarray) -> Any:
+def product(x: Scalar, W: ndarray) -> Scalar:
     """x @ W; in a trace of one input and a large W a loop over the columns, so that the program stays small.
 
     What a column gives is shifted in at the end, so that after the last one the first lies first.
@@ -42,13 +42,13 @@ def product(x: Any, W: ndarray) -> Any:
         return x @ W
     rows = np.arange(W.shape[0])
 
-    def column(i: Any, y: Any) -> Any:
+    def column(i: Scalar, y: Scalar) -> Scalar:
         return np.concatenate([y[1:], np.stack([np.sum(numeric.lookup(W, rows, i) * x)])])
 
     return numeric.repeat(W.shape[1], column, np.zeros(W.shape[1]))
 
 
-def layers_of(weights: Any, x: Any, activation: str = "tanh") -> list[Any]:
+def layers_of(weights: Nest, x: Scalar, activation: str = "tanh") -> list[Scalar]:
     """What each layer of a network gives, the input first; the last one gives what it computes as it is.
 
     ``weights`` are pairs (W, b); x is one input, or rows of them.
@@ -68,7 +68,7 @@ class Node:
     operation: str
     reads: tuple[str, ...]  # "" where an input is left out
     writes: tuple[str, ...]
-    settings: Mapping[str, Any]  # numbers, tuples of numbers and names
+    settings: Mapping[str, Given]  # numbers, tuples of numbers and names
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +82,9 @@ class Graph:
     nodes: tuple[Node, ...]
     constants: Mapping[str, ndarray]
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Scalar) -> Scalar:
         """What the network gives for an observation, or for rows of them."""
-        values: dict[str, Any] = {**self._constants, self.reads: x}
+        values: dict[str, Scalar] = {**self._constants, self.reads: x}
         for node in self.nodes:
             given = OPERATIONS[node.operation](node, *(values[key] if key else None for key in node.reads))
             values.update(zip(node.writes, given if isinstance(given, tuple) else (given,)))
@@ -100,7 +100,7 @@ class Graph:
         }
 
 
-def _gemm(node: Node, x: Any, W: Any, b: Any = None) -> Any:
+def _gemm(node: Node, x: Scalar, W: Scalar, b: Scalar = None) -> Scalar:
     s = node.settings
     if s.get("transA", 0):
         raise InputError("a Gemm that transposes its input is not read")
@@ -108,7 +108,7 @@ def _gemm(node: Node, x: Any, W: Any, b: Any = None) -> Any:
     return out if b is None else out + s.get("beta", 1.0) * np.ravel(b)
 
 
-def _layer_norm(node: Node, x: Any, scale: Any, shift: Any = None) -> Any:
+def _layer_norm(node: Node, x: Scalar, scale: Scalar, shift: Scalar = None) -> Scalar:
     if node.settings.get("axis", -1) not in (-1, 1):
         raise InputError("a LayerNormalization over another axis than the last is not read")
     away = x - _mean(x)
@@ -116,25 +116,25 @@ def _layer_norm(node: Node, x: Any, scale: Any, shift: Any = None) -> Any:
     return out if shift is None else out + shift
 
 
-def _mean(x: Any) -> Any:
+def _mean(x: Scalar) -> Scalar:
     return np.sum(x, axis=-1, keepdims=True) / x.shape[-1]
 
 
-def _reduce_mean(node: Node, x: Any, axes: Any = None) -> Any:
+def _reduce_mean(node: Node, x: Scalar, axes: Given = None) -> Scalar:
     over = np.ravel(node.settings.get("axes", ()) if axes is None else axes)
     if not node.settings.get("keepdims", 1) or over.size != 1 or over[0] not in (-1, 1):
         raise InputError("a ReduceMean over another axis than the last, or one that drops it, is not read")
     return _mean(x)
 
 
-def _clip(node: Node, x: Any, low: Any = None, high: Any = None) -> Any:
+def _clip(node: Node, x: Scalar, low: Scalar = None, high: Scalar = None) -> Scalar:
     low = node.settings.get("min") if low is None else low
     high = node.settings.get("max") if high is None else high
     x = x if low is None else np.maximum(x, np.ravel(low)[0])
     return x if high is None else np.minimum(x, np.ravel(high)[0])
 
 
-def _pow(node: Node, x: Any, power: Any) -> Any:
+def _pow(node: Node, x: Scalar, power: Scalar) -> Scalar:
     value = float(np.ravel(power)[0])
     if np.size(power) != 1 or value not in (1.0, 2.0, 3.0, 0.5, -0.5, -1.0):
         raise InputError(f"a Pow with the power {value:g} is not read")
@@ -146,7 +146,7 @@ def _pow(node: Node, x: Any, power: Any) -> Any:
     return out if times > 0 else 1.0 / out
 
 
-def _slice(node: Node, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+def _slice(node: Node, x: Scalar, starts: Given, ends: Given, axes: Given = None, steps: Scalar = None) -> Scalar:
     first = (np.ravel(v) for v in (starts, ends))
     start, end = (int(v[0]) for v in first)
     axis = -1 if axes is None else int(np.ravel(axes)[0])
@@ -155,13 +155,13 @@ def _slice(node: Node, x: Any, starts: Any, ends: Any, axes: Any = None, steps: 
     return x[..., slice(start, end, None if steps is None else int(np.ravel(steps)[0]))]
 
 
-def _gather(node: Node, x: Any, places: Any) -> Any:
+def _gather(node: Node, x: Scalar, places: Scalar) -> Scalar:
     if node.settings.get("axis", 0) not in (-1, 1) or np.ndim(places) != 1:
         raise InputError("a Gather over another axis than the last is not read")
     return x[..., np.asarray(places, int)]
 
 
-def _concat(node: Node, *parts: Any) -> Any:
+def _concat(node: Node, *parts: Scalar) -> Scalar:
     if node.settings.get("axis", -1) not in (-1, 1):
         raise InputError("a Concat over another axis than the last is not read")
     if sum(part.shape[-1] for part in parts) > _WIDEST:
@@ -169,7 +169,7 @@ def _concat(node: Node, *parts: Any) -> Any:
     return np.concatenate(parts, axis=-1)
 
 
-def _split(node: Node, x: Any, sizes: Any = None) -> Any:
+def _split(node: Node, x: Scalar, sizes: Given = None) -> Scalar:
     if node.settings.get("axis", 0) not in (-1, 1):
         raise InputError("a Split over another axis than the last is not read")
     if sizes is None:
@@ -178,11 +178,11 @@ def _split(node: Node, x: Any, sizes: Any = None) -> Any:
     return tuple(x[..., a:b] for a, b in pairwise(edges))
 
 
-def _batch_norm(node: Node, x: Any, scale: Any, shift: Any, mean: Any, variance: Any) -> Any:
+def _batch_norm(node: Node, x: Scalar, scale: Scalar, shift: Scalar, mean: Scalar, variance: Scalar) -> Scalar:
     return (x - mean) / np.sqrt(variance + node.settings.get("epsilon", 1e-5)) * scale + shift
 
 
-OPERATIONS: dict[str, Callable[..., Any]] = {
+OPERATIONS: dict[str, Callable[..., Nest]] = {
     "Identity": lambda node, x: x,
     "Dropout": lambda node, x, *rest: x,  # of a trained network: none
     "Cast": lambda node, x: x,  # numbers stay real

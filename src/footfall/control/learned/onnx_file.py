@@ -10,13 +10,13 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.control.learned.network import OPERATIONS, Graph, Node
 from footfall.errors import InputError, MissingExtraError, reason
+from footfall.nests import Given, Nest, Scalar
 
 OPSET, IR_VERSION = 17, 8
 NEWEST_OPSET = 30
@@ -36,14 +36,14 @@ def library() -> ModuleType:
 
 
 def write_onnx(
-    path: str | Path, mean: ndarray, spread: ndarray, weights: Any, activation: str, clip: float,
+    path: str | Path, mean: ndarray, spread: ndarray, weights: Nest, activation: str, clip: float,
     metadata: Mapping[str, str],
 ) -> None:  # fmt: skip
     """clip(layers((obs - mean) / spread)) in single precision, with words on how it is wired."""
     onnx = library()
     make, tensor = onnx.helper, onnx.numpy_helper.from_array
 
-    def single(x: Any, name: str) -> Any:
+    def single(x: Scalar, name: str) -> Given:
         return tensor(np.asarray(x, np.float32), name)
 
     constants = [single(mean, "mean"), single(spread, "spread"), single(-clip, "least"), single(clip, "most")]
@@ -90,7 +90,7 @@ def read_onnx(path: str | Path) -> tuple[Graph, dict[str, str]]:
     return graph, words
 
 
-def _graph(onnx: ModuleType, model: Any, file: Path) -> Graph:
+def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
     """The operations that the first output needs, each of a kind that we read."""
     inner = model.graph
     if not inner.node or len(inner.node) > _MOST_NODES:
@@ -140,7 +140,7 @@ def _check_sizes(network: Graph, file: Path) -> None:
             raise InputError(f"{file}: an operation {node.operation} with constants of shape {shapes} is not read")
 
 
-def _node(onnx: ModuleType, node: Any, file: Path) -> Node:
+def _node(onnx: ModuleType, node: Given, file: Path) -> Node:
     if node.op_type not in OPERATIONS or node.domain not in ("", "ai.onnx"):
         raise InputError(
             f"{file} uses the operation {node.op_type}, which is not read: known are {', '.join(sorted(OPERATIONS))}"
@@ -154,7 +154,7 @@ def _node(onnx: ModuleType, node: Any, file: Path) -> Node:
     return Node(node.op_type, tuple(node.input), tuple(node.output), settings)
 
 
-def _array(onnx: ModuleType, tensor: Any, file: Path) -> ndarray:
+def _array(onnx: ModuleType, tensor: Given, file: Path) -> ndarray:
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         raise InputError(f"{file} keeps its weights in another file: export it whole (external_data=False)")
     array = onnx.numpy_helper.to_array(tensor)
@@ -163,7 +163,7 @@ def _array(onnx: ModuleType, tensor: Any, file: Path) -> ndarray:
     return array.astype(float) if array.dtype.kind == "f" else array.astype(int)
 
 
-def _constant(onnx: ModuleType, node: Any, file: Path) -> ndarray:
+def _constant(onnx: ModuleType, node: Given, file: Path) -> ndarray:
     value = onnx.helper.get_attribute_value(node.attribute[0])
     return _array(onnx, value, file) if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
@@ -182,7 +182,7 @@ def _reads(nodes: tuple[Node, ...], name: str) -> bool:
     return any(name in node.reads for node in nodes)
 
 
-def _width(value: Any, file: Path) -> int:
+def _width(value: Given, file: Path) -> int:
     """How many numbers an observation has: the last size of the input."""
     sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
     if len(sizes) not in (1, 2) or sizes[-1] < 1 or (len(sizes) == 2 and sizes[0] > 1):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.nests import Scalar
 
-def pushed_on(past: Float[ndarray, "k size"], has_past: Any, now: Float[ndarray, "size"]) -> Float[ndarray, "k size"]:
+
+def pushed_on(
+    past: Float[ndarray, "k size"], has_past: Scalar, now: Float[ndarray, "size"]
+) -> Float[ndarray, "k size"]:
     """The present one behind those before it, the oldest left out. Where there is no past it is as the present."""
     before = np.where(has_past, past, np.zeros_like(past) + now)
     return np.concatenate([before[1:], now[None]])

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +29,7 @@ from footfall.control.learned.scan import FURTHEST, UNSEEN, Places, heights_seen
 from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
+from footfall.nests import Given, Nest
 from footfall.notebook import Summarised
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -224,7 +224,7 @@ class Policy(Summarised, ControllerBase):
         action = self.action(now)
         return drive.command(robot, action), {"action": action, **after}
 
-    def action(self, observation: Any) -> Any:
+    def action(self, observation: Nest) -> Nest:
         """The action for an observation, or for rows of them."""
         return np.clip(layers_of(self.weights, (observation - self.mean) / self.spread, self.activation)[-1], -1.0, 1.0)
 
@@ -245,12 +245,12 @@ class Policy(Summarised, ControllerBase):
             return
         arrays = {f"{name}{k}": x for k, layer in enumerate(self.weights) for name, x in zip("Wb", layer)}
         text = json.dumps(self._words())
-        single: dict[str, Any] = {
+        single: dict[str, Nest] = {
             key: np.asarray(x, np.float32) for key, x in {"mean": self.mean, "spread": self.spread, **arrays}.items()
         }
         np.savez_compressed(path, words=np.frombuffer(text.encode(), np.uint8), **single)
 
-    def _words(self) -> dict[str, Any]:
+    def _words(self) -> dict[str, Given]:
         words = {"robot": self.robot, "task": self.task, "drive": asdict(self.drive), "activation": self.activation}
         return {**words, "joints": list(self.joints)} if self.joints else words
 
@@ -267,7 +267,7 @@ class Policy(Summarised, ControllerBase):
 
     @staticmethod
     def load(
-        path: str | Path = "mini_cheetah", mapping: Mapping[str, Any] | str | Path | None = None
+        path: str | Path = "mini_cheetah", mapping: Mapping[str, Given] | str | Path | None = None
     ) -> Policy | TravelledPolicy:
         """A policy from an .npz or .onnx, or one that comes with footfall, by its robot's name.
 
@@ -327,7 +327,7 @@ def _made(arrays: dict[str, ndarray]) -> Policy:
     return Policy(words["robot"], Drive(**drive), mean, spread, weights, activation, tuple(joints), task)
 
 
-def _from_onnx(file: Path, mapping: Mapping[str, Any] | str | Path | None) -> Policy | TravelledPolicy:
+def _from_onnx(file: Path, mapping: Mapping[str, Given] | str | Path | None) -> Policy | TravelledPolicy:
     """Ours where it is written and wired as ours, else whatever its words say."""
     if isinstance(mapping, (str, Path)):
         mapping = read_mapping(mapping)
@@ -341,7 +341,7 @@ def _from_onnx(file: Path, mapping: Mapping[str, Any] | str | Path | None) -> Po
     return TravelledPolicy(graph, wired(words, table, str(file)))
 
 
-def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str, Any]) -> Policy | None:
+def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str, Given]) -> Policy | None:
     """A policy that ``save`` wrote; None where its words are no more those of its drive."""
     layers = onnx_file.layers(graph)
     if layers is None:
@@ -376,7 +376,7 @@ def _of_library(name: str) -> Robot:
     return library.load(name)
 
 
-def _tuples(words: dict[str, Any]) -> dict[str, Any]:
+def _tuples(words: dict[str, Given]) -> dict[str, Given]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in words.items()}
 
 

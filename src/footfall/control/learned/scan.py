@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
 from footfall.errors import InputError
+from footfall.nests import Scalar
 from footfall.numeric import repeat
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
@@ -20,7 +19,7 @@ UNSEEN = "this policy sees the ground around it: say which it is, policy.over(gr
 _ABOVE, _STEPS = 0.5, 12  # [m] over the trunk from which the ground is sought, and in how many steps down
 
 
-def around(q: Float[ndarray, "nq"], places: Places) -> list[tuple[Any, Any]]:
+def around(q: Float[ndarray, "nq"], places: Places) -> list[tuple[Scalar, Scalar]]:
     """The places in the world [m], in level axes that look where the trunk looks."""
     R = to_rotation(q[3:7])
     length = np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
@@ -32,7 +31,7 @@ def heights_under(ground: Ground, q: Float[ndarray, "nq"], places: Places) -> Fl
     """Of any ground at the places [m]: down from above by its own distance, again and again (Hart 1996)."""
     points = around(q, places)
 
-    def lower(_: Any, z: ndarray) -> ndarray:
+    def lower(_: Scalar, z: ndarray) -> ndarray:
         return np.stack([z[k] - ground.distance(np.stack([x, y, z[k]])) for k, (x, y) in enumerate(points)])
 
     return repeat(_STEPS, lower, np.zeros(len(places)) + (q[2] + _ABOVE))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from footfall.control.learned.network import Graph
 from footfall.control.learned.past import pushed_on
 from footfall.control.learned.scan import UNSEEN, heights_seen
 from footfall.errors import InputError
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -104,7 +104,7 @@ class TravelledPolicy(ControllerBase):
         """The same policy with this ground to see."""
         return replace(self, ground=ground)
 
-    def action(self, observation: Any) -> Any:
+    def action(self, observation: Nest) -> Nest:
         """The action for an observation, or for rows of them."""
         given, most = self.network(observation), self.interface.action_clip
         return given if most is None else np.clip(given, -most, most)
@@ -120,7 +120,7 @@ class TravelledPolicy(ControllerBase):
         q, v = sensed.q[robot.nq - robot.nj :], sensed.v[robot.nv - robot.nj :]
         cycles = t / (it.clock_period or 1.0)
         angle = 2.0 * np.pi * (cycles - np.floor(cycles))
-        parts: dict[str, Callable[[], Any]] = {
+        parts: dict[str, Callable[[], Nest]] = {
             "angular_velocity": lambda: to_frame @ sensed.gyro,
             "linear_velocity": lambda: to_frame @ sensed.v[3:6],
             "down": lambda: -R[2],
@@ -136,7 +136,7 @@ class TravelledPolicy(ControllerBase):
             for term, scale, clip in zip(it.terms, it.scales, it.clips)
         ])  # fmt: skip
 
-    def _to_robot(self, robot: Robot, angles: Any) -> Any:
+    def _to_robot(self, robot: Robot, angles: Scalar) -> Scalar:
         """Angles of the policy as the robot's [rad]."""
         it = self.interface
         return _placed(it, robot, it.signs * angles / UNITS[it.unit])
@@ -152,12 +152,12 @@ def check_joints(interface: Interface, robot: Robot) -> None:
         raise InputError(f"this policy of '{interface.robot}' does not drive robot '{robot.name}': {what}")
 
 
-def _placed(interface: Interface, robot: Robot, values: Any) -> Any:
+def _placed(interface: Interface, robot: Robot, values: Scalar) -> Scalar:
     """Numbers of the policy's joints in the robot's order."""
     return values[[interface.joints.index(name) for name in robot.joint_names]]
 
 
-def _stacked(interface: Interface, past: Any) -> Any:
+def _stacked(interface: Interface, past: Scalar) -> Scalar:
     """The last observations as the network sees them."""
     if interface.history == 1:
         return past[0]

@@ -6,13 +6,12 @@ fast: p = p_hip + v T_stance / 2 + k (v - v_wanted), k = 0.4 sqrt(h / g).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gravity import STANDARD
+from footfall.nests import Scalar
 
 
 def foothold(
@@ -21,9 +20,9 @@ def foothold(
     wanted: Float[ndarray, "3"],
     stance: float,
     height: float,
-    furthest: Any = 0.45,
-    capture: Any = False,
-    g: Any = STANDARD,
+    furthest: Scalar = 0.45,
+    capture: Scalar = False,
+    g: Scalar = STANDARD,
 ) -> Float[ndarray, "3"]:
     """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own.
 
@@ -39,7 +38,7 @@ def foothold(
 
 
 def swing(
-    start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Any, duration: float
+    start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Scalar, duration: float
 ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"], Float[ndarray, "3"]]:
     """(position, velocity, acceleration) of a foot at the part s of its swing, above both ends by ``clearance``.
 
@@ -59,7 +58,7 @@ def swing(
     )
 
 
-def _minimum_jerk(s: Any) -> tuple[Any, Any, Any]:
+def _minimum_jerk(s: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     s = np.clip(s, 0.0, 1.0)
     return (
         s * s * s * (10 - 15 * s + 6 * s * s),

@@ -6,8 +6,6 @@ nothing depends on and nothing bounds, so that the form of the program does not 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -15,6 +13,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.control.locomotion.qp import friction_pyramid
 from footfall.control.locomotion.single_body import ConvexMpc
+from footfall.nests import Nest, Scalar
 from footfall.solve import stagewise
 from footfall.spatial import skew
 from footfall.spatial.rotation import about_z
@@ -26,7 +25,7 @@ _ITERATIONS, _TOLERANCE = 20, 1e-9
 
 def stages_of(
     mpc: ConvexMpc, reference: Float[ndarray, "steps 12"], share: Float[ndarray, "steps 4"],
-    feet: Float[ndarray, "steps 4 3"], normal: Float[ndarray, "3"], friction: Any, dt: float,
+    feet: Float[ndarray, "steps 4 3"], normal: Float[ndarray, "3"], friction: Scalar, dt: float,
 ) -> tuple[stagewise.Stages, Float[ndarray, "steps 12"]]:  # fmt: skip
     """(the program, forces that carry the weight): see ``ConvexMpc.solve`` for the arguments."""
     body, weight = mpc.body, mpc.body.weight
@@ -38,7 +37,7 @@ def stages_of(
     c = np.zeros(12)
     c[3:6], c[9:12] = 0.5 * dt * dt * np.array(body.gravity), dt * np.array(body.gravity)
 
-    def stage(carry: Any, row: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    def stage(carry: Nest, row: tuple[Nest, ...]) -> tuple[Nest, tuple[Nest, ...]]:
         wanted, share, feet = row
         R_z = about_z(wanted[2])
         A, B = np.eye(12), np.zeros((12, 12))
@@ -68,7 +67,7 @@ def stages_of(
 
 def mpc_forces(
     mpc: ConvexMpc, x: Float[ndarray, "12"], reference: Float[ndarray, "steps 12"], share: Float[ndarray, "steps 4"],
-    feet: Float[ndarray, "steps 4 3"], normal: Float[ndarray, "3"], friction: Any, dt: float,
+    feet: Float[ndarray, "steps 4 3"], normal: Float[ndarray, "3"], friction: Scalar, dt: float,
 ) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:  # fmt: skip
     """(forces [N] in world axes for the first step, how it went)."""
     stages, guess = stages_of(mpc, reference, share, feet, normal, friction, dt)

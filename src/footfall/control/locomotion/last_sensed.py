@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 MOST = 1e6  # [m, rad, m/s, rad/s, N]: no robot senses more, and squares of it are numbers in single precision too
@@ -32,14 +32,14 @@ class LastSensed:
 NOTHING = LastSensed(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
 
 
-def trusted(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Any]:
+def trusted(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Scalar]:
     """(what a tick may look at, what is asked of it, 0 or which number is none: see ``sensed_names``)."""
     asked = dataclasses.astuple(command)
     given = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(asked)])
     missing = np.max(np.where(np.abs(given) < MOST, 0.0, np.arange(len(given), 0, -1)))  # the first has the highest
     good = missing < 0.5
     seen = Sensed(*(np.where(good, getattr(sensed, key), getattr(last, key)) for key in ("q", "v", "forces")))
-    wanted: list[Any] = [np.where(good, part, 0.0) for part in asked]
+    wanted: list[Scalar] = [np.where(good, part, 0.0) for part in asked]
     return seen, Command(*wanted), missing
 
 
@@ -55,7 +55,7 @@ def sensed_names(robot: Robot) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def kept_where(held: Any, before: Any, after: Any) -> Any:
+def kept_where(held: Scalar, before: Nest, after: Nest) -> Nest:
     """A memory that stays as it was where it is held."""
     if dataclasses.is_dataclass(after) and not isinstance(after, type):
         parts = [f.name for f in dataclasses.fields(after)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -35,6 +34,7 @@ from footfall.gait.pattern import Gait
 from footfall.gravity import GRAVITY, STANDARD, Gravity, strength
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
+from footfall.nests import Scalar
 from footfall.numeric import norm
 from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import about_z
@@ -116,7 +116,7 @@ class Walker:
         """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
         return longest_step(self.robot, self.stand)
 
-    def fastest(self, duty: Any, period: Any) -> Any:
+    def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
         """The forward speed that a command may ask for [m/s]; wheels roll at theirs whatever the legs do."""
         stepping = fastest(self.longest_step, duty, period)
         return np.maximum(rolling.FASTEST, stepping) if self.wheels else stepping
@@ -187,8 +187,8 @@ class TrunkTask:
     move: Float[ndarray, "3"]  # and linear, world axes [m/s²]
     level: Float[ndarray, "2"]  # wanted roll and pitch [rad]
     travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes [m/s]
-    lift: Any  # wanted height over the ground [m]
-    sag: Any  # by which this is higher, so that the trunk is as high as wanted [m]
+    lift: Scalar  # wanted height over the ground [m]
+    sag: Scalar  # by which this is higher, so that the trunk is as high as wanted [m]
 
     @property
     def acceleration(self) -> Float[ndarray, "6"]:
@@ -296,7 +296,7 @@ def _losses(robot: Robot, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
     return COMPENSATED * (joint_values(robot, "damping") + drag) * rates
 
 
-def _within_turn(angle: Any) -> Any:
+def _within_turn(angle: Scalar) -> Scalar:
     """The same angle within ±π."""
     return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -48,6 +47,7 @@ from footfall.errors import InputError, TraceError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.gravity import GRAVITY, Gravity
 from footfall.identity import digest_of
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
@@ -77,7 +77,7 @@ class Locomotion(ControllerBase):
     clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
     gains: Gains = field(default_factory=Gains)
-    reflexes: Any = True  # Reflexes, True for the usual ones, False for none, or names
+    reflexes: Given = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
     solver: str = "inside"
     reach: Reach | None = None  # what an arm does meanwhile; it keeps its posture without
@@ -112,7 +112,7 @@ class Locomotion(ControllerBase):
         self.walker: Walker
         self.body: SingleBody
         self._robot: Robot | None = None
-        self._compile: Callable[..., Any] | None = None
+        self._compile: Callable[..., Nest] | None = None
 
     @property
     def traceable(self) -> bool:  # type: ignore[override]
@@ -123,7 +123,7 @@ class Locomotion(ControllerBase):
         """The joints it stands with, for the start of a run."""
         return standing_joints(robot, self.hip_height)
 
-    def beat(self, memory: Memory, t: Any) -> tuple[Any, Any]:
+    def beat(self, memory: Memory, t: Scalar) -> tuple[Nest, Nest]:
         part = np.clip(np.abs(memory.velocity[0]) / _FULL_STRIDE, 0.0, 1.0)
         return memory.phase - memory.delays[0], memory.walking * part
 
@@ -182,10 +182,10 @@ class Locomotion(ControllerBase):
         self.walking = Walking(
             self.walker, self.body, self.stage, self.mpc_rate, self.joint_kd, self.limits, self.crouch
         )
-        self._plan: Callable[..., Any] = lambda *arguments: plan(self.walker, *arguments)
-        self._tick: Callable[..., Any] = lambda *arguments: locomotion_tick(self.walking, *arguments)
+        self._plan: Callable[..., Nest] = lambda *arguments: plan(self.walker, *arguments)
+        self._tick: Callable[..., Nest] = lambda *arguments: locomotion_tick(self.walking, *arguments)
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         """Compile what can be; called by the simulation, which has the compiler."""
         self._set_up(robot, gravity)
         self._compile = compile
@@ -282,7 +282,7 @@ class Locomotion(ControllerBase):
             self.log.append((t, wrong))
         (self._wrong.add if wrong else self._wrong.discard)(key)
 
-    def _tell_missing(self, t: float, code: Any) -> None:
+    def _tell_missing(self, t: float, code: Scalar) -> None:
         """Log which sensor says what is no number, when it begins."""
         assert self._robot is not None
         name = sensed_names(self._robot)[-round(float(code))] if code > 0.5 else ""

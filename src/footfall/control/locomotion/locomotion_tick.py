@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -28,6 +27,7 @@ from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
 from footfall.control.locomotion.whole_body import leg_torques, whole_body_torques
 from footfall.gait.pattern import Gait
 from footfall.identity import digest_of
+from footfall.nests import Nest, Scalar
 from footfall.solve import stagewise
 from footfall.spatial import cross
 from footfall.spatial.quaternion import to_rotation
@@ -112,8 +112,8 @@ def towards_gait(walker: Walker, memory: Memory) -> Memory:
 
 
 def _stage_one(
-    walking: Walking, sensed: Sensed, found: Plan, before: Memory, after: Memory, idle: Any
-) -> tuple[Float[ndarray, "4 3"], Any]:
+    walking: Walking, sensed: Sensed, found: Plan, before: Memory, after: Memory, idle: Scalar
+) -> tuple[Float[ndarray, "4 3"], Nest]:
     """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
     down = after.down
     shared = shared_weight(walking.body, down)
@@ -125,12 +125,12 @@ def _stage_one(
     on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
     due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
 
-    def fresh(given: Ahead) -> tuple[Any, Any]:
+    def fresh(given: Ahead) -> tuple[Nest, Nest]:
         forces, solution = solve_ahead(walking, given)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
 
-    def turn(_: Any, carry: tuple[Any, Any, Any, Ahead]) -> tuple[Any, Any, Any, Ahead]:
+    def turn(_: Scalar, carry: tuple[Nest, Nest, Nest, Ahead]) -> tuple[Nest, Nest, Nest, Ahead]:
         forces, trouble, done, given = carry
         new, wrong = fresh(given)
         return np.where(due, new, forces), np.where(due, wrong, trouble), 1.0 + 0.0 * done, given
@@ -150,15 +150,15 @@ class Ahead:
     wanted: Float[ndarray, "3"]  # x, y, yaw
     level: Float[ndarray, "2"]  # wanted roll and pitch
     travel: Float[ndarray, "3"]  # wanted velocity, world axes
-    spin: Any
+    spin: Scalar
     slope: Float[ndarray, "3"]
-    lift: Any  # wanted height of the base over the ground [m]
+    lift: Scalar  # wanted height of the base over the ground [m]
     normal: Float[ndarray, "3"]
-    friction: Any
+    friction: Scalar
     down: Float[ndarray, "4"]
     stand: Float[ndarray, "4 3"]  # soles, where they are or will be [m]
     phase: Float[ndarray, "4"]  # of every leg [cycles]
-    goes: Any  # 1 while the gait runs
+    goes: Scalar  # 1 while the gait runs
     beat: Float[ndarray, "2"]  # duty, period [s]
 
 
@@ -188,7 +188,7 @@ def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], st
     further = np.stack([see.travel + cross(turning, foot - com) for foot in see.stand])
     goes, late = see.goes > 0.5, np.where(see.phase >= duty, 1.0, 0.0)
 
-    def step(carry: Any, row: tuple[Any, Any]) -> tuple[Any, tuple[Any, ...]]:
+    def step(carry: Nest, row: tuple[Nest, Nest]) -> tuple[Nest, tuple[Nest, ...]]:
         time, first = row
         place = see.wanted[:2] + time * see.travel[:2]
         height = place @ see.slope[:2] + see.slope[2] + see.lift
@@ -214,13 +214,13 @@ def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], st
     return mpc_forces(mpc, see.x, reference, share, feet, see.normal, see.friction, dt)
 
 
-def trouble_of(solution: Any) -> Any:
+def trouble_of(solution: Nest) -> Scalar:
     """What went wrong, as a place in ``TROUBLES``."""
     lost = ~(np.abs(solution.dual) + np.abs(solution.primal) < np.inf)
     failed = np.where(lost, 3.0, np.where(solution.infeasible > 0.5, 2.0, 1.0))
     return np.where(solution.converged > 0.5, 0.0, failed)
 
 
-def _part(x: Any) -> Any:
+def _part(x: Scalar) -> Nest:
     """The part of a cycle in [0, 1)."""
     return x - np.floor(x)

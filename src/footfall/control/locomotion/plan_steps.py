@@ -6,7 +6,7 @@ Each takes what the steps before it found and returns one record; ``legged_plan.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -20,6 +20,7 @@ from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep,
 from footfall.gravity import strength, weight_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
+from footfall.nests import Scalar
 from footfall.numeric import norm
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
@@ -41,9 +42,9 @@ class Kinematics:
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     R: Float[ndarray, "3 3"]  # R_WB
-    roll: Any
-    pitch: Any
-    yaw: Any
+    roll: Scalar
+    pitch: Scalar
+    yaw: Scalar
     velocity: Float[ndarray, "3"]  # of the base, world axes [m/s]
     feet: Float[ndarray, "4 3"]  # world axes [m]
     J: Float[ndarray, "4 3 nv"]  # of the feet, linear
@@ -77,7 +78,7 @@ class Reference:
     wanted: Float[ndarray, "3"]  # x, y, yaw
     lack: Float[ndarray, "2"]  # by which more is asked of a robot that lags [m/s]
     across: Float[ndarray, "3"]  # the wanted velocity, world axes
-    grip: Any  # friction that is left, as a part of what the plan was made for
+    grip: Scalar  # friction that is left, as a part of what the plan was made for
 
     @property
     def spin(self) -> Float[ndarray, "3"]:
@@ -88,9 +89,9 @@ class Reference:
 class PushResponse:
     """What a push calls for that the usual steps do not catch."""
 
-    alarm: Any  # time left of a sidestep [s]
-    doomed: Any  # how long a fall could not be averted [s]
-    folded: Any  # 1 once the legs fold
+    alarm: Scalar  # time left of a sidestep [s]
+    doomed: Scalar  # how long a fall could not be averted [s]
+    folded: Scalar  # 1 once the legs fold
 
 
 def push_response(walker: Walker, at: Kinematics, memory: Memory, reference: Reference) -> PushResponse:
@@ -109,19 +110,19 @@ def push_response(walker: Walker, at: Kinematics, memory: Memory, reference: Ref
 class Schedule:
     """What the gait wants of every leg at this moment."""
 
-    duty: Any
-    period: Any  # [s]
-    walking: Any  # 1 while the gait runs, 0 while it stands
-    phase: Any  # of the gait [cycles]
+    duty: Scalar
+    period: Scalar  # [s]
+    walking: Scalar  # 1 while the gait runs, 0 while it stands
+    phase: Scalar  # of the gait [cycles]
     planned: Float[ndarray, "4"]  # 1 where a foot is to be down
     progress: Float[ndarray, "4"]  # of a swing, 0 to 1; 1 where a foot is to be down
     left: Float[ndarray, "4"]  # of a swing [s]
     repeated: Shaped[ndarray, "4"]  # whether a swing was begun anew after a stumble
-    stance: Any  # duration [s]
-    air: Any  # duration [s]
+    stance: Scalar  # duration [s]
+    air: Scalar  # duration [s]
 
 
-def schedule_of(walker: Walker, at: Kinematics, memory: Memory, reference: Reference, alarm: Any) -> Schedule:
+def schedule_of(walker: Walker, at: Kinematics, memory: Memory, reference: Reference, alarm: Scalar) -> Schedule:
     wheels, dt, reflex = walker.wheels, walker.dt, memory.reflex
     duty, period = memory.beat[0], memory.beat[1]
     period = period * np.where(alarm > 0.0, sidestep.HURRY, 1.0)
@@ -151,7 +152,7 @@ class Footholds:
 
 
 def footholds(
-    walker: Walker, at: Kinematics, memory: Memory, reference: Reference, schedule: Schedule, alarm: Any
+    walker: Walker, at: Kinematics, memory: Memory, reference: Reference, schedule: Schedule, alarm: Scalar
 ) -> Footholds:
     heading, g = at.heading, strength(walker.body.gravity)
     # the body sways over its feet within every step: footholds follow the mean, unless there is no time for it
@@ -188,7 +189,12 @@ class Touch:
 
 
 def touch(
-    walker: Walker, at: Kinematics, memory: Memory, schedule: Schedule, places: list[Any], forces: Float[ndarray, "4 3"]
+    walker: Walker,
+    at: Kinematics,
+    memory: Memory,
+    schedule: Schedule,
+    places: list[Scalar],
+    forces: Float[ndarray, "4 3"],
 ) -> Touch:
     reflex, has, dt = memory.reflex, memory.reflex.has, walker.dt
     planned, progress, repeated = schedule.planned, schedule.progress, schedule.repeated
@@ -221,15 +227,15 @@ class GroundEstimate:
 
     slope: Float[ndarray, "3"]  # height = slope[2] + slope[0] x + slope[1] y
     normal: Float[ndarray, "3"]
-    unevenness: Any  # mean square of what touchdowns were off the expected ground [m²]
-    clear: Any  # what the clearance of swings gains by it [m]
-    rise: Any  # and the trunk's height [m]
+    unevenness: Scalar  # mean square of what touchdowns were off the expected ground [m²]
+    clear: Scalar  # what the clearance of swings gains by it [m]
+    rise: Scalar  # and the trunk's height [m]
     slides: Shaped[ndarray, "4"]  # whether a loaded foot slides
     slid: Float[ndarray, "4"]  # and how long [s]
-    friction: Any  # that may be counted on
+    friction: Scalar  # that may be counted on
     foot_velocities: Float[ndarray, "4 3"]  # [m/s]
 
-    def height(self, x: Any, y: Any) -> Any:
+    def height(self, x: Scalar, y: Scalar) -> Scalar:
         return self.slope[2] + self.slope[0] * x + self.slope[1] * y
 
 
@@ -256,7 +262,7 @@ def ground_estimate(
 
 
 def swings(
-    walker: Walker, at: Kinematics, schedule: Schedule, touched: Touch, ground: GroundEstimate, places: list[Any]
+    walker: Walker, at: Kinematics, schedule: Schedule, touched: Touch, ground: GroundEstimate, places: list[Scalar]
 ) -> tuple[Float[ndarray, "4 3"], Float[ndarray, "4 3"]]:
     """(where feet that are up come down [m], the acceleration that every one of them is to have [m/s²])."""
     targets, pulls = [], []
@@ -276,6 +282,6 @@ def swings(
     return np.stack(targets), np.stack(pulls)
 
 
-def _fraction(x: Any) -> Any:
+def _fraction(x: Scalar) -> Scalar:
     """The fraction of a cycle in [0, 1)."""
     return x - np.floor(x)

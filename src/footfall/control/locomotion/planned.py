@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from footfall.control.locomotion.last_sensed import NOTHING, LastSensed
 from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.control.locomotion.reflexes.switches import Reflexes
 from footfall.control.locomotion.whole_body import Program
+from footfall.nests import Scalar
 
 if TYPE_CHECKING:
     from footfall.control.locomotion.legged_plan import Walker
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 class Memory:
     """What one tick leaves to the next."""
 
-    tick: Any
-    phase: Any  # of the gait [cycles]
-    walking: Any  # 1 while the gait runs, 0 while it stands
-    started: Any
+    tick: Scalar
+    phase: Scalar  # of the gait [cycles]
+    walking: Scalar  # 1 while the gait runs, 0 while it stands
+    started: Scalar
     wanted: Float[ndarray, "3"]  # x, y, yaw
     velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
     mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
@@ -36,7 +37,7 @@ class Memory:
     down: Float[ndarray, "4"]
     reflex: ReflexMemory
     forces: Float[ndarray, "4 3"]  # of stage one [N]
-    sag: Any  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
+    sag: Scalar  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
     lack: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
     goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
     trouble: Float[ndarray, "3"]  # of stage one, stage two and what is sensed: 0, or what is wrong
@@ -76,6 +77,6 @@ class Plan:
     euler: Float[ndarray, "3"]  # roll, pitch, yaw
     level: Float[ndarray, "2"]  # wanted roll and pitch
     travel: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
-    lift: Any  # wanted height of the base over the ground [m]
-    friction: Any  # that may be counted on
+    lift: Scalar  # wanted height of the base over the ground [m]
+    friction: Scalar  # that may be counted on
     beat: Float[ndarray, "2"]  # of the gait at this moment: duty, period [s]

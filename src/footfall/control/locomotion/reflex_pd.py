@@ -27,6 +27,7 @@ from footfall.gait.transition import Transition
 from footfall.gait.tuned import for_robot
 from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import foot_positions
+from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
 
 
@@ -45,7 +46,7 @@ class ReflexPD(ControllerBase):
     coupling: float = 4.0  # of the oscillators [1/s]
     oscillator: str | Network = "kuramoto"
     pace: float = 0.5  # [1/s]
-    reflexes: Any = True
+    reflexes: Given = True
     faster: Gait | None = None
     faster_gains: tuple[float, float] | None = None
     spine_kp: float = SPINE_GAINS[0]
@@ -70,9 +71,9 @@ class ReflexPD(ControllerBase):
             )
         self.log: list[tuple[float, str]] = []
         self._told: dict[tuple[str, str], float] = {}
-        self._compile: Callable[..., Any] | None = None
+        self._compile: Callable[..., Nest] | None = None
         self._stepper: Stepper | None = None
-        self._step: Callable[..., Any] = step
+        self._step: Callable[..., Nest] = step
 
     @staticmethod
     def tuned(robot: Robot | str, gait: str = "walk", **options: Any) -> ReflexPD:
@@ -103,7 +104,7 @@ class ReflexPD(ControllerBase):
             ReflexMemory.at_start(self.reflexes, self.friction), self.posture(robot),
         )  # fmt: skip
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         """Compile a tick; called by the simulation, which has the compiler."""
         self._compile = compile
         self._set_up(robot, gravity)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +29,7 @@ from footfall.identity import digest_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_inverse import from_hip, leg_inverse
+from footfall.nests import Nest, Scalar
 from footfall.numeric import norm, smoothstep
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
@@ -75,10 +75,10 @@ class Stepper:
 class StepMemory:
     """What one tick leaves to the next."""
 
-    time: Any  # [s]
+    time: Scalar  # [s]
     rhythm: dict[str, ndarray]
     stride: Float[ndarray, "2"]  # of the pace
-    part: Any  # of the second gait
+    part: Scalar  # of the second gait
     aside: Float[ndarray, "4 2"]  # by which feet are off their paths, trunk axes [m]
     tilt: Float[ndarray, "2"]  # the plumb line's way per metre of depth, trunk axes: a slow mean
     down: Float[ndarray, "4"]
@@ -137,14 +137,14 @@ def step(stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory)
     return _command(stepper, sensed, position, part, reflex.folded, weight), after
 
 
-def _gear_part(stepper: Stepper, reflex: ReflexMemory, part: Any) -> Any:
+def _gear_part(stepper: Stepper, reflex: ReflexMemory, part: Scalar) -> Scalar:
     """The part of the second gait, which goes towards what the speed asks for."""
     step_ = 1.0 / (CHANGES * stepper.rate)
     wanted = np.where(reflex.has("speed_gait"), np.minimum(reflex.gear, 1.0), 0.0)
     return part + np.clip(wanted - part, -step_, step_)
 
 
-def _feet(robot: Robot, sensed: Sensed, R: Any, memory: StepMemory, duty: Any, weight: Any) -> _Feet:
+def _feet(robot: Robot, sensed: Sensed, R: Scalar, memory: StepMemory, duty: Scalar, weight: Scalar) -> _Feet:
     J = feet_jacobian(robot, sensed.q)[:4]
     radii, up = np.array([foot.radius for foot in robot.feet[:4]]), np.array([0.0, 0.0, 1.0])
     moving, turning = (np.stack([J[k, rows] @ sensed.v for k in range(4)]) for rows in (slice(3, 6), slice(0, 3)))
@@ -157,8 +157,8 @@ def _feet(robot: Robot, sensed: Sensed, R: Any, memory: StepMemory, duty: Any, w
 
 
 def _legs(
-    stepper: Stepper, feet: _Feet, R: Any, memory: StepMemory, air: Any, weight: Any, unit: float
-) -> dict[str, Any]:
+    stepper: Stepper, feet: _Feet, R: Scalar, memory: StepMemory, air: Scalar, weight: Scalar, unit: float
+) -> dict[str, Nest]:
     """What the reflexes of single legs make of the feet."""
     dt, before, has = 1.0 / stepper.rate, memory.reflex, memory.reflex.has
     up, ahead = np.array([0.0, 0.0, 1.0]), R[:, 0] * np.array([1.0, 1.0, 0.0])
@@ -190,8 +190,8 @@ def _legs(
 
 
 def _trunk(
-    stepper: Stepper, sensed: Sensed, R: Any, command: Command, feet: _Feet, memory: StepMemory, g: Any
-) -> dict[str, Any]:
+    stepper: Stepper, sensed: Sensed, R: Scalar, command: Command, feet: _Feet, memory: StepMemory, g: Scalar
+) -> dict[str, Nest]:
     """What the reflexes of the trunk and the responses to the ground make of its motion."""
     robot, dt, H = stepper.robot, 1.0 / stepper.rate, stepper.height
     before, has = memory.reflex, memory.reflex.has
@@ -224,8 +224,8 @@ def _trunk(
 
 
 def _strides(
-    stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory, part: Any, ramp: Any
-) -> tuple[Any, Float[ndarray, "2"]]:
+    stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory, part: Scalar, ramp: Scalar
+) -> tuple[Scalar, Float[ndarray, "2"]]:
     """(how many of the gait's strides to take in one, memory of the pace)."""
     change, robot = stepper.change, stepper.robot
     if not stepper.pace:
@@ -238,12 +238,12 @@ def _strides(
 
 
 def _targets(
-    stepper: Stepper, offsets: Float[ndarray, "4 3"], part: Any, last: Float[ndarray, "nj"]
+    stepper: Stepper, offsets: Float[ndarray, "4 3"], part: Scalar, last: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet at offsets [m] from their places under the hips."""
     robot, change = stepper.robot, stepper.change
     stand = robot.poses.get("stand")
-    targets: list[Any] = [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
+    targets: list[Scalar] = [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
     ends = [stances(robot, gait) for gait in (change.first, change.second)]
     for k, (one, other) in enumerate(zip(*ends)):
         depth = one.hip_height + (other.hip_height - one.hip_height) * part - one.leg.radius
@@ -261,8 +261,8 @@ def _targets(
 
 
 def _remembered(
-    before: ReflexMemory, legs: dict[str, Any], trunk: dict[str, Any], command: Command, stepper: Stepper,
-    feet: _Feet, g: Any,
+    before: ReflexMemory, legs: dict[str, Nest], trunk: dict[str, Nest], command: Command, stepper: Stepper,
+    feet: _Feet, g: Scalar,
 ) -> ReflexMemory:  # fmt: skip
     has = before.has
     gear = responses.gear(before.gear, np.abs(command.forward), stepper.height, UP, DOWN, g)
@@ -287,7 +287,7 @@ def _remembered(
 
 
 def _command(
-    stepper: Stepper, sensed: Sensed, position: Float[ndarray, "nj"], part: Any, folded: Any, weight: Any
+    stepper: Stepper, sensed: Sensed, position: Float[ndarray, "nj"], part: Scalar, folded: Scalar, weight: Scalar
 ) -> JointCommand:
     """The gains of the gait, or the soft ones of legs that fold."""
     robot, gives_in = stepper.robot, folded > 0.5

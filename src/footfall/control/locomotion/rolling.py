@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +18,7 @@ from numpy import ndarray
 
 from footfall.control.posture import standing_state
 from footfall.errors import InputError
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.spatial import skew
@@ -81,7 +81,7 @@ def rolling(
 
 
 def wheel_posture(
-    wheels: tuple[Wheel, ...], posture: Float[ndarray, "nj"], v: Float[ndarray, "nv"], speed: Any
+    wheels: tuple[Wheel, ...], posture: Float[ndarray, "nj"], v: Float[ndarray, "nv"], speed: Scalar
 ) -> Float[ndarray, "nj"]:
     """Wanted accelerations of the joints: wheels follow the speed of the robot [m/s], legs stay under it."""
     wanted = _UNDER * posture

@@ -8,14 +8,13 @@ walk to 0.60 of Mini Cheetah (0.5 holds, 0.66 falls), 0.31 of DynaKat (0.3 holds
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 REACHED = 0.75  # of what a leg reaches to either side of its hip, by a stance
@@ -36,7 +35,7 @@ def longest_step(robot: Robot, stand: Float[ndarray, "nj"]) -> float:
     return max(0.0, min(squares)) ** 0.5
 
 
-def fastest(step: float, duty: Any, period: Any) -> Any:
+def fastest(step: float, duty: Scalar, period: Scalar) -> Scalar:
     """The forward speed at which a stance goes over as much as a leg reaches [m/s]: the shorter, the faster."""
     return 2.0 * REACHED * step / (duty * period) if step > 0.0 else UNKNOWN + 0.0 * duty
 

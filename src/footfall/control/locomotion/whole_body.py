@@ -10,7 +10,6 @@ free keep their posture.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +20,7 @@ from footfall.control.locomotion.reach import ReachTask
 from footfall.control.posture import own_joints
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY, Gravity, weight_of
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 from footfall.solve import quadratic
 from footfall.solve.factor import ldl, ldl_solve
@@ -164,7 +164,7 @@ def as_quadratic(
 
 
 def whole_body_torques(
-    robot: Robot, weight: float, found: Any, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
+    robot: Robot, weight: float, found: Nest, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
     limits: Float[ndarray, "nj"], stopped: tuple[int, ...] = (), clip: bool = True,
 ) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:  # fmt: skip
     """(torques, how it went) of the whole-body program of a plan; a solution is within the limits up to rounding, and
@@ -179,7 +179,7 @@ def whole_body_torques(
 
 
 def leg_torques(
-    robot: Robot, found: Any, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
+    robot: Robot, found: Nest, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
     """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
     keeps the posture of the joints that are free."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +15,7 @@ from footfall.dynamics.passive import joint_values
 from footfall.gait.pattern import Gait
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -47,7 +47,7 @@ def lowest_points(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "4 3"
 
 def follow(
     ticks: Ticks, q: ndarray, v: ndarray, asked: Float[ndarray, "3"], velocity: Float[ndarray, "3"],
-    wanted: Float[ndarray, "3"], going: Any, phase: Any, mean: Float[ndarray, "2"],
+    wanted: Float[ndarray, "3"], going: Scalar, phase: Scalar, mean: Float[ndarray, "2"],
     lift_off: Float[ndarray, "4 3"], last_down: Float[ndarray, "4 3"],
 ) -> tuple[ndarray, ...]:  # fmt: skip
     """(velocity, wanted pose, whether it goes, phase, mean velocity, where feet left, where they were last down, where
@@ -79,7 +79,7 @@ def follow(
 
 def act(
     ticks: Ticks, x: Float[ndarray, "nx"], first: Float[ndarray, "nx"], second: Float[ndarray, "nx"],
-    u: Float[ndarray, "nj"], gains: Float[ndarray, "nj n"], part: Any,
+    u: Float[ndarray, "nj"], gains: Float[ndarray, "nj n"], part: Scalar,
 ) -> Float[ndarray, "2 nj"]:  # fmt: skip
     """(torques, rates) in a part of the way from the first planned state to the second, by the gains of a solve."""
     model, robot = ticks.model, ticks.model.robot

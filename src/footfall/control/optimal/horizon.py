@@ -12,7 +12,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -27,8 +27,9 @@ from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms
+from footfall.nests import Nest, Scalar
 
-Compile = Callable[..., Any]
+Compile = Callable[..., Nest]
 
 
 class AimedProblem(RollingProblem, Protocol):
@@ -62,7 +63,7 @@ class HorizonProblem:
         self._roll = compile(rolled, model, x, *rows, np.array(0.0), goals, verify=False)
         self._expand = compile(expanded, model, x, u, first, x, target="batch", verify=False)
         self._error = compile(error, model, x, x, target="batch", verify=False)
-        self._sweep: Any = None
+        self._sweep: Scalar = None
         if sweeps:
             two = np.stack([x] * (N + 1))
             terms = self._expand(two, np.zeros((N + 1, robot.nj)), goals, two)
@@ -113,7 +114,7 @@ class KnotsModel:
     terms: KnotTerms
     goals: Goal
     nv: int
-    sweep: Any  # ``knot_sweep.swept``, compiled
+    sweep: Scalar  # ``knot_sweep.swept``, compiled
     Z: ndarray  # room for the other way
     L: ndarray
 
@@ -157,11 +158,13 @@ def error(model: KnotModel, x_from: Float[ndarray, "nx"], x_to: Float[ndarray, "
 def rolled(
     model: KnotModel, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
     goals: Goal,
-) -> tuple[ndarray, ndarray, Any]:  # fmt: skip
+) -> tuple[ndarray, ndarray, Scalar]:  # fmt: skip
     """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
     most = np.array(model.limits)
 
-    def knot(carry: tuple[ndarray, Any], row: tuple[Any, ...]) -> tuple[tuple[ndarray, Any], tuple[ndarray, ndarray]]:
+    def knot(
+        carry: tuple[ndarray, Nest], row: tuple[Nest, ...]
+    ) -> tuple[tuple[ndarray, Nest], tuple[ndarray, ndarray]]:
         (now, total), (about, planned, change, K, goal) = carry, row
         asked = planned + length * change + K @ error(model, about, now)
         torque = np.minimum(np.maximum(asked, -most), most)

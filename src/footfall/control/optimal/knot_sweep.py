@@ -11,27 +11,26 @@ inputs and no price on a step; ``sweep`` does.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import numeric
 from footfall.control.optimal.knot import KnotModel, KnotTerms
+from footfall.nests import Nest, Scalar
 from footfall.solve.factor import back_substitute, cholesky, substitute
 
 
 def swept(
     model: KnotModel, terms: KnotTerms, weights: Float[ndarray, "N+1 2nv"], intervals: Float[ndarray, "N+1"]
-) -> tuple[Float[ndarray, "N m n+1"], Any]:
+) -> tuple[Float[ndarray, "N m n+1"], Scalar]:
     """((gains, change) of every knot's input, by how much a whole step lowers twice the cost); NaN where a knot has no
     minimum."""
     nv, m = model.robot.nv, model.robot.nj
     rows = terms.motion, terms.slope, terms.place, terms.effort, terms.friction, weights[:, nv:], intervals
     V = _state_cost(terms.place[-1], weights[-1, nv:])
 
-    def knot(carry: tuple[Any, Any, Any], row: tuple[Any, ...]) -> tuple[tuple[Any, Any, Any], Any]:
+    def knot(carry: tuple[Nest, Nest, Nest], row: tuple[Nest, ...]) -> tuple[tuple[Nest, Nest, Nest], Nest]:
         V, p, fall = carry
         motion, slope, place, effort, friction, speeds, dt = row
         G = motion.T

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -34,6 +33,7 @@ from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.gravity import GRAVITY, Gravity
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -135,7 +135,7 @@ class Nmpc(ControllerBase):
         """Be handed what makes a horizon of the simulator's own steps."""
         self._finding = horizon
 
-    def prepare(self, robot: Robot, compile: Callable[..., Any], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
         """Compile the horizon; called by the simulation, which has the compiler."""
         stand = standing_joints(robot, self.hip_height)
         joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
@@ -158,7 +158,7 @@ class Nmpc(ControllerBase):
         self._act = compile(act, ticks, x, x, x, np.zeros(robot.nj), gains, none, verify=False)
         self._gains = stand_gains(robot, gravity)
 
-    def _horizon(self, model: KnotModel, goals: Goal, compile: Callable[..., Any]) -> AimedProblem:
+    def _horizon(self, model: KnotModel, goals: Goal, compile: Callable[..., Nest]) -> AimedProblem:
         if self.contact == SCHEDULED:
             return HorizonProblem(model, goals, compile, sweeps=True)
         if self._finding is None:
@@ -243,7 +243,7 @@ class Nmpc(ControllerBase):
             "since": np.zeros(()), "solved": np.ones(()),
         }  # fmt: skip
 
-    def _begun(self, x: ndarray, goals: Any) -> Trajectory:
+    def _begun(self, x: ndarray, goals: Nest) -> Trajectory:
         """A trajectory from nothing but the goals."""
         assert self.problem is not None
         u, nj = goals.torque[:-1], goals.torque.shape[1]
@@ -266,16 +266,16 @@ class Nmpc(ControllerBase):
         (self._wrong.add if wrong else self._wrong.discard)(key)
 
 
-def _heights(ground: Ground, compile: Callable[..., Any]) -> Heights:
+def _heights(ground: Ground, compile: Callable[..., Nest]) -> Heights:
     """Of a ground at many places, as one compiled call."""
     found = compile(height_under, ground, np.zeros(2), target="batch", verify=False)
     return lambda places: found(np.ascontiguousarray(places))
 
 
-def height_under(ground: Ground, place: Float[ndarray, "2"]) -> Any:
+def height_under(ground: Ground, place: Float[ndarray, "2"]) -> Scalar:
     """Of any ground [m]: down from high above by its own distance, again and again (Hart 1996)."""
 
-    def lower(_: Any, z: Any) -> Any:
+    def lower(_: Scalar, z: Scalar) -> Scalar:
         return z - ground.distance(np.stack([place[0], place[1], z]))
 
     return numeric.repeat(_STEPS_DOWN, lower, np.zeros(()) + _HIGH)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from footfall.errors import InputError, unknown
 from footfall.gait.networks.hopf import HopfNetwork
 from footfall.gait.networks.interface import Beat, Network
 from footfall.gait.networks.kuramoto import KuramotoNetwork
 from footfall.gait.networks.rulkov import RulkovNetwork
+from footfall.nests import Given
 
 NETWORKS: dict[str, Callable[[float], Network]] = {
     "kuramoto": KuramotoNetwork,
@@ -19,7 +19,7 @@ NETWORKS: dict[str, Callable[[float], Network]] = {
 NAMES = tuple(NETWORKS)
 
 
-def network_of(given: Any, coupling: float) -> Network:
+def network_of(given: Given, coupling: float) -> Network:
     """A network by name with the given coupling [1/s], or a user's own as it is."""
     if isinstance(given, str):
         if given not in NETWORKS:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +16,7 @@ from numpy import ndarray
 
 from footfall.gait.networks.interface import Beat, landing, pulls
 from footfall.gait.oscillators import phase_of_stance_angle, stance_angle
+from footfall.nests import Scalar
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class HopfNetwork:
         x, y = state[0], state[1]
         square = x * x + y * y
         pull = self.coupling / (2.0 * np.pi) * pulls(self.phase(state, beat), beat.delays)
-        half: Any = np.where(y > 0.0, beat.duty, 1.0 - beat.duty)  # of a cycle, that half a turn takes
+        half: Scalar = np.where(y > 0.0, beat.duty, 1.0 - beat.duty)  # of a cycle, that half a turn takes
         omega = math.pi * (1.0 / beat.period + pull) / half
         back = self.alpha * (self.mu - square)
         return np.stack([back * x - omega * y, back * y + omega * x])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait.pattern import Gait
+from footfall.nests import Nest, Scalar
 
 LATEST_LIFT = 0.5  # part of a swing before which a touch is that of a foot that lifts off
 
@@ -23,9 +24,9 @@ LATEST_LIFT = 0.5  # part of a swing before which a touch is that of a foot that
 class Beat:
     """What a gait asks of oscillators at a moment; numbers, or traced ones."""
 
-    delays: Sequence[Any]  # of LF, RF, LH, RH [cycles]
-    duty: Any
-    period: Any  # [s]
+    delays: Sequence[Scalar]  # of LF, RF, LH, RH [cycles]
+    duty: Scalar
+    period: Scalar  # [s]
 
     @staticmethod
     def of(gait: Gait) -> Beat:
@@ -42,29 +43,29 @@ class Beat:
 class Network(Protocol):
     """One oscillator a leg, coupled. A phase [cycles] is a foot's place in its cycle: stance from 0 to the duty."""
 
-    def start(self, beat: Beat) -> Any:
+    def start(self, beat: Beat) -> Nest:
         """The state, locked to the beat, when the first leg's stance begins."""
         ...
 
-    def phase(self, state: Any, beat: Beat) -> Float[ndarray, "n"]:
+    def phase(self, state: Nest, beat: Beat) -> Float[ndarray, "n"]:
         """Phases [cycles] in [0, 1)."""
         ...
 
-    def advance(self, state: Any, dt: float, beat: Beat) -> Any:
+    def advance(self, state: Nest, dt: float, beat: Beat) -> Nest:
         """The state after dt [s]."""
         ...
 
-    def touchdown(self, state: Any, contact: Float[ndarray, "n"], beat: Beat) -> Any:
+    def touchdown(self, state: Nest, contact: Float[ndarray, "n"], beat: Beat) -> Nest:
         """The state with stance begun at once where a foot touches (``contact`` 1 or 0) late in its swing."""
         ...
 
 
-def landing(phase: Float[ndarray, "n"], contact: Float[ndarray, "n"], duty: Any) -> Float[ndarray, "n"]:
+def landing(phase: Float[ndarray, "n"], contact: Float[ndarray, "n"], duty: Scalar) -> Float[ndarray, "n"]:
     """Which feet end their swing early: they touch, and no longer because they lift off."""
     return (phase > duty + LATEST_LIFT * (1.0 - duty)) & (contact > 0.5)
 
 
-def pulls(phase: Float[ndarray, "n"], delays: Sequence[Any]) -> Float[ndarray, "n"]:
+def pulls(phase: Float[ndarray, "n"], delays: Sequence[Scalar]) -> Float[ndarray, "n"]:
     """Σ_j sin 2π(φ_j - φ_i + d_j - d_i): which way, and how strongly, the others pull each leg to its place."""
     n = len(delays)
     total = [0.0 * phase[i] for i in range(n)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from numpy import ndarray
 from footfall.errors import InputError
 from footfall.gait.networks.interface import Beat, landing, pulls
 from footfall.gait.rulkov import Rulkov
+from footfall.nests import Scalar
 
 ALPHA, SIGMA = 6.0, -0.1  # some 30 spikes a burst: y is nearly a line
 _STEP = 1e-3  # [s], at most, that a step of the map lasts
@@ -87,24 +87,24 @@ class RulkovNetwork:
 _BEGIN, _END = 1.0 - 2.0 * math.sqrt(ALPHA), -1.0 - 0.5 * ALPHA  # of a burst, in y
 
 
-def _fire(x: Any, y: Any, before: Any) -> Any:
+def _fire(x: Scalar, y: Scalar, before: Scalar) -> Scalar:
     """The fast map, at a step whose μ is another neuron's business: that of ``Rulkov`` with its slow one left out."""
     return Rulkov(ALPHA, SIGMA, chaotic=False).step(np.stack([x, y, before]))[0]
 
 
-def _speed(measured: tuple[float, float], steps: Any) -> Any:
+def _speed(measured: tuple[float, float], steps: Scalar) -> Scalar:
     """μ for a burst or a silence of so many steps."""
     a, b = measured
     return a / np.maximum(steps - b, 5.0)
 
 
-def _slow(phase: Any, duty: Any) -> Any:
+def _slow(phase: Scalar, duty: Scalar) -> Scalar:
     """y of a neuron at a phase: falling in stance, rising in swing."""
     part = np.where(phase < duty, 1.0 - phase / duty, (phase - duty) / (1.0 - duty))
     return _END + part * (_BEGIN - _END)
 
 
-def _place(y: Any, bursts: Any, duty: Any) -> Any:
+def _place(y: Scalar, bursts: Scalar, duty: Scalar) -> Scalar:
     """The phase that y tells."""
     part = np.clip((y - _END) / (_BEGIN - _END), 0.0, 1.0)
     return np.where(bursts, duty * (1.0 - part), duty + (1.0 - duty) * part)

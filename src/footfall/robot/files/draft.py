@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.errors import ModelError
+from footfall.nests import Given
 from footfall.robot.files.guard import MOST_DEPTH, MOST_LINKS
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, Joint, Link
@@ -19,7 +19,7 @@ from footfall.spatial.transform import Transform
 STANDS = ("stand", "standing", "home", "nominal", "default", "ready")  # what files call the pose they stand in
 
 
-def stand_of(poses: Mapping[str, Any]) -> str | None:
+def stand_of(poses: Mapping[str, Given]) -> str | None:
     """The name of the pose that is the stand, if there is one."""
     by_name = {name.lower(): name for name in reversed(list(poses))}
     return next((by_name[word] for word in STANDS if word in by_name), None)

@@ -19,6 +19,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY
+from footfall.nests import Given
 from footfall.robot.files.draft import tensor_about_com
 from footfall.robot.files.foot_shapes import POINT
 from footfall.robot.files.urdf import UNLIMITED
@@ -137,8 +138,8 @@ def roll_pitch_yaw(R: ndarray) -> ndarray:
 def to_mjcf(
     robot: Robot,
     ground: bool = False,
-    options: Mapping[str, Any] | None = None,
-    contact: Mapping[str, Any] | None = None,
+    options: Mapping[str, Given] | None = None,
+    contact: Mapping[str, Given] | None = None,
 ) -> str:
     """The robot as MJCF: free joint, joints with all their terms, motors, feet as spheres, wheels as cylinders, sites.
 
@@ -340,7 +341,7 @@ def _pose(X: Transform) -> dict[str, str]:
     return said
 
 
-def _attributes(values: Mapping[str, Any]) -> dict[str, str]:
+def _attributes(values: Mapping[str, Given]) -> dict[str, str]:
     return {key: value if isinstance(value, str) else _row(np.atleast_1d(value)) for key, value in values.items()}
 
 
@@ -350,7 +351,7 @@ def _text(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def _row(values: Any) -> str:
+def _row(values: Given) -> str:
     return " ".join(_text(value) for value in values)
 
 

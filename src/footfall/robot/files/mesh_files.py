@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -15,6 +14,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.errors import SPOILED, ModelError
+from footfall.nests import Given
 from footfall.robot.files.guard import parse_xml, read_bytes, shown
 from footfall.spatial.rotation import about_axis
 
@@ -132,7 +132,7 @@ class _Collada:
         for child in node.findall("node"):
             self._node(child, X, found, depth + 1)
 
-    def _link(self, url: str) -> Any:
+    def _link(self, url: str) -> Given:
         return self.by_id[url.lstrip("#")]
 
     def _instance(self, geometry: Element, X: ndarray, bound: dict[str | None, str]) -> list[Mesh]:

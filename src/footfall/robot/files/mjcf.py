@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError, ModelError
+from footfall.nests import Given
 from footfall.robot.files.draft import Draft, Shape
 from footfall.robot.files.guard import Package, label, shown
 from footfall.robot.files.mjcf_equalities import read_loops
@@ -53,7 +53,7 @@ def read_mjcf(root: ET.Element, package: Package, floating: bool | None) -> Draf
 
 
 class _Reader:
-    def __init__(self, model: Any, cleaned: CleanMjcf, where: str) -> None:
+    def __init__(self, model: Given, cleaned: CleanMjcf, where: str) -> None:
         self.model, self.cleaned, self.where = model, cleaned, where
         self.bodies = [model.body(i).name for i in range(model.nbody)]
         for key in ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia", "jnt_pos",

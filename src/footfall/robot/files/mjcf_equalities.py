@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from footfall.errors import ModelError
+from footfall.nests import Given
 from footfall.robot.files.guard import label, numbers
 from footfall.robot.model.loops import Loop
 from footfall.spatial.quaternion import to_rotation
@@ -49,7 +49,7 @@ def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element
     return section, said + ([f"equalities that are not active ({', '.join(idle)})"] if idle else [])
 
 
-def read_loops(model: Any, links: Iterable[str], joints: Iterable[str], remarks: list[str]) -> list[Loop]:
+def read_loops(model: Given, links: Iterable[str], joints: Iterable[str], remarks: list[str]) -> list[Loop]:
     """The loops of a compiled model, as far as they are about the robot's own links and joints."""
     loops, left, held, links, joints = [], [], [], set(links), set(joints)
     for k in range(model.neq):
@@ -68,7 +68,7 @@ def read_loops(model: Any, links: Iterable[str], joints: Iterable[str], remarks:
     return loops
 
 
-def _loop(model: Any, k: int) -> Loop | None:
+def _loop(model: Given, k: int) -> Loop | None:
     name, kind, data = model.equality(k).name, int(model.eq_type[k]), np.array(model.eq_data[k], dtype=float)
     first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
     if not np.isfinite(data).all():
@@ -90,7 +90,7 @@ def _loop(model: Any, k: int) -> Loop | None:
     return Loop(name, "point" if kind == _CONNECT else "frame", *bodies, at, to, rotation)
 
 
-def _coupling(model: Any, name: str, first: int, second: int, polynomial: np.ndarray) -> Loop:
+def _coupling(model: Given, name: str, first: int, second: int, polynomial: np.ndarray) -> Loop:
     """y - y_0 = p(x - x_0) about the joints' reference positions, multiplied out."""
     y_0, x_0 = (float(model.qpos0[model.jnt_qposadr[j]]) for j in (first, second))
     moved = np.polynomial.Polynomial(polynomial)(np.polynomial.Polynomial([-x_0, 1.0])) + y_0

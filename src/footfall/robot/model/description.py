@@ -18,6 +18,7 @@ import numpy as np
 from footfall import numeric
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.limb_frames import LimbFrames, like_limbs
 from footfall.robot.model.loops import Loop, check_loops, loop_axes
 from footfall.robot.model.movable import check_masses
@@ -256,12 +257,12 @@ class Robot:
         return np.concatenate([base, joints]), np.zeros(self.nv)
 
     # -- changing ----------------------------------------------------------------------------------------------------
-    def replace(self, parameters: Mapping[str, Any] | None = None, /, **fields: Any) -> Robot:
+    def replace(self, parameters: Mapping[str, Scalar] | None = None, /, **fields: Any) -> Robot:
         """A changed, checked copy: ``replace(rotors="exact")``, ``replace({"trunk.mass": 4.0})``."""
         parts = self._with_parameters(parameters or {}, checked=True)
         return dataclasses.replace(self, **{**parts, **fields})
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> Robot:
+    def with_parameters(self, parameters: Mapping[str, Scalar]) -> Robot:
         """An *unchecked* copy with the named parameters set: values may be traced symbols (``free`` of ff.compile)."""
         copy = object.__new__(Robot)
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -275,7 +276,7 @@ class Robot:
         copy.__dict__["loop_axes"] = self.loop_axes
         return copy
 
-    def parameter(self, path: str) -> Any:
+    def parameter(self, path: str) -> Scalar:
         """The value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
         _, _, part, key = self._find(path)
         return getattr(part, key)
@@ -286,7 +287,7 @@ class Robot:
             f"{part.name}.{key}" for kind, keys in _PARAMETERS.items() for part in getattr(self, kind) for key in keys
         ]
 
-    def _find(self, path: str) -> tuple[str, int, Any, str]:
+    def _find(self, path: str) -> tuple[str, int, Given, str]:
         name, _, key = path.rpartition(".")
         for kind, keys in _PARAMETERS.items():
             for index, part in enumerate(getattr(self, kind)):
@@ -296,8 +297,8 @@ class Robot:
             return self._find(f"{self.trunk}.{key}")
         raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
 
-    def _with_parameters(self, parameters: Mapping[str, Any], checked: bool) -> dict[str, Any]:
-        changed: dict[str, list[Any]] = {}
+    def _with_parameters(self, parameters: Mapping[str, Scalar], checked: bool) -> dict[str, Given]:
+        changed: dict[str, list[Nest]] = {}
         for path, value in parameters.items():
             kind, index, _, key = self._find(path)
             parts = changed.setdefault(kind, list(getattr(self, kind)))

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError, ModelError
+from footfall.nests import Given
 from footfall.robot.model.description import Foot, Joint, Link, Robot
 from footfall.robot.model.parts import number
 from footfall.spatial.rotation import about_x, about_z, snapped
@@ -73,7 +74,7 @@ class Limb:
     mount: Transform
     rows: Sequence[Row]
     links: Mapping[str, Link]
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Given]] = field(default_factory=dict)
     foot_radius: float = 0.0
 
 
@@ -106,7 +107,7 @@ def forward(rows: Sequence[Row], values: Sequence[float] = (), convention: str =
 
 def chain(
     rows: Sequence[Row], parent: str, links: Mapping[str, Link], mount: Transform | None = None,
-    settings: Mapping[str, Mapping[str, Any]] | None = None, convention: str = "standard", frames: str = "aligned",
+    settings: Mapping[str, Mapping[str, Given]] | None = None, convention: str = "standard", frames: str = "aligned",
 ) -> Chain:  # fmt: skip
     """The joints and links of a table that starts at ``mount`` in the frame of the link ``parent``.
 

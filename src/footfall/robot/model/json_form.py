@@ -10,11 +10,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from footfall.errors import ModelError, unknown
+from footfall.nests import Given
 from footfall.robot.model.description import Pose, Provenance, Robot
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, FlatFoot, Foot, Joint, Link, Rotor
@@ -51,7 +52,7 @@ def robot_from_json(text: str | bytes) -> Robot:
     return _made(Robot, fields)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Given) -> Given:
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -67,7 +68,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _link(data: Any) -> Link:
+def _link(data: Given) -> Link:
     fields = _known(Link, data)
     if fields.get("mass") == 0:
         return Link.massless(fields.get("name", ""))
@@ -76,7 +77,7 @@ def _link(data: Any) -> Link:
     return _made(Link, fields)
 
 
-def _joint(data: Any) -> Joint:
+def _joint(data: Given) -> Joint:
     fields = _known(Joint, data)
     if fields.get("rotor") is not None:
         fields["rotor"] = _made(Rotor, _known(Rotor, fields["rotor"]))
@@ -88,7 +89,7 @@ def _joint(data: Any) -> Joint:
     return joint
 
 
-def _foot(data: Any) -> Foot:
+def _foot(data: Given) -> Foot:
     kind = FlatFoot if isinstance(data, dict) and "sole" in data else Foot
     fields = _known(kind, data)
     if isinstance(fields.get("axis"), list):
@@ -96,24 +97,24 @@ def _foot(data: Any) -> Foot:
     return _made(kind, fields)
 
 
-def _actuator(data: Any) -> Actuator:
+def _actuator(data: Given) -> Actuator:
     return _made(Actuator, _known(Actuator, data))
 
 
-def _loop(data: Any) -> Loop:
+def _loop(data: Given) -> Loop:
     fields = _known(Loop, data)
     if isinstance(fields.get("coefficients"), list):
         fields["coefficients"] = tuple(fields["coefficients"])
     return _made(Loop, fields)
 
 
-def _sequence(value: Any, key: str) -> list[Any]:
+def _sequence(value: Given, key: str) -> list[Given]:
     if not isinstance(value, list):
         raise ModelError(f"'{key}' of the robot's JSON must be a list, got {type(value).__name__}")
     return value
 
 
-def _known(kind: type, data: Any) -> dict[str, Any]:
+def _known(kind: type, data: Given) -> dict[str, Given]:
     """The entries of a JSON object that is to become ``kind``; one that it does not have is an error."""
     if not isinstance(data, dict):
         raise ModelError(f"a {kind.__name__.lower()} of the robot's JSON must be an object, got {data!r}")
@@ -124,7 +125,7 @@ def _known(kind: type, data: Any) -> dict[str, Any]:
     return dict(data)
 
 
-def _made(kind: type[_Kind], fields: Any) -> _Kind:
+def _made(kind: type[_Kind], fields: Given) -> _Kind:
     try:
         return kind(**fields)
     except (TypeError, ValueError, AttributeError) as error:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -115,7 +114,7 @@ def like_limbs(tree: Tree) -> list[list[Limb]]:
     A limb is all that hangs on the trunk by one joint; the trunk is the base, and every body with two feet behind it.
     """
     trunk = [i for i, below in enumerate(tree.subtree) if i == 0 or sum(foot in below for foot in tree.feet) > 1]
-    groups: dict[tuple[Any, ...], list[Limb]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Limb]] = defaultdict(list)
     for i in range(1, len(tree.bodies)):
         if i not in trunk and tree.parent[i] in trunk:
             limb = tree.subtree[i]

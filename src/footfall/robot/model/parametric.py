@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from footfall.checks import finite_number, positive_number, three_numbers
 from footfall.errors import InputError, unknown
+from footfall.nests import Given
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
 from footfall.robot.model.legs import LEGS, knee_bend, leg_vector
 from footfall.robot.model.placement import standing_pose, two_link_angles
@@ -83,7 +83,7 @@ class _Assembly:
     """Links, joints and feet as they are put together, from the middle section of the trunk outwards."""
 
     def __init__(
-        self, trunk_size: tuple[float, float, float], trunk_mass: float, spine: Sequence[str], options: dict[str, Any]
+        self, trunk_size: tuple[float, float, float], trunk_mass: float, spine: Sequence[str], options: dict[str, Given]
     ) -> None:  # fmt: skip
         """options: of every joint."""
         x, y, z = trunk_size
@@ -201,7 +201,7 @@ def _standing(plan: Sequence[_Part], crouch: float, bend: int) -> dict[str, floa
     return angles
 
 
-def _hips(hips: Any, default: tuple[float, float, float]) -> dict[str, np.ndarray]:
+def _hips(hips: Given, default: tuple[float, float, float]) -> dict[str, np.ndarray]:
     if hips is None:
         hips = default
     if isinstance(hips, Mapping):
@@ -212,7 +212,7 @@ def _hips(hips: Any, default: tuple[float, float, float]) -> dict[str, np.ndarra
     return {leg: leg_vector(leg, three_numbers(hips, "hip position").tolist()) for leg in LEGS}
 
 
-def _of_leg(values: Mapping[str, Any], leg: str, what: str) -> Any:
+def _of_leg(values: Mapping[str, Given], leg: str, what: str) -> Given:
     if leg not in values:
         raise InputError(f"no {what} given for leg {leg}: give one each for {', '.join(LEGS)}")
     return values[leg]

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import ModelError
+from footfall.nests import Given
 from footfall.spatial.rotation import about_axis, is_rotation, snapped
 from footfall.spatial.transform import Transform
 
@@ -25,7 +26,7 @@ _TRIANGLE_SLACK = 1e-6  # tensors in model files are rounded
 MOST_MASS, MOST_LENGTH, MOST_INERTIA = 1e9, 1e6, 1e15  # [kg], [m], [kg m²]
 
 
-def array_of(value: Any, shape: tuple[int, ...], what: str, most: float = math.inf) -> ndarray:
+def array_of(value: Given, shape: tuple[int, ...], what: str, most: float = math.inf) -> ndarray:
     """A read-only float array of the given shape with no entry beyond ``most``, or a ModelError that names ``what``."""
     try:
         array = np.array(value, dtype=float)
@@ -41,7 +42,7 @@ def array_of(value: Any, shape: tuple[int, ...], what: str, most: float = math.i
     return array
 
 
-def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf, infinite: bool = False) -> float:
+def number(value: Given, what: str, low: float = -math.inf, high: float = math.inf, infinite: bool = False) -> float:
     """A float within [low, high], or a ModelError that names ``what``."""
     try:
         result = float(value)
@@ -54,7 +55,7 @@ def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf
     return result
 
 
-def name_of(value: Any, what: str) -> str:
+def name_of(value: Given, what: str) -> str:
     """A name that may stand on a page, in a table and in a message: printable, short, and no markup.
 
     Every robot passes here, from a file, a recording or Python.
@@ -69,7 +70,7 @@ def name_of(value: Any, what: str) -> str:
     return value
 
 
-def _set(part: Any, **values: Any) -> None:
+def _set(part: Given, **values: Any) -> None:
     for key, value in values.items():
         object.__setattr__(part, key, value)
 

@@ -8,7 +8,6 @@ rises by σ/2. Speed: the Froude number v² / (g h) chooses the gait, with hyste
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -16,6 +15,7 @@ from numpy import ndarray
 
 from footfall.gait.pattern import Gait, trot, walk
 from footfall.gravity import STANDARD
+from footfall.nests import Scalar
 
 CLEARANCE, MOST_CLEARANCE = 2.0, 0.06  # per σ, and at most [m]
 RISE, MOST_RISE = 0.5, 0.02
@@ -24,20 +24,22 @@ SLOPED = np.radians(5.0)  # from which it is an event
 ROUGH = 0.008  # σ from which it is an event [m]
 
 
-def level_ground(on: Any, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], at: Float[ndarray, "2"]) -> Any:
+def level_ground(
+    on: Scalar, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], at: Float[ndarray, "2"]
+) -> Scalar:
     """(slope, normal) of the felt plane, or of a level one at the same height under the base."""
     flat = np.array([0.0, 0.0, slope[2] + slope[0] * at[0] + slope[1] * at[1]])
     return np.where(on, slope, flat), np.where(on, normal, np.array([0.0, 0.0, 1.0]))
 
 
-def uneven(before: Any, touched: Shaped[ndarray, "4"], off: Float[ndarray, "4"]) -> Any:
+def uneven(before: Scalar, touched: Shaped[ndarray, "4"], off: Float[ndarray, "4"]) -> Scalar:
     """Mean square of how far touchdowns were off the expected ground [m²]."""
     for k in range(4):
         before = before + np.where(touched[k], (off[k] * off[k] - before) / STEPS_REMEMBERED, 0.0)
     return before
 
 
-def over_rough_ground(on: Any, unevenness: Any) -> tuple[Any, Any]:
+def over_rough_ground(on: Scalar, unevenness: Scalar) -> tuple[Scalar, Scalar]:
     """(further clearance of swinging feet, further height of the trunk) [m]."""
     sigma = np.where(on, np.sqrt(unevenness + 1e-12), 0.0)
     return np.minimum(CLEARANCE * sigma, MOST_CLEARANCE), np.minimum(RISE * sigma, MOST_RISE)
@@ -48,8 +50,13 @@ UP, DOWN = (0.04, 0.45), (0.025, 0.32)  # Froude numbers at which to change up, 
 
 
 def gear(
-    before: Any, speed: Any, height: Any, up: Sequence[float] = UP, down: Sequence[float] = DOWN, g: Any = STANDARD
-) -> Any:
+    before: Scalar,
+    speed: Scalar,
+    height: Scalar,
+    up: Sequence[float] = UP,
+    down: Sequence[float] = DOWN,
+    g: Scalar = STANDARD,
+) -> Scalar:
     """Which of ``GEARS`` a commanded speed [m/s] asks for; one below ``up`` and above ``down`` keeps what it has."""
     froude = speed * speed / (g * height)
     for k in range(len(up)):

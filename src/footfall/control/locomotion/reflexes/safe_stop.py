@@ -9,7 +9,6 @@ the motors' torque and strong damping; nothing is asked of the programs any more
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import DAMPING
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 LEAN = np.radians(70.0)
@@ -30,12 +30,12 @@ SPRING = 0.12  # of joints, per newton of weight [m/rad]; they are damped as in 
 TORQUE = 0.3  # of the motors' limits
 
 
-def doomed(upright: Any, inside: Any, height: Any) -> Any:
+def doomed(upright: Scalar, inside: Scalar, height: Scalar) -> Scalar:
     """Whether a fall is certain: ``upright`` is the cosine of the lean, ``inside`` the capture point's margin [m]."""
     return (upright < np.cos(LEAN)) | (inside < -FURTHEST * height)
 
 
-def folded(on: Any, certain: Any, time: Any, before: Any, dt: float) -> tuple[Any, Any]:
+def folded(on: Scalar, certain: Scalar, time: Scalar, before: Scalar, dt: float) -> tuple[Scalar, Scalar]:
     """(how long the fall has been certain [s], 1 once the legs fold)."""
     time = np.where(certain & on, time + dt, 0.0)
     return time, np.where((time > SURE) & on, 1.0, before)

@@ -8,13 +8,12 @@ standing robot begins to step, and feet that swing go the whole way, for as long
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gravity import STANDARD
+from footfall.nests import Scalar
 
 AROUND = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
 MARGIN = 0.02  # [m]
@@ -25,14 +24,14 @@ CALM = 0.12  # [m/s]: below it a robot that stepped aside may stand
 
 
 def capture_point(
-    com: Float[ndarray, "3"], velocity: Float[ndarray, "3"], wanted: Float[ndarray, "3"], height: Any,
-    g: Any = STANDARD,
+    com: Float[ndarray, "3"], velocity: Float[ndarray, "3"], wanted: Float[ndarray, "3"], height: Scalar,
+    g: Scalar = STANDARD,
 ) -> Float[ndarray, "2"]:  # fmt: skip
     """Where a foot would have to come to end the motion beyond what is wanted [m]."""
     return com[:2] + np.sqrt(height / g) * (velocity - wanted)[:2]
 
 
-def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Any:
+def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Scalar:
     """Signed distance of a point from the nearest side of the feet's quadrangle, positive inside [m]."""
     corners = [feet[k, :2] for k in AROUND]
     sides = []
@@ -43,6 +42,6 @@ def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Any:
     return np.minimum(np.minimum(sides[0], sides[1]), np.minimum(sides[2], sides[3]))
 
 
-def alarmed(on: Any, inside: Any, alarm: Any, dt: float) -> Any:
+def alarmed(on: Scalar, inside: Scalar, alarm: Scalar, dt: float) -> Scalar:
     """Time left of a sidestep [s]."""
     return np.where(on & (inside < MARGIN), HOLD, np.maximum(alarm - dt, 0.0))

@@ -7,12 +7,11 @@ pyramids of all programs narrower (more normal force for the same push along the
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
 
+from footfall.nests import Scalar
 from footfall.numeric import norm
 from footfall.spatial import cross
 
@@ -27,7 +26,7 @@ UPHILL = 1.5  # times the slope: pyramids lie within the cone, and walking takes
 
 
 def sliding(
-    on: Any, stood: Float[ndarray, "4"], velocities: Float[ndarray, "4 3"], forces: Float[ndarray, "4 3"],
+    on: Scalar, stood: Float[ndarray, "4"], velocities: Float[ndarray, "4 3"], forces: Float[ndarray, "4 3"],
     normal: Float[ndarray, "3"], weight: float, slid: Float[ndarray, "4"], dt: float,
 ) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
     """(which feet slide, the friction each of them measures, for how long each has been sliding [s])."""
@@ -51,13 +50,13 @@ def of_the_soles(
 
 
 def trusted(
-    trust: Any,
+    trust: Scalar,
     usual: float,
     normal: Float[ndarray, "3"],
     slides: Shaped[ndarray, "4"],
     measured: Float[ndarray, "4"],
     dt: float,
-) -> Any:
+) -> Scalar:
     """The friction to count on after this tick: on a slope at least what standing there takes."""
     floor = np.maximum(LEAST, UPHILL * np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]) / normal[2])
     least = trust

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.switches import NAMES, Reflexes
+from footfall.nests import Nest, Scalar
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,16 @@ class ReflexMemory:
     acting: Float[ndarray, "9 4"]  # 1 where a reflex acts on a leg; those of the trunk act on all
     since: Float[ndarray, "4"]  # how long a foot has been late [s]
     slid: Float[ndarray, "4"]  # how long a loaded foot has been sliding [s]
-    friction: Any  # that the controller trusts
+    friction: Scalar  # that the controller trusts
     barred: Float[ndarray, "4"]  # how long something has been in a foot's way [s]
     again: Float[ndarray, "4"]  # time left of a swing begun anew after a stumble [s]
     lasting: Float[ndarray, "4"]  # and how long all of it takes [s]
     higher: Float[ndarray, "4"]  # what its clearance gains [m]
-    alarm: Any  # time left of a sidestep [s]
-    doomed: Any  # how long a fall could not be averted [s]
-    folded: Any  # 1 once the legs fold
-    unevenness: Any  # mean square of what touchdowns were off the expected ground [m²]
-    gear: Any  # of the gaits by speed
+    alarm: Scalar  # time left of a sidestep [s]
+    doomed: Scalar  # how long a fall could not be averted [s]
+    folded: Scalar  # 1 once the legs fold
+    unevenness: Scalar  # mean square of what touchdowns were off the expected ground [m²]
+    gear: Scalar  # of the gaits by speed
 
     @staticmethod
     def at_start(reflexes: Reflexes, friction: float) -> ReflexMemory:
@@ -51,11 +51,11 @@ class ReflexMemory:
             0.0,
         )
 
-    def has(self, name: str) -> Any:
+    def has(self, name: str) -> Scalar:
         return self.on[NAMES.index(name)] > 0.5
 
 
-def acting(legs: dict[str, Any], trunk: dict[str, Any], gear: Any) -> Float[ndarray, "9 4"]:
+def acting(legs: dict[str, Nest], trunk: dict[str, Nest], gear: Scalar) -> Float[ndarray, "9 4"]:
     """What acts on which leg, in the order of NAMES; the last row is the gear of the gaits by speed."""
     ones = np.ones(4)
     rows = {name: np.where(which, 1.0, 0.0) for name, which in legs.items()}
@@ -64,7 +64,7 @@ def acting(legs: dict[str, Any], trunk: dict[str, Any], gear: Any) -> Float[ndar
     return np.stack([rows[name] for name in NAMES])
 
 
-def held(memory: ReflexMemory, name: str, value: Any, threshold: float) -> Any:
+def held(memory: ReflexMemory, name: str, value: Scalar, threshold: float) -> Scalar:
     """Whether a response acts: from a threshold on, until the value is half of it."""
     before = memory.acting[NAMES.index(name), 0] > 0.5
     return memory.has(name) & (value > np.where(before, 0.5 * threshold, threshold))

@@ -6,12 +6,11 @@ with ``HIGHER`` more clearance (more with every hit), and takes as long as was l
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.nests import Scalar
 from footfall.numeric import norm
 
 FIRST, LAST = 0.08, 0.85  # parts of a swing within which a force may be a hit
@@ -28,13 +27,17 @@ def direction(start: Float[ndarray, "3"], end: Float[ndarray, "3"]) -> Float[nda
     return way / norm(way, 0.01)
 
 
-def barred(on: Any, swinging: Any, part: Any, felt: Any, force: Float[ndarray, "3"], way: Float[ndarray, "3"]) -> Any:
+def barred(
+    on: Scalar, swinging: Scalar, part: Scalar, felt: Scalar, force: Float[ndarray, "3"], way: Float[ndarray, "3"]
+) -> Scalar:
     """Whether something is in a foot's way."""
     against = -(force @ way) > AGAINST * norm(force, 1e-9)
     return on & (swinging > 0.5) & felt & (part > FIRST) & (part < LAST) & against
 
 
-def swing_again(hit: Any, left: Any, again: Any, lasting: Any, higher: Any, dt: float) -> tuple[Any, Any, Any]:
+def swing_again(
+    hit: Scalar, left: Scalar, again: Scalar, lasting: Scalar, higher: Scalar, dt: float
+) -> tuple[Scalar, Scalar, Scalar]:
     """(time left, length, further clearance) of a repeated swing; all zero for one that is not."""
     fresh = hit & (again <= 0.0)
     whole = np.maximum(left, SHORTEST)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
+from footfall.nests import Given
 
 OF_A_LEG = ("early_touchdown", "missed_touchdown", "slip", "stumble")
 OF_THE_TRUNK = ("sidestep", "safe_stop", "slope", "rough_ground", "speed_gait")
@@ -58,7 +58,7 @@ class Reflexes:
         return Reflexes(**dataclasses.asdict(self) | switches)
 
     @staticmethod
-    def of(given: Any) -> Reflexes:
+    def of(given: Given) -> Reflexes:
         """What a user may say: Reflexes, True (the usual ones), False (none), or the names of those to have."""
         if isinstance(given, Reflexes):
             return given

@@ -6,11 +6,11 @@ begin stays a swinging foot, without a share of the load, and reaches down at ``
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
+
+from footfall.nests import Scalar
 
 EARLIEST = 0.55  # part of a swing before which the ground is an obstacle
 ON_TIME = 0.85  # part of a swing after which a touchdown is no event
@@ -20,14 +20,14 @@ LATE = 0.02  # after which a missed touchdown is an event [s]
 
 
 def early(
-    on: Any, planned: Float[ndarray, "4"], part: Float[ndarray, "4"], felt: Shaped[ndarray, "4"]
+    on: Scalar, planned: Float[ndarray, "4"], part: Float[ndarray, "4"], felt: Shaped[ndarray, "4"]
 ) -> Shaped[ndarray, "4"]:
     """Which feet stand before their time."""
     return (planned < 0.5) & (part > EARLIEST) & felt & on
 
 
 def missed(
-    on: Any, planned: Float[ndarray, "4"], felt: Shaped[ndarray, "4"], down_before: Float[ndarray, "4"],
+    on: Scalar, planned: Float[ndarray, "4"], felt: Shaped[ndarray, "4"], down_before: Float[ndarray, "4"],
     since: Float[ndarray, "4"], dt: float,
 ) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
     """(which feet reach down, how long they have been late [s])."""
@@ -36,6 +36,6 @@ def missed(
     return late & (since < REACH_TIME), since
 
 
-def reach(since: Any) -> tuple[Any, Any]:
+def reach(since: Scalar) -> tuple[Scalar, Scalar]:
     """(how far below the expected ground a late foot is wanted [m], how fast it goes there [m/s])."""
     return REACH_SPEED * since, np.where(since > 0.0, REACH_SPEED, 0.0)

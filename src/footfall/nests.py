@@ -1,0 +1,11 @@
+"""Names for what a type checker cannot follow: one function is called with numbers, and with symbols when it is traced.
+
+A traced number is no ``float``, and what a loop carries may be any nest of arrays. Such annotations name what is meant;
+where an array's shape is known, ``Float[ndarray, "nq"]`` says more.
+"""
+
+from typing import Any, TypeAlias
+
+Nest: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
+Scalar: TypeAlias = Any  # a number or a symbol, or arrays of them that are treated alike
+Given: TypeAlias = Any  # what a user or a file has said, before it is checked
