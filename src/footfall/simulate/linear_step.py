@@ -196,7 +196,8 @@ def linearize(
 ) -> Linearised: ...  # fmt: skip
 def linearize(
     world: World | Simulation, q: Scalar = None, v: Scalar = None, command: JointCommand | None = None,
-    push: Scalar = None, *, dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None, ticks: int = 1,
+    push: Scalar = None, *, dt: float | None = None, by: str | Sequence[str] = "torque", steps: int | None = None,
+    ticks: int = 1,
 ) -> Linearised | LinearisedLoop:  # fmt: skip
     """A, B of the step at a state, or at n states at once: q (n, nq), v (n, nv) give A (n, 2nv, 2nv), B (n, 2nv, nu).
 

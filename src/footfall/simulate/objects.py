@@ -231,11 +231,11 @@ class _Scene:
         surface, robot = self._surface(touch), self.at_q.robot
         sphere, up = self._sphere(touch)
         if touch.owner == ROBOT:
-            found = contact_points(robot, self.at_q.X, self.poses, [sphere], surface)[0]
+            point = contact_points(robot, self.at_q.X, self.poses, [sphere], surface)[0]
             X_WA, own = self.at_q.X[0], self.width
         else:
             body, X_WA, own = self.world.objects[touch.owner], self.X[touch.owner], 6 * touch.owner
-            found = contact_points(body.robot, [X_WA], [Transform.identity()], [sphere], surface)[0]
+            point = contact_points(body.robot, [X_WA], [Transform.identity()], [sphere], surface)[0]
         J = np.zeros((3, self.width + robot.nv))
         J[:, own : own + point.J.shape[1]] = point.J
         dofs = [own + k for k in point.dofs]
@@ -246,8 +246,8 @@ class _Scene:
             R_AO = X_WA.R.T @ (self.at_q.X[0] if touch.other == ROBOT else self.X[touch.other]).R
             J[:, at : at + J_other.shape[1]] = -(R_AO @ J_other)
             dofs += [at + k for k in used]
-        friction = self._friction(touch, found.friction)
-        return replace(found, distance=found.distance + up, J=J, dofs=tuple(sorted(dofs)), friction=friction)
+        friction = self._friction(touch, point.friction)
+        return replace(point, distance=point.distance + up, J=J, dofs=tuple(sorted(dofs)), friction=friction)
 
     def _sphere(self, touch: Touch) -> tuple[Sphere, Scalar]:
         """(what touches, in the frame of its body; how far it is raised [m])."""
