@@ -136,6 +136,7 @@ def _at(k, x):
 def controllers(robot) -> None:
     """Joint, locomotion, estimation and optimal controllers, for two ticks each."""
     import footfall as ff
+    from footfall.compiling import compile
     from footfall.control.sensed import Inertial, Sensed
 
     q, v = robot.state("stand")
@@ -150,8 +151,8 @@ def controllers(robot) -> None:
         control.Estimated(control.Locomotion()),
         control.Nmpc(knots=3),
     ]
-    for controller in made:
-        controller.prepare(robot, uncompiled)
+    for controller in made:  # nmpc takes derivatives inside its functions, which only a trace can
+        controller.prepare(robot, compile if isinstance(controller, control.Nmpc) else uncompiled)
         memory = controller.start(robot)
         for k in range(2):
             command, memory = controller(k / controller.rate, robot, sensed, ff.Command(forward=0.2), memory)

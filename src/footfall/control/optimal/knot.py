@@ -180,11 +180,11 @@ def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndar
 class KnotTerms:
     """A knot to first order, and its cost to second (Gauss-Newton), by (δu, δx)."""
 
-    motion: Float[ndarray, "m+n 6+nv"]  # of the base's place and of all velocities after the interval, transposed
-    slope: Float[ndarray, "m+n"]  # of the cost
+    motion: Float[ndarray, "z moved"]  # of the base's place and of all velocities after the interval, transposed
+    slope: Float[ndarray, "z"]  # of the cost
     place: Float[ndarray, "nv nv"]  # its curvature by δq
     effort: Float[ndarray, "m"]  # by δu, a diagonal
-    friction: Float[ndarray, "nf m+n"]  # roots of the curvature by friction
+    friction: Float[ndarray, "nf z"]  # roots of the curvature by friction
 
 
 def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndarray) -> KnotTerms:
@@ -215,7 +215,7 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
 
 def expanded_cost(
     model: KnotModel, x: ndarray, u: ndarray, goal: Goal
-) -> tuple[Float[ndarray, "m+n"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
+) -> tuple[Float[ndarray, "z"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
     """(slope, curvature by δq, curvature by δu) of a knot's cost but for friction: where contacts are found, the motion
     itself has it."""
     robot, nq = model.robot, model.robot.nq

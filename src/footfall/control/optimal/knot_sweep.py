@@ -22,8 +22,8 @@ from footfall.solve.factor import back_substitute, cholesky, substitute
 
 
 def swept(
-    model: KnotModel, terms: KnotTerms, weights: Float[ndarray, "N+1 2nv"], intervals: Float[ndarray, "N+1"]
-) -> tuple[Float[ndarray, "N m n+1"], Scalar]:
+    model: KnotModel, terms: KnotTerms, weights: Float[ndarray, "K nd"], intervals: Float[ndarray, "K"]
+) -> tuple[Float[ndarray, "N m _"], Scalar]:
     """((gains, change) of every knot's input, by how much a whole step lowers twice the cost); NaN where a knot has no
     minimum."""
     nv, m = model.robot.nv, model.robot.nj
@@ -59,7 +59,7 @@ def swept(
     return law, fall
 
 
-def _state_cost(place: Float[ndarray, "nv nv"], speeds: Float[ndarray, "nv"]) -> Float[ndarray, "2nv 2nv"]:
+def _state_cost(place: Float[ndarray, "nv nv"], speeds: Float[ndarray, "nv"]) -> Float[ndarray, "nd nd"]:
     """Curvature by (δq, δv)."""
     none = np.zeros(place.shape)
     return np.concatenate([np.concatenate([place, none], axis=1), np.concatenate([none, np.diag(speeds)], axis=1)])

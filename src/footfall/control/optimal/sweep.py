@@ -27,9 +27,9 @@ from scipy.linalg import blas, lapack
 class Model:
     """Knots as quadratic models; z = (u, x, 1)."""
 
-    Z: Float[ndarray, "N m+n+1 n+1"]  # (x, 1) after a knot by z, transposed: as BLAS wants it
-    L: Float[ndarray, "N m+n+1 m+n+1"]  # of its cost
-    V: Float[ndarray, "n+1 n+1"]  # of the last state's cost
+    Z: Float[ndarray, "N z x"]  # (x, 1) after a knot by z, transposed: as BLAS wants it
+    L: Float[ndarray, "N z z"]  # of its cost
+    V: Float[ndarray, "x x"]  # of the last state's cost
 
     @staticmethod
     def of(A: ndarray, B: ndarray, x: ndarray, xx: ndarray, u: ndarray, uu: ndarray) -> Model:
