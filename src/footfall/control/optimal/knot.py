@@ -12,7 +12,7 @@ by a logarithm that goes on as a parabola (Hauser & Saccon 2006): finite for a m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -203,53 +203,35 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
     rows = np.cumsum([0, 6, nv, 6, robot.nf, 3 * robot.nf])
     motion, off, rooms, feet = J[: rows[2]], J[rows[2] : rows[3]], J[rows[3] : rows[4]], J[rows[4] :]
     _, _, forces, places = interval(model, x, u, goal)
-    by_q = slice(nj, nj + nv)
-    slope, place, effort = _cost_terms(model, x, u, goal, places, off[:, by_q], feet[:, by_q])
-    room, roots = friction_room(model, forces), []
-    for k in range(robot.nf):
-        kept = barrier(room[k], _NEAR["friction"])
-        slope = slope + model.price * goal.down[k] * kept[1] * rooms[k]
-        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * rooms[k])
-    return KnotTerms(motion.T, slope, place, effort, np.stack(roots))
-
-
-def expanded_cost(
-    model: KnotModel, x: ndarray, u: ndarray, goal: Goal
-) -> tuple[Float[ndarray, "m+n"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
-    """(slope, curvature by δq, curvature by δu) of a knot's cost but for friction: where contacts are found, the motion
-    itself has it."""
-    robot, nq = model.robot, model.robot.nq
-
-    def moved(deviation: ndarray) -> ndarray:
-        q = integrate(robot, x[:nq], deviation, 1.0)
-        return np.concatenate([difference(robot, goal.q, q)[:6], *lowest_points(robot, joint_transforms(robot, q))])
-
-    J = nested.jacobian(moved, [np.zeros(robot.nv)])
-    places = lowest_points(robot, joint_transforms(robot, x[:nq]))
-    return _cost_terms(model, x, u, goal, places, J[:6], J[6:])
-
-
-def _cost_terms(
-    model: KnotModel, x: ndarray, u: ndarray, goal: Goal, places: list[ndarray], off: ndarray, feet: ndarray
-) -> tuple[ndarray, ndarray, ndarray]:
-    """The same, with the slopes of the base's deviation and of the feet by δq."""
-    robot, nq, nv, nj = model.robot, model.robot.nq, model.robot.nv, model.robot.nj
     by_q, joints, speeds = slice(nj, nj + nv), slice(nj + 6, nj + nv), slice(nj + nv, None)
     away = np.concatenate([difference(robot, goal.q, x[:nq]), x[nq:] - goal.v])
     pulled, slope = goal.weights * away, np.zeros(nj + 2 * nv)
-    slope[by_q] = off.T @ pulled[:6]
+    slope[by_q] = off[:, by_q].T @ pulled[:6]
     below, above, bent, straight = (barrier(room, near) for room, near in _joint_rooms(model, x, u))
     slope[joints] = slope[joints] + pulled[6:nv] + model.price * (bent[1] - straight[1])
     slope[speeds] = pulled[nv:]
     slope[:nj] = goal.effort * (u - goal.torque) + model.price * (below[1] - above[1]) / model.limits
-    place = off.T @ (goal.weights[:6, None] * off)
+    place = off[:, by_q].T @ (goal.weights[:6, None] * off[:, by_q])
     stiff = np.concatenate([np.zeros(6), goal.weights[6:nv] + model.price * (bent[2] + straight[2])])
     effort = goal.effort + model.price * (below[2] + above[2]) / model.limits**2
+    room, roots = friction_room(model, forces), []
     for k in range(robot.nf):
-        up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3]
+        up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, by_q]
         clear = barrier(_clearance(goal, k, places[k]), _NEAR["clearance"])
         higher = (model.price * up / _CLEARANCE) * np.array([0.0, 0.0, 1.0])
         pull = up * goal.pull[k] * np.ones(3) + clear[2] / _CLEARANCE * higher
         slope[by_q] = slope[by_q] + leg.T @ (up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher)
         place = place + leg.T @ (pull[:, None] * leg)
-    return slope, place + np.diag(stiff), effort
+        kept = barrier(room[k], _NEAR["friction"])
+        slope = slope + model.price * goal.down[k] * kept[1] * rooms[k]
+        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * rooms[k])
+    return KnotTerms(motion.T, slope, place + np.diag(stiff), effort, np.stack(roots))
+
+
+def expanded_cost(
+    model: KnotModel, x: ndarray, u: ndarray, goal: Goal
+) -> tuple[Float[ndarray, "m+n"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
+    """(slope, curvature by δq, curvature by δu) of a knot's cost where no foot is said to stand: without friction,
+    which the motion has itself where contacts are found. What is traced of the motion is not computed."""
+    terms = expanded(model, x, u, replace(goal, down=np.zeros(model.robot.nf)), x)
+    return terms.slope, terms.place, terms.effort
