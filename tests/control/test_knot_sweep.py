@@ -7,10 +7,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from footfall.control.optimal.horizon import KnotsModel
-from footfall.control.optimal.knot import KnotTerms
+from footfall import compiling
+from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.optimal.between_solves import lowest_points
+from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps
+from footfall.control.optimal.horizon import HorizonProblem, KnotsModel
+from footfall.control.optimal.knot import KnotModel, KnotTerms
 from footfall.control.optimal.knot_sweep import swept
 from footfall.control.optimal.sweep import backward
+from footfall.control.posture import standing_state
+from footfall.gait.pattern import trot
+from footfall.robot import library
 
 NV, M, N = 10, 4, 5  # four joints behind a base
 MODEL = SimpleNamespace(robot=SimpleNamespace(nv=NV, nj=M))
@@ -54,3 +61,21 @@ def test_limits_and_prices_are_heeded_and_a_knot_without_a_minimum_is_said():
     priced = model.plan(-free, free, 10.0)
     assert np.abs(priced.changes).sum() < np.abs(model.plan(-free, free, 0.0).changes).sum()
     assert knots(0, effort=-1e4).plan(-free, free, 0.0) is None
+
+
+@pytest.mark.slow
+def test_a_horizon_that_sweeps_as_one_compiled_call_makes_the_plan_of_one_that_does_not():
+    robot = library.load("mini_cheetah")
+    stand, rest = standing_state(robot)
+    model = KnotModel(robot, torque_bounds(robot), stand[7:] - 1.5, stand[7:] + 1.5)
+    holds = GaitGoals.of(model, 3, 0.02, None, None, Prices())
+    x, feet = np.concatenate([stand, rest]), lowest_points(robot, stand)
+    still = Steps(x, np.zeros(3), np.zeros(3), np.zeros(2), np.zeros(4), False, feet, feet, np.zeros(3), 0.02)
+    goals = holds(trot(duty=0.6), still)
+    problem = HorizonProblem(model, goals, compiling.compile, sweeps=True)
+    u = goals.torque[:-1] + np.random.default_rng(1).normal(size=(3, 12))
+    states, inputs, _ = problem.roll(x, np.tile(x, (4, 1)), u, 0.0 * u, np.zeros((3, 12, 36)), 0.0)
+    made, free = problem.quadratic(states, inputs), np.full((3, 12), np.inf)
+    ours, whole = made.plan(-free, free, 0.0), backward(made.assembled, -free, free, 0.0)
+    np.testing.assert_allclose(ours.gains, whole.gains, atol=1e-9 * np.abs(whole.gains).max())
+    np.testing.assert_allclose(ours.changes, whole.changes, atol=1e-9 * np.abs(whole.changes).max())

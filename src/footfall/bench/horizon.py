@@ -52,7 +52,7 @@ class Horizon:
             np.tile(feet[:, 2] - 1.0, (rows, 1)), np.full(rows, KNOT),
         )  # fmt: skip
         goals.down[-1] = 0.0
-        self.problem = HorizonProblem(model, goals, compiling.compile, sweeps=True)
+        self.problem = HorizonProblem(model, goals, compiling.compile)
         self.trajectory: Trajectory = optimise(self.problem, np.concatenate([stand, rest]), goals.torque[:-1], 5)
         self.start = np.concatenate([away(stand, robot.nv), rest])
 

@@ -12,8 +12,9 @@ by a logarithm that goes on as a parabola (Hauser & Saccon 2006): finite for a m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -29,7 +30,6 @@ from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matri
 from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_positions, joint_transforms, poses_in_base
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
@@ -46,17 +46,17 @@ _CLEARANCE = 0.05  # [m], the scale of clearances; of ranges it is 1 rad, of fri
 class Goal:
     """What one knot is to do, and what it costs not to; with knots as a first axis, of a whole horizon."""
 
-    q: Float[ndarray, "*K nq"]
-    v: Float[ndarray, "*K nv"]
-    weights: Float[ndarray, "*K nd"]  # of the deviation's components
-    torque: Float[ndarray, "*K nj"]  # [N m]
-    effort: Float[ndarray, "*K nj"]  # price of a torque's square
-    feet: Float[ndarray, "*K nf 3"]  # where the lowest points of feet that are up should be, world axes [m]
-    pull: Float[ndarray, "*K nf"]  # price of a foot's distance from there
-    down: Float[ndarray, "*K nf"]  # 1 for a foot that stands
-    floor: Float[ndarray, "*K nf"]  # height of the ground under it [m]
-    least: Float[ndarray, "*K nf"]  # height that its lowest point must keep while it is up [m]
-    interval: Scalar  # [s]
+    q: Float[ndarray, "nq"]
+    v: Float[ndarray, "nv"]
+    weights: Float[ndarray, "2nv"]  # of the deviation's components
+    torque: Float[ndarray, "nj"]  # [N m]
+    effort: Float[ndarray, "nj"]  # price of a torque's square
+    feet: Float[ndarray, "nf 3"]  # where the lowest points of feet that are up should be, world axes [m]
+    pull: Float[ndarray, "nf"]  # price of a foot's distance from there
+    down: Float[ndarray, "nf"]  # 1 for a foot that stands
+    floor: Float[ndarray, "nf"]  # height of the ground under it [m]
+    least: Float[ndarray, "nf"]  # height that its lowest point must keep while it is up [m]
+    interval: Any  # [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def _product(J: ndarray, weighted: ndarray, dofs: tuple[int, ...]) -> ndarray:
 
 
 # -- inequalities ------------------------------------------------------------------------------------------------------
-def barrier(h: Scalar, near: float) -> tuple[Scalar, Scalar, Scalar]:
+def barrier(h: Any, near: float) -> tuple[Any, Any, Any]:
     """(price, slope, curvature) of h >= 0: -log h, and below ``near`` the parabola that continues it."""
     inside = np.maximum(h, near)
     past = np.minimum(h - near, 0.0) / near
@@ -135,7 +135,7 @@ def barrier(h: Scalar, near: float) -> tuple[Scalar, Scalar, Scalar]:
     return price, (past - 1.0) / inside, 1.0 / (inside * inside)
 
 
-def friction_room(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
+def friction_room(model: KnotModel, forces: list[ndarray]) -> list[Any]:
     """What is left of each foot's friction, of the weight."""
     return [
         (model.friction * f[2] - np.sqrt(f[0] * f[0] + f[1] * f[1] + NO_SLIP**2) + NO_SLIP) / model.weight
@@ -153,11 +153,11 @@ def _joint_rooms(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarray
     ]  # fmt: skip
 
 
-def _clearance(goal: Goal, k: int, place: ndarray) -> Scalar:
+def _clearance(goal: Goal, k: int, place: ndarray) -> Any:
     return 0.1 + (place[2] - goal.least[k]) / _CLEARANCE
 
 
-def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndarray], places: list[ndarray]) -> Scalar:
+def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndarray], places: list[ndarray]) -> Any:
     """Of one knot."""
     robot = model.robot
     away = np.concatenate([difference(robot, goal.q, x[: robot.nq]), x[robot.nq :] - goal.v])
@@ -203,53 +203,35 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
     rows = np.cumsum([0, 6, nv, 6, robot.nf, 3 * robot.nf])
     motion, off, rooms, feet = J[: rows[2]], J[rows[2] : rows[3]], J[rows[3] : rows[4]], J[rows[4] :]
     _, _, forces, places = interval(model, x, u, goal)
-    by_q = slice(nj, nj + nv)
-    slope, place, effort = _cost_terms(model, x, u, goal, places, off[:, by_q], feet[:, by_q])
-    room, roots = friction_room(model, forces), []
-    for k in range(robot.nf):
-        kept = barrier(room[k], _NEAR["friction"])
-        slope = slope + model.price * goal.down[k] * kept[1] * rooms[k]
-        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * rooms[k])
-    return KnotTerms(motion.T, slope, place, effort, np.stack(roots))
-
-
-def expanded_cost(
-    model: KnotModel, x: ndarray, u: ndarray, goal: Goal
-) -> tuple[Float[ndarray, "z"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
-    """(slope, curvature by δq, curvature by δu) of a knot's cost but for friction: where contacts are found, the motion
-    itself has it."""
-    robot, nq = model.robot, model.robot.nq
-
-    def moved(deviation: ndarray) -> ndarray:
-        q = integrate(robot, x[:nq], deviation, 1.0)
-        return np.concatenate([difference(robot, goal.q, q)[:6], *lowest_points(robot, joint_transforms(robot, q))])
-
-    J = nested.jacobian(moved, [np.zeros(robot.nv)])
-    places = lowest_points(robot, joint_transforms(robot, x[:nq]))
-    return _cost_terms(model, x, u, goal, places, J[:6], J[6:])
-
-
-def _cost_terms(
-    model: KnotModel, x: ndarray, u: ndarray, goal: Goal, places: list[ndarray], off: ndarray, feet: ndarray
-) -> tuple[ndarray, ndarray, ndarray]:
-    """The same, with the slopes of the base's deviation and of the feet by δq."""
-    robot, nq, nv, nj = model.robot, model.robot.nq, model.robot.nv, model.robot.nj
     by_q, joints, speeds = slice(nj, nj + nv), slice(nj + 6, nj + nv), slice(nj + nv, None)
     away = np.concatenate([difference(robot, goal.q, x[:nq]), x[nq:] - goal.v])
     pulled, slope = goal.weights * away, np.zeros(nj + 2 * nv)
-    slope[by_q] = off.T @ pulled[:6]
+    slope[by_q] = off[:, by_q].T @ pulled[:6]
     below, above, bent, straight = (barrier(room, near) for room, near in _joint_rooms(model, x, u))
     slope[joints] = slope[joints] + pulled[6:nv] + model.price * (bent[1] - straight[1])
     slope[speeds] = pulled[nv:]
     slope[:nj] = goal.effort * (u - goal.torque) + model.price * (below[1] - above[1]) / model.limits
-    place = off.T @ (goal.weights[:6, None] * off)
+    place = off[:, by_q].T @ (goal.weights[:6, None] * off[:, by_q])
     stiff = np.concatenate([np.zeros(6), goal.weights[6:nv] + model.price * (bent[2] + straight[2])])
     effort = goal.effort + model.price * (below[2] + above[2]) / model.limits**2
+    room, roots = friction_room(model, forces), []
     for k in range(robot.nf):
-        up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3]
+        up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, by_q]
         clear = barrier(_clearance(goal, k, places[k]), _NEAR["clearance"])
         higher = (model.price * up / _CLEARANCE) * np.array([0.0, 0.0, 1.0])
         pull = up * goal.pull[k] * np.ones(3) + clear[2] / _CLEARANCE * higher
         slope[by_q] = slope[by_q] + leg.T @ (up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher)
         place = place + leg.T @ (pull[:, None] * leg)
-    return slope, place + np.diag(stiff), effort
+        kept = barrier(room[k], _NEAR["friction"])
+        slope = slope + model.price * goal.down[k] * kept[1] * rooms[k]
+        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * rooms[k])
+    return KnotTerms(motion.T, slope, place + np.diag(stiff), effort, np.stack(roots))
+
+
+def expanded_cost(
+    model: KnotModel, x: ndarray, u: ndarray, goal: Goal
+) -> tuple[Float[ndarray, "z"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
+    """(slope, curvature by δq, curvature by δu) of a knot's cost where no foot is said to stand: without friction,
+    which the motion has itself where contacts are found. What is traced of the motion is not computed."""
+    terms = expanded(model, x, u, replace(goal, down=np.zeros(model.robot.nf)), x)
+    return terms.slope, terms.place, terms.effort

@@ -160,7 +160,7 @@ class Nmpc(ControllerBase):
 
     def _horizon(self, model: KnotModel, goals: Goal, compile: Callable[..., Nest]) -> AimedProblem:
         if self.contact == SCHEDULED:
-            return HorizonProblem(model, goals, compile, sweeps=True)
+            return HorizonProblem(model, goals, compile)
         if self._finding is None:
             raise InputError("nmpc with contact 'implicit' plans with a simulation's own step: hand it to a Simulation")
         return self._finding(model, goals, compile, self.ground)
