@@ -232,8 +232,11 @@ class SHAC:
         leaves, rebuild = tree.flatten((*arguments, slopes))
         half = self.lanes.n // 2
         parts = [slice(0, half), slice(half, None)]
-        running = [self._pool.submit(lambda p=p: self._pull(*rebuild([x[p] for x in leaves]))) for p in parts]
-        both = [future.result() for future in running]
+
+        def part(which: slice) -> Any:
+            return self._pull(*rebuild([x[which] for x in leaves]))
+
+        both = list(self._pool.map(part, parts))
         return tuple(np.nan_to_num(np.concatenate(x), nan=0.0, posinf=0.0, neginf=0.0) for x in zip(*both))
 
     # -- the critic --------------------------------------------------------------------------------------------------
