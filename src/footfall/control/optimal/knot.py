@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +29,7 @@ from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matri
 from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_positions, joint_transforms, poses_in_base
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
@@ -56,7 +56,7 @@ class Goal:
     down: Float[ndarray, "nf"]  # 1 for a foot that stands
     floor: Float[ndarray, "nf"]  # height of the ground under it [m]
     least: Float[ndarray, "nf"]  # height that its lowest point must keep while it is up [m]
-    interval: Any  # [s]
+    interval: Scalar  # [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def _product(J: ndarray, weighted: ndarray, dofs: tuple[int, ...]) -> ndarray:
 
 
 # -- inequalities ------------------------------------------------------------------------------------------------------
-def barrier(h: Any, near: float) -> tuple[Any, Any, Any]:
+def barrier(h: Scalar, near: float) -> tuple[Scalar, Scalar, Scalar]:
     """(price, slope, curvature) of h >= 0: -log h, and below ``near`` the parabola that continues it."""
     inside = np.maximum(h, near)
     past = np.minimum(h - near, 0.0) / near
@@ -135,7 +135,7 @@ def barrier(h: Any, near: float) -> tuple[Any, Any, Any]:
     return price, (past - 1.0) / inside, 1.0 / (inside * inside)
 
 
-def friction_room(model: KnotModel, forces: list[ndarray]) -> list[Any]:
+def friction_room(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
     """What is left of each foot's friction, of the weight."""
     return [
         (model.friction * f[2] - np.sqrt(f[0] * f[0] + f[1] * f[1] + NO_SLIP**2) + NO_SLIP) / model.weight
@@ -153,11 +153,11 @@ def _joint_rooms(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarray
     ]  # fmt: skip
 
 
-def _clearance(goal: Goal, k: int, place: ndarray) -> Any:
+def _clearance(goal: Goal, k: int, place: ndarray) -> Scalar:
     return 0.1 + (place[2] - goal.least[k]) / _CLEARANCE
 
 
-def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndarray], places: list[ndarray]) -> Any:
+def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndarray], places: list[ndarray]) -> Scalar:
     """Of one knot."""
     robot = model.robot
     away = np.concatenate([difference(robot, goal.q, x[: robot.nq]), x[robot.nq :] - goal.v])

@@ -220,16 +220,10 @@ def binary(build: Build, truths: Build | None = None) -> Callable[[Any, Any], An
     """
 
     def rule(a: Any, b: Any) -> Any:
-        if type(a) is Scalar:
-            g, x = a.graph, a.node
-            y = b.node if type(b) is Scalar and b.graph is g else lift(g, b)
-            if y is None:
-                return NotImplemented
-        else:
-            g, y = b.graph, b.node
-            x = lift(g, a)
-            if x is None:
-                return NotImplemented
+        g = a.graph if type(a) is Scalar else b.graph
+        x, y = lift(g, a), lift(g, b)
+        if x is None or y is None:
+            return NotImplemented
         nodes = g.nodes
         if nodes[x][0] in BOOLEAN_OPS:
             if truths is not None and nodes[y][0] in BOOLEAN_OPS:

@@ -137,7 +137,7 @@ class _Scope:
                 units.append((level.get(s.result, 0), self.packs.all[of[s.result][0]]))
         units.sort(key=lambda u: (u[0], not isinstance(u[1], Loop)))  # items are on the level of their loop
         when: dict[int, int] = {}
-        out = []
+        out: list[tuple[int, int, int, Statement | Pack]] = []
         for height, unit in units:
             if isinstance(unit, Operation):
                 at = place[unit.result]
