@@ -50,6 +50,14 @@ def pytest_configure(config: pytest.Config) -> None:
                 importlib.import_module(module.name)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Cases that ``long_cases.txt`` lists are slow: of each such law the plain run keeps the first case."""
+    listed = set((Path(__file__).parent / "long_cases.txt").read_text().splitlines())
+    for item in items:
+        if item.nodeid in listed:
+            item.add_marker(pytest.mark.slow)
+
+
 def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
     """The reference: the function as it stands."""
     return function(robot, *arrays)

@@ -12,7 +12,7 @@ from footfall import compiling
 from footfall.control.optimal import knot
 from footfall.control.optimal.between_solves import lowest_points
 from footfall.control.optimal.gait_goals import GaitGoals, Prices, Steps
-from footfall.control.optimal.horizon import HorizonProblem, _row
+from footfall.control.optimal.horizon import HorizonProblem, row_of
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.gait.pattern import trot
 
@@ -53,7 +53,7 @@ def test_a_knot_moves_as_its_model_says(made, where):
     x, u = start.copy(), 2.0 * random.normal(size=ROBOT.nj)
     x[7:19] += 0.1 * random.normal(size=12)
     x[19:] = 0.3 * random.normal(size=18)
-    goal = _row(problem.goals, 1)
+    goal = row_of(problem.goals, 1)
     if where == "stance":
         goal = replace(goal, down=np.ones(4))
     if where == "at its limits":
@@ -89,7 +89,7 @@ def test_the_slope_of_a_whole_horizon_is_that_of_its_roll(made):
     u = problem.goals.torque[:-1] + 0.1 * random.normal(size=(KNOTS, ROBOT.nj))
     still = np.zeros((KNOTS, ROBOT.nj, 36))
     x, _, _ = problem.roll(start, np.tile(start, (KNOTS + 1, 1)), u, 0.0 * u, still, 0.0)
-    model, m = problem.quadratic(x, u), ROBOT.nj
+    model, m = problem.quadratic(x, u).assembled, ROBOT.nj
     slope, down = np.zeros_like(u), model.V[:-1, -1]
     for k in reversed(range(KNOTS)):
         whole = model.L[k][:-1, -1] + model.Z[k][:-1, :-1] @ down

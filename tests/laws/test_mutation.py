@@ -122,8 +122,8 @@ HARMLESS: dict[tuple[str, str, str], str] = {
     ("spatial.quaternion", "rotated", "square / 30 * (1 - square / 56)"): _SERIES,
     ("spatial.quaternion", "rotated", "1 - square / 56"): _SERIES,
     ("spatial.quaternion", "rotation_vector", "1e-30"): "only keeps no turn at all from dividing zero by zero",
-    ("spatial.rotation", "about_axis", "abs(axis[k]) - 1.0"): "aligned axes then take the general formula: same matrix",
-    ("spatial.rotation", "about_axis", "1.0"): "aligned axes then take the general formula: same matrix",
+    ("spatial.rotation", "coordinate_axis", "abs(axis[k]) - 1.0"): "aligned axes then take the general formula",
+    ("spatial.rotation", "coordinate_axis", "1.0"): "aligned axes then take the general formula: same matrix",
     (
         "spatial.rotation",
         "snapped",

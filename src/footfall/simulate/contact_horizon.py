@@ -26,6 +26,7 @@ from footfall.control.optimal.horizon import Compile, error, part_of, row_of
 from footfall.control.optimal.knot import Goal, KnotModel, cost, expanded_cost, lowest_points
 from footfall.control.optimal.sweep import Model
 from footfall.errors import InputError
+from footfall.gravity import STANDARD
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms
 from footfall.nests import Nest, Scalar
@@ -41,7 +42,7 @@ PLANTED = 0.1  # of the price of a foot's distance from its goal, for one that a
 
 def soft_contact(mass: float, dent: float = 1e-3) -> Compliant:
     """Feet that a robot of a mass [kg] dents by about ``dent`` [m] where it stands on four."""
-    load, exponent = 0.25 * 9.81 * mass, 1.5
+    load, exponent = 0.25 * STANDARD * mass, 1.5
     return Compliant(
         stiffness=load / dent**exponent, exponent=exponent, damping=60.0 * mass, ramp=2.0 * dent, stick_speed=2e-2,
         slip_speed=4e-2,

@@ -46,16 +46,16 @@ _CLEARANCE = 0.05  # [m], the scale of clearances; of ranges it is 1 rad, of fri
 class Goal:
     """What one knot is to do, and what it costs not to; with knots as a first axis, of a whole horizon."""
 
-    q: Float[ndarray, "nq"]
-    v: Float[ndarray, "nv"]
-    weights: Float[ndarray, "2nv"]  # of the deviation's components
-    torque: Float[ndarray, "nj"]  # [N m]
-    effort: Float[ndarray, "nj"]  # price of a torque's square
-    feet: Float[ndarray, "nf 3"]  # where the lowest points of feet that are up should be, world axes [m]
-    pull: Float[ndarray, "nf"]  # price of a foot's distance from there
-    down: Float[ndarray, "nf"]  # 1 for a foot that stands
-    floor: Float[ndarray, "nf"]  # height of the ground under it [m]
-    least: Float[ndarray, "nf"]  # height that its lowest point must keep while it is up [m]
+    q: Float[ndarray, "*K nq"]
+    v: Float[ndarray, "*K nv"]
+    weights: Float[ndarray, "*K nd"]  # of the deviation's components
+    torque: Float[ndarray, "*K nj"]  # [N m]
+    effort: Float[ndarray, "*K nj"]  # price of a torque's square
+    feet: Float[ndarray, "*K nf 3"]  # where the lowest points of feet that are up should be, world axes [m]
+    pull: Float[ndarray, "*K nf"]  # price of a foot's distance from there
+    down: Float[ndarray, "*K nf"]  # 1 for a foot that stands
+    floor: Float[ndarray, "*K nf"]  # height of the ground under it [m]
+    least: Float[ndarray, "*K nf"]  # height that its lowest point must keep while it is up [m]
     interval: Scalar  # [s]
 
 

@@ -68,7 +68,7 @@ class Arithmetic:
 
     def value(self, i: Node) -> float | None:
         """The number behind a constant node, or None; an opaque one does not show its number."""
-        return _number(self.nodes[i])
+        return _value(self.nodes[i])
 
     # -- arithmetic -----------------------------------------------------------------------------------------------
     def add(self, a: Node, b: Node) -> Node:
@@ -77,7 +77,7 @@ class Arithmetic:
             key = ("add", a, b) if a <= b else ("add", b, a)
             found = self._ids.get(key)
             return self._made(key) if found is None else found
-        x, y = _number(m), _number(n)
+        x, y = _value(m), _value(n)
         if x is not None and y is not None:
             return self.const(x + y)
         if x == 0:
@@ -94,7 +94,7 @@ class Arithmetic:
         m, n = self.nodes[a], self.nodes[b]
         if a != b and m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always
             return self.node("sub", a, b)
-        x, y = _number(m), _number(n)
+        x, y = _value(m), _value(n)
         if x is not None and y is not None:
             return self.const(x - y)
         if a == b:
@@ -130,7 +130,7 @@ class Arithmetic:
             key = ("mul", a, b) if a <= b else ("mul", b, a)
             found = self._ids.get(key)
             return self._made(key) if found is None else found
-        x, y = _number(m), _number(n)
+        x, y = _value(m), _value(n)
         if x is not None and y is not None:
             return self.const(x * y)
         if y is not None:
@@ -185,7 +185,7 @@ class Arithmetic:
         return node
 
 
-def _number(n: tuple[Any, ...]) -> float | None:
+def _value(n: tuple[Any, ...]) -> float | None:
     """The number of a constant's tuple, or None; an opaque one has three parts."""
     return n[1] if n[0] == "const" and len(n) == 2 else None
 
