@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Cases that ``long_cases.txt`` lists are slow: of each such law the plain run keeps the first case."""
+    """Cases that ``long_cases.txt`` lists are slow: of a law with many cases the plain run keeps the first."""
     listed = set((Path(__file__).parent / "long_cases.txt").read_text().splitlines())
     for item in items:
         if item.nodeid in listed:
