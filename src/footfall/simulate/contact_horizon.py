@@ -9,9 +9,8 @@ at which a search stops; ``soft_contact`` has its slopes over millimetres.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +21,7 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.points import spheres_of
 from footfall.control.interface import JointCommand
+from footfall.control.optimal.compiled_horizon import CompiledHorizon, check_finite
 from footfall.control.optimal.horizon import Compile, error, part_of, row_of
 from footfall.control.optimal.knot import Goal, KnotModel, cost, expanded_cost, lowest_points
 from footfall.control.optimal.sweep import Model
@@ -49,7 +49,7 @@ def soft_contact(mass: float, dent: float = 1e-3) -> Compliant:
     )  # fmt: skip
 
 
-class ContactHorizon:
+class ContactHorizon(CompiledHorizon):
     """A ``trajectory.RollingProblem``; ``goals`` as for ``horizon.HorizonProblem``, whose intervals must be alike.
 
     ground: a plane unless given. contact: soft unless given. touching: spheres besides the feet (``body_spheres``).
@@ -78,38 +78,16 @@ class ContactHorizon:
         self._expand = compile(expanded_cost, model, x, u, first, target="batch", verify=False)
         self._error = compile(error, model, x, x, target="batch", verify=False)
 
-    @property
-    def knots(self) -> int:
-        return len(self.goals.interval) - 1
-
     def aim(self, goals: Goal) -> None:
         """Other goals for the same horizon; nothing is compiled again. Their schedule is not looked at but for what a
         foot that it has standing is asked: less to be at its place, and nothing to clear."""
-        for entry in fields(Goal):
-            if not np.isfinite(np.asarray(getattr(goals, entry.name))).all():
-                raise InputError(f"{entry.name} of the goals of a horizon is not finite")
+        check_finite(goals)
         if not np.allclose(goals.interval, self.lasts):
             raise InputError(f"the knots of a horizon whose contacts are found must last {self.lasts:g} s each")
         stands = goals.down > 0.5
         pull = np.where(stands, PLANTED * goals.pull, goals.pull)
         least = np.where(stands, goals.floor - 1.0, goals.least)
         self.goals = replace(goals, down=np.zeros_like(goals.down), pull=pull, least=least)
-
-    def aiming_at(self, goals: Goal) -> ContactHorizon:
-        """The same with other goals, beside this one."""
-        other = copy.copy(self)
-        other.aim(goals)
-        return other
-
-    def roll(
-        self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
-    ) -> tuple[ndarray, ndarray, float]:
-        """(states, inputs, cost) from ``start`` on under u + length changes + gains (state - x), by one call."""
-        after, done, total = self._roll(start, x[: len(u)], u, changes, gains, np.array(float(length)), self.goals)
-        return np.concatenate([start[None], after]), done, float(total)
-
-    def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
-        return self._error(x_from, x_to)
 
     def quadratic(self, x: ndarray, u: ndarray) -> Model:
         """Steps to first order and costs to second along a trajectory."""

@@ -8,7 +8,6 @@ included, and all knots as quadratic models at once, knots on SIMD lanes.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -20,12 +19,12 @@ from numpy import ndarray
 
 from footfall import numeric
 from footfall.contact.ground import Ground
+from footfall.control.optimal.compiled_horizon import CompiledHorizon
 from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval, lowest_points
 from footfall.control.optimal.knot_sweep import swept
 from footfall.control.optimal.sweep import Model, Plan, backward
 from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
-from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms
 from footfall.nests import Nest, Scalar
 
@@ -41,7 +40,7 @@ class AimedProblem(RollingProblem, Protocol):
 FindingHorizon = Callable[[KnotModel, Goal, Compile, Ground | None], AimedProblem]  # whose contacts are found
 
 
-class HorizonProblem:
+class HorizonProblem(CompiledHorizon):
     """A ``trajectory.Problem`` of so many knots; ``goals`` has knots as the first axis of every array, one more for the
     last state, whose ``down`` is zero: no torque of this horizon moves it.
 
@@ -70,34 +69,6 @@ class HorizonProblem:
             self._sweep = compile(swept, model, terms, goals.weights, goals.interval, verify=False)
         size = robot.nj + n + 1
         self._Z, self._L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))  # fresh ones would cost a third
-
-    @property
-    def knots(self) -> int:
-        return len(self.goals.interval) - 1
-
-    def aim(self, goals: Goal) -> None:
-        """Other goals for the same horizon; nothing is compiled again."""
-        for entry in fields(Goal):
-            array = np.asarray(getattr(goals, entry.name))
-            if not np.isfinite(array).all():
-                raise InputError(f"{entry.name} of the goals of a horizon is not finite")
-        self.goals = goals
-
-    def aiming_at(self, goals: Goal) -> HorizonProblem:
-        """The same with other goals, beside this one."""
-        other = copy.copy(self)
-        other.aim(goals)
-        return other
-
-    def roll(
-        self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
-    ) -> tuple[ndarray, ndarray, float]:
-        """(states, inputs, cost) from ``start`` on under u + length changes + gains (state - x), by one call."""
-        after, done, total = self._roll(start, x[: len(u)], u, changes, gains, np.array(float(length)), self.goals)
-        return np.concatenate([start[None], after]), done, float(total)
-
-    def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
-        return self._error(x_from, x_to)
 
     def quadratic(self, x: ndarray, u: ndarray) -> KnotsModel:
         """The whole horizon about a trajectory; good until the next call, which writes over it."""

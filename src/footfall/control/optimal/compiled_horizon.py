@@ -1,0 +1,57 @@
+"""What horizons share whose roll is compiled: goals that may change, and one call for a whole trajectory."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+from typing import Self
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.control.optimal.knot import Goal
+from footfall.errors import InputError
+from footfall.nests import Nest
+
+
+def check_finite(goals: Goal) -> None:
+    for entry in fields(Goal):
+        if not np.isfinite(np.asarray(getattr(goals, entry.name))).all():
+            raise InputError(f"{entry.name} of the goals of a horizon is not finite")
+
+
+class CompiledHorizon:
+    """A ``trajectory.RollingProblem`` but for its quadratic model; ``goals`` has knots as the first axis of every
+    array, one more for the last state."""
+
+    goals: Goal
+    _roll: Nest  # compiled: (states after each knot, inputs, cost)
+    _error: Nest  # compiled: the deviation of one state from another, in rows
+
+    @property
+    def knots(self) -> int:
+        return len(self.goals.interval) - 1
+
+    def aim(self, goals: Goal) -> None:
+        """Other goals for the same horizon; nothing is compiled again."""
+        check_finite(goals)
+        self.goals = goals
+
+    def aiming_at(self, goals: Goal) -> Self:
+        """The same with other goals, beside this one."""
+        other = copy.copy(self)
+        other.aim(goals)
+        return other
+
+    def roll(
+        self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
+    ) -> tuple[ndarray, ndarray, float]:
+        """(states, inputs, cost) from ``start`` on under u + length changes + gains (state - x), by one call."""
+        after, done, total = self._roll(start, x[: len(u)], u, changes, gains, np.array(float(length)), self.goals)
+        return np.concatenate([start[None], after]), done, float(total)
+
+    def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
+        return self._error(x_from, x_to)
+
+
+__all__ = ["CompiledHorizon", "check_finite"]
