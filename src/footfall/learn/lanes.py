@@ -156,7 +156,7 @@ class WalkLanes:
         parameters = {path: self.batch.parameters[path][which] for path in self.episodes.nominal}
         seen = self._judge(rebuild([x[which] for x in leaves]), Command(**command), parameters)
         found, back = tree.flatten(seen)
-        judged: Judged = back([np.nan_to_num(x, copy=False, nan=0.0, posinf=0.0, neginf=0.0) for x in found])
+        judged: Judged = back([x if np.isfinite(x).all() else _finite(x) for x in found])
         self.ended[which] = judged.score
         return replace(judged, score=scored(self.task, judged.score, self.level[which]))
 
@@ -191,6 +191,10 @@ class WalkLanes:
         gains = self.batch.state.memory["gains"][which].astype(float)
         drawn = {path: np.array(parameters[path][which]) for path in parameters}
         return {"command": command, **drawn, "gains": gains}
+
+
+def _finite(x: ndarray) -> ndarray:
+    return np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 __all__ = ["RANGES", "Ticked", "WalkLanes"]

@@ -21,6 +21,8 @@ from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
 from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal
 
+_BLOCK = 1024  # rows
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -68,6 +70,7 @@ class PPO:
 
     def __init__(self, env: Any, settings: Settings | None = None, seed: int = 0) -> None:
         from gymnasium.vector import AutoresetMode
+        from threadpoolctl import ThreadpoolController
 
         if env.metadata.get("autoreset_mode") is not AutoresetMode.SAME_STEP:
             raise InputError("PPO needs a vector environment that resets in the same step")
@@ -82,6 +85,7 @@ class PPO:
         self._actor_step = Adam([*_flat(self.actor), self.log_noise])
         self._critic_step = Adam(_flat(self.critic))
         self._pool = ThreadPoolExecutor(1)
+        self._libraries = ThreadpoolController()
         self.observation, _ = env.reset(seed=seed)
         self.normaliser.update(self.observation)
         self.iteration, self.samples, self.began = 0, 0, time.process_time()
@@ -89,6 +93,10 @@ class PPO:
     # -- one iteration -----------------------------------------------------------------------------------------------
     def iterate(self, watch: Callable[..., None] | None = None) -> dict[str, float]:
         """Act, then learn from it. ``watch`` is called after every step with what the environment gave."""
+        with self._libraries.limit(limits=1, user_api="blas"):  # products are small: threads of theirs only wait
+            return self._iterate(watch)
+
+    def _iterate(self, watch: Callable[..., None] | None) -> dict[str, float]:
         rollout, reward = self._act(watch)
         last = self._value(self.normaliser(self.observation))
         advantage = advantages(rollout, last, self.settings.discount, self.settings.trace)
@@ -144,24 +152,32 @@ class PPO:
     def _learn_values(self, seen: ndarray, target: ndarray, orders: list[ndarray], parts: int) -> None:
         for order in orders:
             for rows in np.array_split(order, parts):
-                _, gradients = value_loss(self.critic, seen[rows], target[rows], self.settings.activation)
-                self._critic_step.step(gradients, self.settings.critic_rate)
+                total: list[ndarray] = []
+                for block in _blocks(rows):
+                    _, gradients = value_loss(self.critic, seen[block], target[block], self.settings.activation)
+                    total = _added(total, gradients, len(block) / len(rows))
+                self._critic_step.step(total, self.settings.critic_rate)
 
     def _learn_actions(self, flat: dict[str, ndarray], merit: ndarray, orders: list[ndarray], parts: int) -> float:
         settings, before = self.settings, self.log_noise.copy()
         found = []
         for order in orders:
             for rows in np.array_split(order, parts):
-                _, gradients, center = policy_loss(
-                    self.actor, self.log_noise, flat["seen"][rows], flat["action"][rows], flat["likelihood"][rows],
-                    merit[rows], settings,
-                )  # fmt: skip
-                apart = float(np.mean(divergence(flat["center"][rows], before, center, self.log_noise)))
+                total: list[ndarray] = []
+                apart = 0.0
+                for block in _blocks(rows):
+                    _, gradients, center = policy_loss(
+                        self.actor, self.log_noise, flat["seen"][block], flat["action"][block],
+                        flat["likelihood"][block], merit[block], settings,
+                    )  # fmt: skip
+                    off = divergence(flat["center"][block], before, center, self.log_noise)
+                    apart += float(np.sum(off)) / len(rows)
+                    total = _added(total, gradients, len(block) / len(rows))
                 if apart > 2.0 * settings.divergence:
                     self.rate = max(1e-5, self.rate / 1.5)
                 elif apart < 0.5 * settings.divergence:
                     self.rate = min(1e-2, self.rate * 1.5)
-                self._actor_step.step(gradients, self.rate)
+                self._actor_step.step(total, self.rate)
                 found.append(apart)
         return float(np.mean(found[-parts:]))
 
@@ -223,6 +239,20 @@ def value_loss(
     given = layers_of(critic, seen, activation)
     off = given[-1] - target
     return 0.5 * float(np.mean(off * off)), backward(critic, given, off / np.asarray(len(off), off.dtype), activation)
+
+
+def _blocks(rows: ndarray) -> list[ndarray]:
+    """The rows of a minibatch in blocks whose layers fit a core's cache: less than half the time of all at once."""
+    return np.array_split(rows, -(-len(rows) // _BLOCK))
+
+
+def _added(total: list[ndarray], gradients: list[ndarray], share: float) -> list[ndarray]:
+    """Gradients of a mean over a minibatch, with those of a block that is a share of it."""
+    if not total:
+        return [share * g for g in gradients]
+    for sum_, g in zip(total, gradients):
+        sum_ += share * g
+    return total
 
 
 def _flat(weights: Weights) -> list[ndarray]:
