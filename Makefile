@@ -7,8 +7,10 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 USABLE := $(VENV)/.usable
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# a hundred tests start an interpreter of their own, which reads bytecode in half the time that it takes to write it
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all fuzz lint docs dist clean
+.PHONY: demo test plain browser test-all fuzz lint docs dist clean
 
 $(USABLE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,9 +32,17 @@ lint: $(READY)
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
 
-test: lint
+# the type checker and then the browser, which mostly wait or keep one core, beside the plain tests: any of them fails it
+test: $(READY)
+	@$(MAKE) --no-print-directory -j 2 plain browser
+
+plain: $(READY)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not browser" --durations=20
-	$(BIN)/pytest -m "browser and not slow"
+
+# what it says comes in one piece, not in between the plain tests
+browser: lint
+	@mkdir -p out
+	@$(BIN)/pytest -m "browser and not slow" >out/browser.txt 2>&1; status=$$?; cat out/browser.txt; exit $$status
 
 test-all: lint
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not browser" --hypothesis-profile random

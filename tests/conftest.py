@@ -7,6 +7,7 @@ A law is written once, ``test_...(robot, call)``, and runs on every robot of the
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import pkgutil
 import signal
@@ -44,7 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     background, by nohup), and all modules are loaded at once, since examples are drawn from constants in them too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if settings.get_current_profile_name() == "repeated":
+    only_deals = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+    if settings.get_current_profile_name() == "repeated" and not only_deals:
         for module in pkgutil.walk_packages(footfall.__path__, "footfall."):
             with contextlib.suppress(ImportError, MissingExtraError):  # of an extra that is not installed
                 importlib.import_module(module.name)
@@ -56,6 +58,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Ten thousand tests and all modules are there to stay: no collection of garbage need look through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:

@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from sources import ROOT, trees
 
-import footfall
-
-ROOT = Path(footfall.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
 LONGEST_FUNCTION, LONGEST_FILE, ONE_PAGE = 60, 400, 120  # lines
 
@@ -22,10 +20,10 @@ LONG_FILES: dict[str, str] = {}
 
 def functions():
     """(name, lines) of every function, as "file:name"."""
-    for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for file, tree in trees("def "):
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{path.relative_to(ROOT).as_posix()}:{node.name}", node.end_lineno - node.lineno + 1
+                yield f"{file}:{node.name}", node.end_lineno - node.lineno + 1
 
 
 def files():
@@ -62,8 +60,7 @@ def unnamed(tree):
 
 def test_any_has_a_name():
     """A nest, a number that may be traced, or what a user gives: ``footfall.nests``."""
-    paths = [path for room in NAMED for path in sorted((ROOT / room).rglob("*.py"))]
-    lines = {path.relative_to(ROOT).as_posix(): unnamed(ast.parse(path.read_text())) for path in paths}
+    lines = {file: unnamed(tree) for file, tree in trees("Any") if file.split("/")[0] in NAMED}
     assert {path: where for path, where in lines.items() if where} == {}
 
 

@@ -3,12 +3,11 @@
 import ast
 import math
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from sources import trees
 
-import footfall
 from footfall.checks import (
     checked_number,
     finite_number,
@@ -20,16 +19,10 @@ from footfall.checks import (
 from footfall.cores import cores
 from footfall.errors import InputError
 
-ROOT = Path(footfall.__file__).parent
 
-
-def who_has(found):
-    """Files with a node of the syntax tree that a test is looking for."""
-    return sorted(
-        path.relative_to(ROOT).as_posix()
-        for path in ROOT.rglob("*.py")
-        if any(found(node) for node in ast.walk(ast.parse(path.read_text())))
-    )
+def who_has(found, *words):
+    """Files with a node of the syntax tree that a test is looking for, in which these words are."""
+    return sorted(file for file, tree in trees(*words) if any(found(node) for node in ast.walk(tree)))
 
 
 def is_call_of(node, name):
@@ -37,8 +30,8 @@ def is_call_of(node, name):
 
 
 def test_cores_are_counted_in_one_place():
-    assert who_has(lambda node: is_call_of(node, "cpu_count")) == ["cores.py"]
-    assert who_has(lambda node: isinstance(node, ast.FunctionDef) and node.name == "cores") == ["cores.py"]
+    assert who_has(lambda node: is_call_of(node, "cpu_count"), "cpu_count") == ["cores.py"]
+    assert who_has(lambda node: isinstance(node, ast.FunctionDef) and node.name == "cores", "cores") == ["cores.py"]
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin a process to a core")
@@ -53,8 +46,8 @@ def test_cores_are_those_that_this_process_may_use():
 
 
 def test_figures_have_one_style_and_are_made_in_one_place():
-    assert who_has(lambda node: is_call_of(node, "rc_context")) == ["draw/style.py"]
-    made = who_has(lambda node: isinstance(node, ast.Name) and node.id == "FigureCanvasAgg")
+    assert who_has(lambda node: is_call_of(node, "rc_context"), "rc_context") == ["draw/style.py"]
+    made = who_has(lambda node: isinstance(node, ast.Name) and node.id == "FigureCanvasAgg", "FigureCanvasAgg")
     assert made == ["draw/style.py"]
 
 
@@ -116,4 +109,4 @@ def test_numbers_are_checked_in_one_place():
         "sweep/axes.py",
         "trace/passes/program.py",
     }  # of text; of TOML; how a constant is written
-    assert set(who_has(lambda node: isinstance(node, ast.FunctionDef) and node.name in copies)) == kept
+    assert set(who_has(lambda node: isinstance(node, ast.FunctionDef) and node.name in copies, *copies)) == kept

@@ -123,14 +123,14 @@ def npy(shape, data=b"", dtype="<f8"):
 @pytest.mark.parametrize(
     "arrays",
     [
-        {"W0": npy((1 << 26,), bytes(1 << 29))},
-        {"words": npy((1 << 40,))},
-        {f"W{k}": npy((0,)) for k in range(20_000)},
+        lambda: {"W0": npy((1 << 26,), bytes(1 << 29))},
+        lambda: {"words": npy((1 << 40,))},
+        lambda: {f"W{k}": npy((0,)) for k in range(20_000)},
     ],
     ids=["unpacks", "claims", "counts"],
 )
 def test_archives_that_hold_more_than_they_show_are_refused(arrays, tmp_path):
-    path = zipped(tmp_path / "bomb.npz", arrays)
+    path = zipped(tmp_path / "bomb.npz", arrays())
     with in_no_time(), pytest.raises(InputError, match="is not a policy of footfall's"):
         Policy.load(path)
     with in_no_time(), pytest.raises(InputError, match=r"is not a checkpoint, or damaged$"):
