@@ -18,6 +18,7 @@ from footfall.learn.keeping import EVERY, Keeper, exam_of
 from footfall.learn.ppo import Settings
 from footfall.learn.recover import RecoverTask
 from footfall.learn.rough import RoughTask
+from footfall.learn.rough_blind import BlindTask
 from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
@@ -25,7 +26,7 @@ from footfall.robot.model.description import Robot
 from footfall.simulate.identified import read_identified
 
 TASKS: dict[str, Callable[[Robot], Task]] = {
-    "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": RoughTask.blind,
+    "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": BlindTask.of,
 }  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda")
 LOOK = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
