@@ -21,7 +21,7 @@ from footfall.learn.randomise import Randomisation
 from footfall.learn.task_base import Task
 from footfall.trace.targets import cuda, emit
 
-BLOCK = 128  # threads of the kernel that judges
+BLOCK = 32  # threads of the kernel that judges: a warp, so that few thousand robots are spread over the whole card
 
 
 @dataclass(frozen=True)

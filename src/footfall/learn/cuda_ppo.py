@@ -18,12 +18,13 @@ import numpy as np
 from footfall import compiling
 from footfall.batch.gpu import OPTIONS
 from footfall.errors import MissingExtraError
-from footfall.learn.cuda_lanes import BLOCK, CudaLanes
+from footfall.learn.cuda_lanes import CudaLanes
 from footfall.learn.cuda_networks import Networks
 from footfall.learn.network import orthogonal
 from footfall.learn.ppo import Settings, divergence, policy_slopes
 from footfall.trace.targets import cuda, emit
 
+BLOCK = 128  # threads of the kernel of slopes
 FORGET = 50.0  # rollouts that the running means of observations look back on
 
 
