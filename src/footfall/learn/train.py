@@ -78,9 +78,9 @@ def train(
     and picture. Seconds are of training: of processor time, or of the clock on a GPU.
 
     A checkpoint (``NAME.checkpoint.npz``) is written beside the policy every half minute, and when it is interrupted;
-    ``resume`` goes on from it. history: observations that the policy sees, the task's own unless given. randomise: ranges by name. motors: a file
-    of ``footfall identify motors``, whose robot, motors and joint effects it learns with. Of a task with an exam
-    (``learn.keeping``) the policy is the one that did best in it.
+    ``resume`` goes on from it. history: observations that the policy sees, the task's own unless given. randomise:
+    ranges by name. motors: a file of ``footfall identify motors``, whose robot, motors and joint effects it learns
+    with. Of a task with an exam (``learn.keeping``) the policy is the one that did best in it.
     """
     policy = Path(out)
     if policy.suffix not in SUFFIXES:
