@@ -5,6 +5,7 @@ import pytest
 
 from footfall.errors import FootfallError, MissingExtraError
 from footfall.learn.cuda_ppo import pytorch
+from footfall.learn.rough_blind import BlindTask
 from footfall.learn.task import WalkTask
 from footfall.robot.library import load
 
@@ -33,6 +34,23 @@ def test_the_card_acts_as_the_policy_that_is_saved():
     training.iterate(3)
     ppo, policy = training.ppo, training.policy()
     seen = ppo.seen.cpu().numpy().astype(float).T
+    ppo._normalised(ppo.seen, ppo.last[:-1])
+    center = ppo.networks.actions(ppo.last).cpu().numpy().T
+    assert np.abs(np.clip(center, -1.0, 1.0) - policy.action(seen)).max() < 5e-3  # products in TF32
+
+
+def test_a_blind_training_repeats_itself_and_its_actor_is_not_told_what_its_critic_is():
+    card()
+    from footfall.learn.cuda_training import CudaTraining
+    from footfall.learn.training_bench import repeats
+
+    task = BlindTask.of(load("mini_cheetah"))
+    assert repeats(task) == {"again": True, "from_checkpoint": True}
+    training = CudaTraining(task, 256, seed=3)
+    training.iterate(3)
+    ppo, policy = training.ppo, training.policy()
+    assert (ppo.networks.parts[0][: ppo.networks.hidden, : ppo.privileged] == 0.0).all()
+    seen = ppo.seen[ppo.privileged :].cpu().numpy().astype(float).T
     ppo._normalised(ppo.seen, ppo.last[:-1])
     center = ppo.networks.actions(ppo.last).cpu().numpy().T
     assert np.abs(np.clip(center, -1.0, 1.0) - policy.action(seen)).max() < 5e-3  # products in TF32

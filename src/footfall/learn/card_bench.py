@@ -26,13 +26,14 @@ from footfall.learn.cuda_training import CudaTraining
 from footfall.learn.keeping import SEED, Exam, Keeper
 from footfall.learn.recover import RecoverTask
 from footfall.learn.rough import KINDS, RoughTask
+from footfall.learn.rough_blind import BlindTask
 from footfall.learn.task import WalkTask
 from footfall.learn.task_base import Task
 from footfall.robot.library import load
 from footfall.robot.model.description import Robot
 
 TASKS: dict[str, Callable[[Robot], Task]] = {
-    "rough": RoughTask.of, "rough_blind": RoughTask.blind, "recover": RecoverTask.of, "walk": WalkTask.of,
+    "rough": RoughTask.of, "rough_blind": BlindTask.of, "recover": RecoverTask.of, "walk": WalkTask.of,
 }  # fmt: skip
 SECONDS = {"rough": 120.0, "rough_blind": 120.0, "recover": 30.0, "walk": 5.0}  # of training
 _UNSEEN = 1_000_000  # seed of the robots that judge

@@ -21,7 +21,7 @@ from footfall.learn.randomise import Randomisation
 from footfall.learn.task_base import Task
 from footfall.trace.targets import cuda, emit
 
-BLOCK = 128  # threads of the kernel that judges
+BLOCK = 32  # threads of the kernel that judges: a warp, so that few thousand robots are spread over the whole card
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Trac
     episode, blank = begun(episodes, chance), tracked.outcome
     frame = episodes.task.observed(episode.state, episode.inputs.command, episode.parameters)
     past, seen = shown(episodes, episode.past, frame, episode.age)
-    return Tracked(replace(episode, past=past), Outcome(**{**vars(blank), "seen": seen, "final": seen}))
+    told = episodes.task.privileged(episode.state, episode.inputs.command, episode.parameters)
+    looks = {"privileged": told, "seen": seen, "final_privileged": told, "final": seen}
+    return Tracked(replace(episode, past=past), Outcome(**{**vars(blank), **looks}))
 
 
 class JudgeSource:
@@ -132,5 +134,5 @@ class CudaLanes:
 
 
 def _blank(task: Task) -> Outcome:
-    seen = np.zeros(len(task.bounds))
-    return Outcome(seen, seen, 0.0, 0.0, 0.0, np.zeros(3), 0.0)
+    seen, told = np.zeros(len(task.bounds)), np.zeros(task.privileged_count) if task.privileged_count else ()
+    return Outcome(told, seen, told, seen, 0.0, 0.0, 0.0, np.zeros(3), 0.0)

@@ -1,7 +1,8 @@
 """Actor and critic on a GPU, side by side: products by PyTorch, arrays (number, row), every weight in one vector.
 
-Their hidden layers are of equal size; the first ones, which see the same, are one product. The gradient is written out,
-as in ``learn.network``, so that it goes straight into the vector that Adam reads.
+Their hidden layers are of equal size, and the first ones are one product. What the critic alone is told comes first in
+a column, and the actor's weights of it are zero and stay so. The gradient is written out, as in ``learn.network``, so
+that it goes straight into the vector that Adam reads.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from footfall.learn.network import Weights
 
 
 class Networks:
-    """``theta``: first both hidden layers that see observations (with their offsets), then the others."""
+    """``theta``: first both hidden layers that see observations (with their offsets), then the others.
+
+    ``privileged``: how many of the first numbers of an observation the critic alone is told.
+    """
 
     def __init__(self, torch: ModuleType, actor: Weights, critic: Weights, activation: str, rows: int) -> None:
         if len(actor) < 2:
             raise InputError("a training on a GPU needs at least one hidden layer")
         self.torch, self.activation = torch, activation
-        self.hidden = len(actor[0][1])
+        self.hidden, self.privileged = len(actor[0][1]), len(critic[0][0]) - len(actor[0][0])
         first = [np.concatenate([W, b[None]]).T for W, b in (actor[0], critic[0])]
+        first[0] = np.concatenate([np.zeros((self.hidden, self.privileged), first[0].dtype), first[0]], axis=1)
         arrays = [np.concatenate(first)]
         owners = [np.concatenate([np.ones_like(first[0]), np.zeros_like(first[1])])]
         for pair in zip(actor[1:], critic[1:]):
@@ -67,8 +72,8 @@ class Networks:
         return self._alone(observation, 1)
 
     def _alone(self, observation: Any, which: int) -> Any:
-        half = slice(which * self.hidden, (which + 1) * self.hidden)
-        x = self._activate(self.parts[0][half] @ observation)
+        half, told = slice(which * self.hidden, (which + 1) * self.hidden), 0 if which else self.privileged
+        x = self._activate(self.parts[0][half, told:] @ observation[told:])
         layers = self._later(self.parts)
         for k, layer in enumerate(layers):
             x = self.torch.addmm(layer[2 * which + 1], layer[2 * which], x)
@@ -106,6 +111,8 @@ class Networks:
                 torch.mm(own.T, up, out=below[here])
             slope = self._back(below, x)
         torch.mm(slope, observation.T, out=parts[0])
+        if self.privileged:
+            parts[0][: self.hidden, : self.privileged] = 0.0
 
     def _back(self, slope: Any, given: Any) -> Any:
         """A slope before an activation, from that after it and what it gave."""
@@ -119,7 +126,7 @@ class Networks:
     def actor(self) -> Weights:
         """The actor's layers as NumPy arrays."""
         first = self.parts[0][: self.hidden].cpu().numpy()
-        layers = [(first[:, :-1].T.copy(), first[:, -1].copy())]
+        layers = [(first[:, self.privileged : -1].T.copy(), first[:, -1].copy())]
         for W, b, _, _ in self._later(self.parts):
             layers.append((W.cpu().numpy().T.copy(), b.cpu().numpy()[:, 0].copy()))
         return layers

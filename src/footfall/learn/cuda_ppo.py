@@ -18,12 +18,13 @@ import numpy as np
 from footfall import compiling
 from footfall.batch.gpu import OPTIONS
 from footfall.errors import MissingExtraError
-from footfall.learn.cuda_lanes import BLOCK, CudaLanes
+from footfall.learn.cuda_lanes import CudaLanes
 from footfall.learn.cuda_networks import Networks
 from footfall.learn.network import orthogonal
 from footfall.learn.ppo import Settings, divergence, policy_slopes
 from footfall.trace.targets import cuda, emit
 
+BLOCK = 128  # threads of the kernel of slopes
 FORGET = 50.0  # rollouts that the running means of observations look back on
 
 
@@ -67,14 +68,15 @@ class CudaPPO:
         self.lanes, self.settings, self.seed = lanes, settings or Settings(), seed
         robot, s = lanes.task.robot, self.settings
         seen, acts, rng = len(lanes.task.bounds), robot.nj, np.random.default_rng(seed)
-        self.acts = acts
-        actor, critic = orthogonal((seen, *s.hidden, acts), rng, 0.01), orthogonal((seen, *s.hidden, 1), rng, 1.0)
+        self.acts, self.privileged = acts, lanes.task.privileged_count
+        actor = orthogonal((seen, *s.hidden, acts), rng, 0.01)
+        critic = orthogonal((self.privileged + seen, *s.hidden, 1), rng, 1.0)
         count = max(1, round(s.steps * lanes.n / s.rows))
         self.batches, self.batch = count, s.steps * lanes.n // count
         self.networks = Networks(torch, actor, critic, s.activation, self.batch)
         module = lanes.cupy.RawModule(code=slopes_source(s.clip, acts), options=OPTIONS, backend="nvrtc")
         self._slopes = module.get_function("slopes_evaluate")
-        self._make_buffers(seen, acts)
+        self._make_buffers(self.privileged + seen, acts)
         self.graphs: tuple[Any, Any] | None = None
         self.random = torch.Generator("cuda").manual_seed(seed)  # trainings side by side do not meet
         self._begin()
@@ -88,8 +90,10 @@ class CudaPPO:
 
         T, places = s.steps, self.lanes.source.places
         self.columns = torch.from_dlpack(self.lanes.columns)
-        self.seen, self.action_rows = self.columns[places["seen"]], self.columns[places["action"]]
-        self.final_rows = self.columns[places["final"]]
+        # what the critic is told lies before what the actor sees
+        self.seen = self.columns[places["privileged"].start : places["seen"].stop]
+        self.final_rows = self.columns[places["final_privileged"].start : places["final"].stop]
+        self.action_rows = self.columns[places["action"]]
         self.outcome_rows = self.columns[places["reward"].start : places["score"].stop]
         # of every tick of every robot: observation and a 1, action, its likelihood, its mean, advantage, return
         self.sizes = [seen + 1, acts, 1, acts, 1, 1]
@@ -186,6 +190,7 @@ class CudaPPO:
     def _summarise(self) -> None:
         """Mean reward, errors of the forward speed and the turn, falls per tick, score; all of the rollout."""
         at = self.lanes.task.place("command")
+        at = slice(self.privileged + at.start, self.privileged + at.stop)
         command, outcome = self.final[at].transpose(0, 1), self.outcome.nan_to_num(0.0, 0.0, 0.0)
         off = (outcome[:, 3:6] - command).nan_to_num(0.0).abs().mean((0, 2))
         means = outcome.mean((0, 2))

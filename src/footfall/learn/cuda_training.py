@@ -49,7 +49,7 @@ class CudaTraining(Training):
     def policy(self) -> Policy:
         ppo, task = self.ppo, self.task
         weights = tuple((W.astype(float), b.astype(float)) for W, b in ppo.networks.actor())
-        mean, inverse = (x.cpu().numpy()[:, 0].astype(float) for x in (ppo.mean, ppo.inverse))
+        mean, inverse = (x.cpu().numpy()[ppo.privileged :, 0].astype(float) for x in (ppo.mean, ppo.inverse))
         name, activation = task.robot.name, self.settings.activation
         return Policy(name, task.drive, mean, 1.0 / inverse, weights, activation, task.robot.joint_names)
 

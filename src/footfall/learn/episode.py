@@ -117,7 +117,9 @@ def pushed(
 class Outcome:
     """What a learner needs of a tick."""
 
+    privileged: Float[ndarray, "k"] | tuple[()]  # what a critic is told beside ``seen``
     seen: Float[ndarray, "no"]  # the observation to act on next
+    final_privileged: Float[ndarray, "k"] | tuple[()]
     final: Float[ndarray, "no"]  # the one that ended the tick: another where a new episode has begun
     reward: Any
     fallen: Any  # 1 or 0
@@ -147,7 +149,8 @@ def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]
     _, final = shown(episodes, episode.past, judged.observation, age)
     score = scored(task, judged.score, episode.level)
     outcome = Outcome(
-        seen, final, judged.reward,
+        task.privileged(now.state, now.inputs.command, now.parameters), seen,
+        task.privileged(episode.state, command, episode.parameters), final, judged.reward,
         np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity, score,
     )  # fmt: skip
     return now, outcome

@@ -20,6 +20,7 @@ from footfall.errors import InputError, unknown
 from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, no_past, noisy, pushed, scored, shown
 from footfall.learn.randomise import checked_range
 from footfall.learn.task import RANGES, Judged, Task, judge
+from footfall.learn.task_base import privileged
 from footfall.trace.face import tree
 
 
@@ -69,6 +70,9 @@ class WalkLanes:
         nominal = {path: np.asarray(model.parameter(path), float) for path in free}
         seen = (self.batch.first, Command(), nominal)
         self._judge = compiling.compile(judge, task, *seen, target="batch", dtype=dtype)
+        self._tell = None
+        if task.privileged_count:
+            self._tell = compiling.compile(privileged, task, *seen, target="batch", dtype=dtype)
         self.episodes = Episodes(task, self.randomisation, self.ranges, self.batch.first, nominal, self.limit)
         self._begun = compiling.compile(begun, self.episodes, np.zeros(self.episodes.draws), 0.0, target="batch")
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
@@ -149,12 +153,23 @@ class WalkLanes:
         judged = self.look(slice(None))
         return Ticked(judged, judged.fallen > 0.5, self.age >= self.limit)
 
-    def look(self, which: Any) -> Judged:
-        """Judge some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
+    def _now(self, which: Any) -> tuple[Any, Command, dict[str, ndarray]]:
+        """Some lanes as they are: state, command, parameters."""
         leaves, rebuild = tree.flatten(self.batch.state)
         command: Any = {key: values[which] for key, values in self.batch.command.items()}
         parameters = {path: self.batch.parameters[path][which] for path in self.episodes.nominal}
-        seen = self._judge(rebuild([x[which] for x in leaves]), Command(**command), parameters)
+        return rebuild([x[which] for x in leaves]), Command(**command), parameters
+
+    def privileged(self, which: Any) -> ndarray:
+        """What a critic is told of some lanes beside what policies see; numbers that are lost are zeros."""
+        if self._tell is None:
+            return np.zeros((len(np.arange(self.n)[which]), 0), np.float32)
+        told = np.asarray(self._tell(*self._now(which)), np.float32)
+        return np.nan_to_num(told, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def look(self, which: Any) -> Judged:
+        """Judge some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
+        seen = self._judge(*self._now(which))
         found, back = tree.flatten(seen)
         judged: Judged = back([x if np.isfinite(x).all() else _finite(x) for x in found])
         self.ended[which] = judged.score

@@ -2,7 +2,7 @@
 
 Actor and critic are separate networks, and are updated in two threads. The step size follows the Kullback-Leibler
 divergence between the policies before and after. Works on any Gymnasium vector environment of boxes that resets in the
-same step.
+same step. What its infos have as ``privileged`` the critic alone is told (Pinto et al. 2018).
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Rollout:
     reward: ndarray  # with what was still to come where a time limit cut it off
     value: ndarray
     done: ndarray
+    told: ndarray | None = None  # what the critic sees, where it is told more: that, and the observations behind it
 
 
 class PPO:
@@ -77,17 +78,21 @@ class PPO:
         self.env, self.settings, self.rng = env, settings or Settings(), np.random.default_rng(seed)
         seen, acts = env.single_observation_space.shape[0], env.single_action_space.shape[0]
         hidden = self.settings.hidden
+        self.observation, infos = env.reset(seed=seed)
+        self.privileged = infos.get("privileged", np.zeros((len(self.observation), 0), np.float32))
+        more = self.privileged.shape[1]
         self.actor = orthogonal((seen, *hidden, acts), self.rng, 0.01)
-        self.critic = orthogonal((seen, *hidden, 1), self.rng, 1.0)
+        self.critic = orthogonal((more + seen, *hidden, 1), self.rng, 1.0)
         self.log_noise = np.full(acts, np.log(self.settings.noise), np.float32)
-        self.normaliser = Normaliser(seen)
+        self.normaliser, self.more_normaliser = Normaliser(seen), Normaliser(more)
         self.rate = self.settings.first_rate
         self._actor_step = Adam([*_flat(self.actor), self.log_noise])
         self._critic_step = Adam(_flat(self.critic))
         self._pool = ThreadPoolExecutor(1)
         self._libraries = ThreadpoolController()
-        self.observation, _ = env.reset(seed=seed)
         self.normaliser.update(self.observation)
+        if more:
+            self.more_normaliser.update(self.privileged)
         self.iteration, self.samples, self.began = 0, 0, time.process_time()
 
     # -- one iteration -----------------------------------------------------------------------------------------------
@@ -98,7 +103,7 @@ class PPO:
 
     def _iterate(self, watch: Callable[..., None] | None) -> dict[str, float]:
         rollout, reward = self._act(watch)
-        last = self._value(self.normaliser(self.observation))
+        last = self._value(self._told(self.normaliser(self.observation), self.privileged))
         advantage = advantages(rollout, last, self.settings.discount, self.settings.trace)
         divergence = self._learn(rollout, advantage)
         self.iteration += 1
@@ -109,52 +114,67 @@ class PPO:
             "rate": self.rate, "divergence": divergence,
         }  # fmt: skip
 
-    def _value(self, seen: ndarray) -> ndarray:
-        return layers_of(self.critic, seen, self.settings.activation)[-1][:, 0]
+    def _told(self, seen: ndarray, privileged: ndarray) -> ndarray:
+        """What the critic sees, of normalised observations and of what it alone is told."""
+        if not privileged.shape[1]:
+            return seen
+        return np.concatenate([self.more_normaliser(privileged), seen], axis=1)
+
+    def _value(self, told: ndarray) -> ndarray:
+        return layers_of(self.critic, told, self.settings.activation)[-1][:, 0]
 
     def _act(self, watch: Callable[..., None] | None) -> tuple[Rollout, float]:
         """(what happened, mean reward)."""
         rows: list[tuple[ndarray, ...]] = []
-        raw, earned = [], 0.0
+        raw, more, told_rows, earned = [], [], [], 0.0
         for _ in range(self.settings.steps):
             seen, deviation = self.normaliser(self.observation), np.exp(self.log_noise)
+            told = self._told(seen, self.privileged)
             raw.append(self.observation)
+            more.append(self.privileged)
+            told_rows.append(told)
             center = layers_of(self.actor, seen, self.settings.activation)[-1]
             action = center + deviation * self.rng.standard_normal(center.shape, dtype=np.float32)
-            value = self._value(seen)
+            value = self._value(told)
             self.observation, reward, terminated, truncated, infos = self.env.step(action)
             if watch is not None:
                 watch(reward, terminated, truncated, infos)
+            self.privileged = infos.get("privileged", self.privileged)
             earned += float(reward.mean()) / self.settings.steps
             reward = reward.astype(np.float32)
             late = np.flatnonzero(truncated)
             if len(late):  # the world goes on after a time limit: what was still to come is estimated
                 ends = self.normaliser(np.stack([infos["final_obs"][k] for k in late]))
-                reward[late] += self.settings.discount * self._value(ends)
+                known = infos.get("final_privileged", self.privileged)[late]
+                reward[late] += self.settings.discount * self._value(self._told(ends, known))
             likelihood = log_likelihood(action, center, self.log_noise)
             rows.append((seen, action, likelihood, center, reward, value, terminated | truncated))
         self.normaliser.update(np.stack(raw))
-        return Rollout(*(np.stack(column) for column in zip(*rows))), earned
+        rollout = Rollout(*(np.stack(column) for column in zip(*rows)))
+        if self.privileged.size:
+            self.more_normaliser.update(np.stack(more))
+            rollout.told = np.stack(told_rows)
+        return rollout, earned
 
     def _learn(self, rollout: Rollout, advantage: ndarray) -> float:
         count = rollout.reward.size
-        flat = {key: getattr(rollout, key).reshape(count, *getattr(rollout, key).shape[2:]) for key in vars(rollout)}
+        flat = {key: x.reshape(count, *x.shape[2:]) for key, x in vars(rollout).items() if x is not None}
         target = (advantage + rollout.value).reshape(count, 1)
         merit = advantage.reshape(count)
         merit = (merit - merit.mean()) / (merit.std() + 1e-8)
         orders = [self.rng.permutation(count) for _ in range(self.settings.epochs)]
         parts = max(1, round(count / self.settings.rows))
-        critic = self._pool.submit(self._learn_values, flat["seen"], target, orders, parts)
+        critic = self._pool.submit(self._learn_values, flat.get("told", flat["seen"]), target, orders, parts)
         divergence = self._learn_actions(flat, merit, orders, parts)
         critic.result()
         return divergence
 
-    def _learn_values(self, seen: ndarray, target: ndarray, orders: list[ndarray], parts: int) -> None:
+    def _learn_values(self, told: ndarray, target: ndarray, orders: list[ndarray], parts: int) -> None:
         for order in orders:
             for rows in np.array_split(order, parts):
                 total: list[ndarray] = []
                 for block in _blocks(rows):
-                    _, gradients = value_loss(self.critic, seen[block], target[block], self.settings.activation)
+                    _, gradients = value_loss(self.critic, told[block], target[block], self.settings.activation)
                     total = _added(total, gradients, len(block) / len(rows))
                 self._critic_step.step(total, self.settings.critic_rate)
 

@@ -17,7 +17,7 @@ from numpy import ndarray
 
 from footfall.contact.course import Course
 from footfall.control.learned.policy import Policy
-from footfall.control.learned.scan import around, told
+from footfall.control.learned.scan import Places, around, told
 from footfall.gait.pattern import Gait, trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.lanes import WalkLanes
@@ -77,11 +77,6 @@ class RoughTask(WalkTask):
         check_stands(robot, "walking")
         return RoughTask(robot, drive_of(robot, gait=long_strides(robot), reach=0.8, scan=SCAN), **options)
 
-    @staticmethod
-    def blind(robot: Robot, **options: Any) -> RoughTask:
-        check_stands(robot, "walking")
-        return RoughTask(robot, drive_of(robot, gait=long_strides(robot), reach=0.8), **options)
-
     @property
     def usual_randomisation(self) -> Randomisation:
         return Randomisation.full(self.robot)
@@ -138,9 +133,11 @@ class RoughTask(WalkTask):
 
     def scanned(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
         """Heights of the course where the drive has its scan."""
-        if not self.drive.scan:
-            return ()
-        return told(self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, self.drive.scan)]))
+        return self.heights(q, parameters, self.drive.scan) if self.drive.scan else ()
+
+    def heights(self, q: Float[ndarray, "nq"], parameters: Parameters, places: Places) -> Float[ndarray, "k"]:
+        """Heights of the course at places around the robot."""
+        return told(self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, places)]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -177,6 +177,18 @@ class Task(ABC):
         """Heights of the ground where the drive has its scan; level ground unless the task has another."""
         return told(self.robot, q, np.zeros(len(self.drive.scan))) if self.drive.scan else ()
 
+    @property
+    def privileged_count(self) -> int:
+        """How many numbers ``privileged`` gives."""
+        return 0
+
+    def privileged(self, state: RunState, command: Command, parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        """What the critic of a training is told beside what a policy sees (Pinto et al. 2018): nothing here.
+
+        A policy never sees it, so that it may be what no robot knows.
+        """
+        return ()
+
     def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
         """The command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
         return Command(**drawn)
@@ -207,6 +219,11 @@ class Task(ABC):
     @cached_property
     def digest(self) -> str | None:
         return digest_of(self)
+
+
+def privileged(task: Task, state: RunState, command: Command, parameters: Parameters) -> Any:
+    """``task.privileged`` as a function to compile."""
+    return task.privileged(state, command, parameters)
 
 
 def upright(q: Float[ndarray, "nq"]) -> Any:

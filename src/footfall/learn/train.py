@@ -18,6 +18,7 @@ from footfall.learn.keeping import EVERY, Keeper, exam_of
 from footfall.learn.ppo import Settings
 from footfall.learn.recover import RecoverTask
 from footfall.learn.rough import RoughTask
+from footfall.learn.rough_blind import BlindTask
 from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
@@ -25,7 +26,7 @@ from footfall.robot.model.description import Robot
 from footfall.simulate.identified import read_identified
 
 TASKS: dict[str, Callable[[Robot], Task]] = {
-    "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": RoughTask.blind,
+    "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": BlindTask.of,
 }  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda")
 LOOK = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
@@ -45,11 +46,11 @@ class Trained:
         return self.training.curve[-1]
 
 
-def _task(name: str, robot: Robot, history: int, file: str | Path | None) -> Any:
-    """The task of a robot, with the motors of a file if there is one."""
+def _task(name: str, robot: Robot, history: int | None, file: str | Path | None) -> Any:
+    """The task of a robot, with its own history unless another is given, and the motors of a file if there is one."""
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
     task: Any = TASKS[name](robot)
-    drive = dataclasses.replace(task.drive, history=history)
+    drive = task.drive if history is None else dataclasses.replace(task.drive, history=history)
     if motors is not None and motors.longest(drive.rate) > 1:
         raise InputError(f"the motors of '{file}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")
     return dataclasses.replace(task, drive=drive, motors=motors, joints=joints)
@@ -68,7 +69,7 @@ def train(
     seed: int = 0,
     resume: bool = False,
     settings: Settings | None = None,
-    history: int = 1,
+    history: int | None = None,
     randomise: Any = True,
     motors: str | Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -77,9 +78,9 @@ def train(
     and picture. Seconds are of training: of processor time, or of the clock on a GPU.
 
     A checkpoint (``NAME.checkpoint.npz``) is written beside the policy every half minute, and when it is interrupted;
-    ``resume`` goes on from it. history: observations that the policy sees. randomise: ranges by name. motors: a file
-    of ``footfall identify motors``, whose robot, motors and joint effects it learns with. Of a task with an exam
-    (``learn.keeping``) the policy is the one that did best in it.
+    ``resume`` goes on from it. history: observations that the policy sees, the task's own unless given. randomise:
+    ranges by name. motors: a file of ``footfall identify motors``, whose robot, motors and joint effects it learns
+    with. Of a task with an exam (``learn.keeping``) the policy is the one that did best in it.
     """
     policy = Path(out)
     if policy.suffix not in SUFFIXES:

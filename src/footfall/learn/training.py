@@ -19,6 +19,7 @@ from footfall.control.learned.policy import Policy
 from footfall.errors import SPOILED, InputError
 from footfall.learn.episode import COMMANDS
 from footfall.learn.keeping import Keeper
+from footfall.learn.network import Normaliser
 from footfall.learn.ppo import PPO, Settings
 from footfall.learn.task_base import Task
 from footfall.robot.model.description import Robot
@@ -185,6 +186,7 @@ class CpuTraining(Training):
             "state": tree.flatten(lanes.batch.state)[0], "command": list(lanes.batch.command.values()),
             "parameter": [lanes.batch.parameters[key] for key in lanes.episodes.nominal],
             "past": [lanes.past[key] for key in sorted(lanes.past)],
+            "privileged": [ppo.privileged] if ppo.privileged.size else [],
         }  # fmt: skip
         named = {f"{name}{k}": x for name, arrays in lists.items() for k, x in enumerate(arrays)}
         single = {
@@ -197,8 +199,15 @@ class CpuTraining(Training):
         return {**named, **single, "observation": ppo.observation}
 
     def _numbers(self) -> dict[str, ndarray]:
-        normaliser = self.ppo.normaliser
-        return {**self._arrays(), "seen_mean": normaliser.mean, "seen_square": normaliser.square}
+        means: dict[str, ndarray] = {}
+        for name, normaliser in self._normalisers().items():
+            means |= {f"{name}_mean": normaliser.mean, f"{name}_square": normaliser.square}
+        return {**self._arrays(), **means}
+
+    def _normalisers(self) -> dict[str, Normaliser]:
+        """Running means by name; they see the same number of rows."""
+        told = {"told": self.ppo.more_normaliser} if self.ppo.privileged.size else {}
+        return {"seen": self.ppo.normaliser, **told}
 
     def _words(self) -> dict[str, Any]:
         ppo = self.ppo
@@ -218,8 +227,10 @@ class CpuTraining(Training):
             type(generator.bit_generator)().state = state
         for key, array in self._arrays().items():
             array[...] = numbers[key]
-        ppo.normaliser.mean, ppo.normaliser.square = numbers["seen_mean"].copy(), numbers["seen_square"].copy()
-        ppo.normaliser.count, ppo.rate = count, rate
+        for name, normaliser in self._normalisers().items():
+            normaliser.mean, normaliser.square = numbers[f"{name}_mean"].copy(), numbers[f"{name}_square"].copy()
+            normaliser.count = count
+        ppo.rate = rate
         ppo.iteration, ppo.samples = int(iteration), int(samples)
         ppo._actor_step.steps, ppo._critic_step.steps = actor_steps, critic_steps
         for generator, state in zip(generators, words["random"]):

@@ -20,6 +20,7 @@ from footfall.errors import InputError
 from footfall.learn.cuda_training import CudaTraining
 from footfall.learn.figures import read_curve
 from footfall.learn.task import WalkTask
+from footfall.learn.task_base import Task
 from footfall.robot.library import load
 
 CURVE = Path(__file__).parents[3] / "docs/measured/learning-mini-cheetah.csv"  # of a training on a processor
@@ -45,9 +46,9 @@ def reached(training: CudaTraining, wanted: float) -> dict[str, Any]:
     return {"seconds": training.seconds, "reached": row["reward"] >= wanted, **row}
 
 
-def repeats(robot: str = "mini_cheetah") -> dict[str, bool]:
+def repeats(task: Task | None = None) -> dict[str, bool]:
     """Whether a training is the same bits again, also where it was cut off and went on from its checkpoint."""
-    task = WalkTask.of(load(robot))
+    task = WalkTask.of(load("mini_cheetah")) if task is None else task
     one, two, first, second = (CudaTraining(task, 512, seed=7) for _ in range(4))
     for training in (one, two):
         training.iterate(20)

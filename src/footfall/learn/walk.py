@@ -7,7 +7,8 @@
 Observation (``control.policy.Drive.parts``): angular velocity, direction of gravity, command, joints from standing,
 their rates, last action, clock. Action: joint offsets around standing in [-1, 1], held by PD for a tick of 20 ms. An
 episode ends with a fall (terminated) or at its time limit (truncated). ``info`` holds every term of the reward, whose
-sum is the reward, as ``reward_NAME``, and the velocity; that of a reset, what was drawn for the episode.
+sum is the reward, as ``reward_NAME``, and the velocity; that of a reset, what was drawn for the episode. Of a task that
+tells a critic more (``Task.privileged``), the infos of a vector have that as ``privileged``, and ``final_privileged``.
 """
 
 from __future__ import annotations
@@ -171,6 +172,8 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         mask = np.isin(np.arange(self.num_envs), which)
         _add(infos, self.lanes.episode(which), mask)
         self.lanes.show(self.lanes.look(which).observation, which)
+        if self.lanes.task.privileged_count:
+            infos["privileged"] = self.lanes.privileged(slice(None))
         return self.lanes.shown.copy(), infos
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: ndarray) -> None:
@@ -195,6 +198,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         frames = done.judged.observation.copy()
         info = _info(done.judged)
         infos: dict[str, Any] = {}
+        told = ended = self.lanes.privileged(slice(None))
         if not over.all():
             _add(infos, {key: value[~over] for key, value in info.items()}, ~over)
         if over.any():
@@ -203,12 +207,16 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
             for k, last in zip(which, self.lanes.last_shown(frames[which], which)):
                 final[k] = last.astype(np.float32)
             infos["final_obs"], infos["_final_obs"] = final, over.copy()
+            told = ended.copy()
             ends: dict[str, Any] = {}
             _add(ends, {key: value[over] for key, value in info.items()}, over)
             infos["final_info"], infos["_final_info"] = ends, over.copy()
             self.lanes.begin(which)
             frames[which] = self.lanes.look(which).observation
+            told[which] = self.lanes.privileged(which)
             _add(infos, self.lanes.episode(which), over)
+        if told.size:
+            infos |= {"privileged": told, "final_privileged": ended}
         observation = self.lanes.show(frames)
         reward = np.asarray(done.judged.reward, dtype=float)
         return observation, reward, terminated, truncated, infos
