@@ -1,4 +1,4 @@
-"""How fast a command may ask a robot to walk: by what its legs reach, how long its gait stands, and how fast legs swing.
+"""How fast a command may ask a robot to walk: what its legs reach, how long a gait stands, how fast legs swing.
 
 Measured under ``whole_body``, 10 s on the plane from a stand. Trots hold 1.20 m/s on Mini Cheetah (1.26 falls), 2.0 on
 Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.09 on HyQ (2.17 falls), 0.70 on Solo 12 (0.74 falls: its
