@@ -4,7 +4,7 @@
 
 Robots trot until their gait is steady. Then, at every phase of the gait, their bases are pushed for a tenth of a second
 in every direction (0 degrees forward, 90 to the left), each with its own impulse: all are one batch. A robot survives
-its push when it is upright after a while and at least ``STANDING`` of its former height: a robot that lies down has not.
+its push when it is upright after a while and at least ``STANDING`` of its former height: one that lies down has not.
 The map has the largest impulse up to which all were survived. All of it is deterministic.
 """
 

@@ -103,3 +103,32 @@ def test_a_closed_standard_output_is_no_trouble():
     code = "import sys; sys.stdout = None; from footfall.cli import main; main(['robots'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_conversion_never_writes_over_its_recording(capsys, tmp_path):
+    path, link = tmp_path / "run.mcap", tmp_path / "link.mcap"
+    ff.Simulation(ff.load("mini_cheetah")).run(0.01).save(path)
+    link.symlink_to(path)
+    before = path.read_bytes()
+    for source, out in ((path, path), (path, link), (link, path)):
+        for form in ("foxglove", "ros2"):
+            assert "give another --out" in refused(capsys, "convert", source, "--format", form, "--out", out)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("duration", ["nan", "inf", "-1"])
+def test_a_robot_is_served_for_a_time_that_ends(capsys, duration):
+    assert "--duration must be finite and not negative" in refused(capsys, "serve", "xiling", "--duration", duration)
+
+
+@pytest.mark.parametrize("name", ["x.txt", "nowhere/x.mcap"])
+def test_a_recording_that_cannot_be_is_refused_before_a_robot_is_driven(capsys, tmp_path, name):
+    assert "a recording is an .mcap file" in refused(capsys, "drive", "go2", "--out", tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "word", ["position=1e300,0,1", "position=0,0,1 velocity=1e9,0,0", "position=0,0,1 omega=0,1e200,0"]
+)
+def test_an_object_past_all_sense_is_refused(capsys, word):
+    ball = f"ball radius=0.1 mass=1 {word}"
+    assert "must lie within" in refused(capsys, "simulate", "mini_cheetah", "--objects", ball)

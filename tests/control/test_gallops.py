@@ -1,5 +1,7 @@
 """Gallops, bounds and half-bounds under a velocity command; who cannot do them says so."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from third_party_models import walker
@@ -125,9 +127,30 @@ def test_a_speed_limit_is_that_of_the_fastest_gear_where_speed_chooses_the_gait(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gait", ["walk", "trot"])
-@pytest.mark.parametrize("name", ["mini_cheetah", "go2", "spined", "xiling", "dynakat"])
-def test_every_robot_keeps_most_of_its_speed_limit(name, gait):
-    speed = 0.85 * on_command("whole_body", gait).command_limits(with_stand(walker(name)))["forward"]
-    rec, made = run(name, gait, speed)
-    assert not rec.meta["fell"]
-    assert rec.mean_velocity(made.ramp)[0] == pytest.approx(speed, rel=0.1)
+@pytest.mark.parametrize(
+    "name", ["mini_cheetah", "go2", "a1", "anymal_c", "hyq", "solo12", "spined", "xiling", "dynakat"]
+)
+def test_every_robot_walks_and_trots_at_its_speed_limit_and_is_clipped_to_it(name, gait):
+    """Told at once, from a stand; beside it a command that is a little lower, and one that is far too high."""
+    limit = on_command("whole_body", gait).command_limits(with_stand(walker(name)))["forward"]
+    robot, speeds = with_stand(walker(name)), (0.9 * limit, limit, 1.5 * limit)
+    made = [plan(robot, RunOptions(name, gait=gait, speed=v, controller="whole_body")) for v in speeds]
+    for one, v, rec in zip(made, speeds, ff.simulate.run_together([m.simulation for m in made], 10.0)):
+        assert not rec.meta["fell"]
+        assert rec.mean_velocity(one.ramp)[0] == pytest.approx(min(v, limit), rel=0.1)
+
+
+def test_a_speed_limit_knows_how_fast_motors_turn_and_whether_a_file_says_how_strong_they_are():
+    robot = ff.load("mini_cheetah")
+
+    def limit(gait="trot", **motor):
+        other = robot.replace(actuators=[dataclasses.replace(a, **motor) for a in robot.actuators])
+        return on_command("whole_body", gait).command_limits(other)["forward"]
+
+    usual = limit()
+    assert limit(speed_limit=np.inf) == usual  # here legs reach no further
+    slow, slower = (limit(speed_limit=rate) for rate in (10.0, 5.0))
+    assert slow == pytest.approx(2.0 * slower)
+    assert slow < usual
+    assert limit(torque_limit=1000.0) == pytest.approx(0.7 * usual)
+    assert limit("walk", speed_limit=5.0) < 0.5 * slower * 1.01  # a swing of a walk has less of the cycle

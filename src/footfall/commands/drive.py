@@ -55,6 +55,8 @@ def command(
     from footfall.hardware.dds.unitree import Wiring
 
     wanted = _wanted(forward, sideways, turn, duration)
+    if out is not None and (out.suffix != ".mcap" or not out.parent.is_dir()):
+        raise InputError(f"a recording is an .mcap file in a folder that is there, got '{out}'")
     model = _ready(load_robot(robot))
     Wiring(model)  # refuses a robot that cannot speak so before any long work
     pilot = _pilot(controller, model)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from footfall.checks import checked_number
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
 from footfall.commands.ending import RealtimeOption, until_told
 from footfall.commands.run_options import MotorsOption
@@ -51,6 +52,8 @@ def command(
     from footfall.hardware.extras import need_dds
     from footfall.hardware.priority import raise_priority
 
+    if duration is not None:
+        checked_number(duration, "--duration", 0.0)
     need_dds()
     from footfall.hardware.dds.server import Server
     from footfall.hardware.sensors import Sensors

@@ -32,6 +32,7 @@ from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_axis
 
 _TINY = 1e-9  # [m]
+_MOST = {"position": 1e6, "velocity": 1e4, "omega": 1e4}  # [m, m/s, rad/s]: squares of more lose what a robot does
 _ROUND, _ROUND_SHARE = 2e-3, 0.05  # of a box's corners: the radius [m], and at most this share of its shortest side
 
 
@@ -105,6 +106,9 @@ class FreeBody:
         kind = type(self).__name__
         places = {"position": position, "velocity": self.velocity, "omega": self.omega}
         values: dict[str, Given] = {key: three_numbers(value, f"{key} of a {kind}") for key, value in places.items()}
+        for key, most in _MOST.items():
+            if np.abs(values[key]).max() > most:
+                raise InputError(f"{key} of a {kind} must lie within ±{most:g}, got {values[key].tolist()}")
         values["mass"] = checked_number(mass, f"mass of a {kind}", 0.0, above=True)
         values["yaw"] = checked_number(self.yaw, f"yaw of a {kind}", -1e3, 1e3)
         values["name"] = name_of(self.name, f"a {kind}") if self.name else ""

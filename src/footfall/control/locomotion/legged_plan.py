@@ -24,7 +24,7 @@ from footfall.control.locomotion.reflexes import responses, touchdown
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
 from footfall.control.locomotion.single_body import SingleBody
-from footfall.control.locomotion.speed_limit import UNKNOWN, fastest, longest_step
+from footfall.control.locomotion.speed_limit import UNKNOWN, Legs
 from footfall.control.locomotion.whole_body import Gains, Program, Tasks, whole_body_program
 from footfall.control.posture import free_motions, standing_state
 from footfall.dynamics.forward_dynamics import bias_terms
@@ -112,13 +112,13 @@ class Walker:
         return rolling.wheels_of(self.robot)
 
     @cached_property
-    def longest_step(self) -> float:
-        """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
-        return longest_step(self.robot, self.stand)
+    def legs(self) -> Legs:
+        """What they are capable of."""
+        return Legs.of(self.robot, self.stand)
 
     def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
         """The forward speed that a command may ask for [m/s]; wheels roll at theirs whatever the legs do."""
-        stepping = fastest(self.longest_step, duty, period)
+        stepping = self.legs.fastest(duty, period)
         return np.maximum(rolling.FASTEST, stepping) if self.wheels else stepping
 
 

@@ -1,43 +1,78 @@
-"""How fast a command may ask a robot to walk: by what its legs reach and how long its gait stands.
+"""How fast a command may ask a robot to walk: what its legs reach, how long a gait stands, how fast legs swing.
 
-Measured under ``whole_body``, 8 s or more on the plane. Trots are limited to 1.40 m/s on Mini Cheetah (1.25 holds, 1.3
-and 1.5 fall), 0.74 of DynaKat (0.85 holds, 1.0 falls), 1.48 of Go2 and 1.28 of ``spined`` (2.0 holds on both); a
-walk to 0.60 of Mini Cheetah (0.5 holds, 0.66 falls), 0.31 of DynaKat (0.3 holds, 0.35 falls), 0.63 of Go2 and 0.55 of
-``spined`` (1.0 holds on both). So it lies between what weak robots hold and what strong ones do.
+Measured under ``whole_body``, 10 s on the plane from a stand. Trots hold 1.20 m/s on Mini Cheetah (1.26 falls), 2.0 on
+Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.09 on HyQ (2.17 falls), 0.70 on Solo 12 (0.74 falls: its
+file says 1000 N m, and a leg that is nearly straight throws it), 0.85 on DynaKat, 2.0 on ``spined``; a walk 0.5 on Mini
+Cheetah (0.66 falls), 0.3 on DynaKat (0.35 falls). The limits lie below what the weakest holds: strong ones do more.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_geometry import Leg, leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
 from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
-REACHED = 0.75  # of what a leg reaches to either side of its hip, by a stance
 UNKNOWN = 1.5  # [m/s] of legs whose reach nobody knows
+REACHED, MOST = 0.6, 0.75  # of what a leg reaches to either side of its hip, by a stance; by the short one of a gallop
+UNMEASURED = 0.7  # of that where a file says no sensible torques: nothing holds back a leg that is nearly straight
+SENSIBLE = 20.0  # torque limits beyond this times the mass are none [N m/kg]
+PEAK = 1.875  # of a minimum-jerk swing's mean speed
+LIFTED = 0.8  # of the hip's height, where a foot swings past it
+EXCEEDED = 1.2  # a motor's highest speed, at a swing's fastest: what it lags there it makes up later
 
 
-def longest_step(robot: Robot, stand: Float[ndarray, "nj"]) -> float:
-    """How far ahead of its hip the shortest-reaching leg puts its foot on the ground [m]; 0 where none says."""
-    try:
-        legs = [leg_geometry(robot, foot.name, nearly=True) for foot in robot.feet[:4]]
-    except InputError:
-        return 0.0
-    squares = [
-        (leg.stretch + (leg.foot.length if leg.foot else 0.0)) ** 2
-        - (hip_height(leg, [float(stand[j]) for j in leg.joints]) - leg.radius) ** 2
-        for leg in legs
-    ]
-    return max(0.0, min(squares)) ** 0.5
+@dataclass(frozen=True)
+class Legs:
+    """What the legs of a robot are capable of, by the worst of them; 0 and infinity where nobody says."""
+
+    step: float  # how far ahead of its hip a leg puts its foot on the ground [m]
+    swing: float  # how fast a foot may swing past its hip [m/s]
+    strong: bool  # whether motors have limits of torque that make sense
+
+    @staticmethod
+    def of(robot: Robot, stand: Float[ndarray, "nj"]) -> Legs:
+        try:
+            legs = [leg_geometry(robot, foot.name, nearly=True) for foot in robot.feet[:4]]
+        except InputError:
+            return Legs(0.0, math.inf, True)
+        motors = {actuator.joint: actuator for actuator in robot.actuators}
+        squares, swings, strong = [], [], True
+        for leg in legs:
+            height = hip_height(leg, [float(stand[j]) for j in leg.joints])
+            squares.append((leg.stretch + (leg.foot.length if leg.foot else 0.0)) ** 2 - (height - leg.radius) ** 2)
+            motor = motors.get(robot.joint_names[_hip(leg)])
+            swings.append(math.inf if motor is None else LIFTED * height * motor.speed_limit)
+            strong = strong and motor is not None and motor.torque_limit < SENSIBLE * robot.mass
+        return Legs(max(0.0, min(squares)) ** 0.5, min(swings, default=math.inf), strong)
+
+    def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
+        """The forward speed at which a stance goes over as much as a leg reaches [m/s]: the shorter, the faster.
+
+        Less where a swing would take more than the motors of the hips turn.
+        """
+        if self.step <= 0.0:
+            return UNKNOWN + 0.0 * duty
+        # the longer feet stand, the more the body sways and gains on them meanwhile
+        reached = np.clip(REACHED + 0.6 * (0.6 - duty), REACHED, MOST) * (1.0 if self.strong else UNMEASURED)
+        stepping = 2.0 * reached * self.step / (duty * period)
+        if math.isinf(self.swing):
+            return stepping
+        past_the_hip = PEAK / np.maximum(1.0 - duty, 0.05) - 1.0  # of a foot that swings, in speeds of the robot
+        return np.minimum(stepping, EXCEEDED * self.swing / past_the_hip)
 
 
-def fastest(step: float, duty: Scalar, period: Scalar) -> Scalar:
-    """The forward speed at which a stance goes over as much as a leg reaches [m/s]: the shorter, the faster."""
-    return 2.0 * REACHED * step / (duty * period) if step > 0.0 else UNKNOWN + 0.0 * duty
+def _hip(leg: Leg) -> int:
+    """The joint that swings a leg fore and aft."""
+    return leg.joints[leg.kind.index("P")]
 
 
-__all__ = ["REACHED", "UNKNOWN", "fastest", "longest_step"]
+__all__ = ["UNKNOWN", "Legs"]

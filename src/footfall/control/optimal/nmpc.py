@@ -21,7 +21,7 @@ from footfall.contact.ground import Ground
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
 from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
-from footfall.control.locomotion.speed_limit import fastest, longest_step
+from footfall.control.locomotion.speed_limit import Legs
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.optimal.between_solves import Ticks, act, follow, lowest_points, read_between
 from footfall.control.optimal.gait_goals import GaitGoals, Heights, Prices, Steps, window
@@ -96,16 +96,16 @@ class Nmpc(ControllerBase):
         self.goals: GaitGoals
         self.problem: AimedProblem | None = None
         self._finding: FindingHorizon | None = None
-        self._step: tuple[Robot, float] | None = None  # a robot, and how far it steps
+        self._legs: tuple[Robot, Legs] | None = None  # a robot, and what its legs are capable of
         self._told: Command | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         return standing_joints(robot, self.hip_height)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        if self._step is None or self._step[0] is not robot:  # it is asked at every tick
-            self._step = robot, longest_step(robot, standing_joints(robot, self.hip_height))
-        forward = float(fastest(self._step[1], self.gait.duty, self.gait.period))
+        if self._legs is None or self._legs[0] is not robot:  # it is asked at every tick
+            self._legs = robot, Legs.of(robot, standing_joints(robot, self.hip_height))
+        forward = float(self._legs[1].fastest(self.gait.duty, self.gait.period))
         return {"forward": forward, "sideways": LIMITS.sideways, "turn": LIMITS.turn}
 
     def over(self, ground: Ground) -> Nmpc:
