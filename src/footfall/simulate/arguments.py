@@ -129,8 +129,8 @@ def check_ground(ground: Given) -> None:
         raise InputError(f"a ground must be an object, such as {ground.__name__}(...), got its class")
     if not has_members(ground, "distance", "frame", "friction_at"):
         raise InputError(
-            f"a ground needs distance and frame and friction_at, which {type(ground).__name__} has not; heights of a grid"
-            " are a contact.Heightfield(heights, spacing)"
+            f"a ground needs distance and frame and friction_at, which {type(ground).__name__} has not; heights of a"
+            " grid are a contact.Heightfield(heights, spacing)"
         )
     if type(ground).__module__.startswith("footfall."):
         return
