@@ -88,3 +88,26 @@ def test_words_that_newcomers_try_first_are_answered_with_the_right_one():
     assert not hasattr(rec, "joint_torque")
     with pytest.raises(ff.InputError, match="one that changes in time is a Schedule or a function of time"):
         ff.Simulation(robot, command={0.0: ff.Command(forward=0.3)})
+
+
+def test_names_where_objects_are_wanted_are_answered_with_how_to_make_one(tmp_path):
+    robot = ff.load("xiling")
+    with pytest.raises(ff.InputError, match=r"not the name 'mpc': ff\.control\.on_command"):
+        ff.Simulation(robot, "mpc")
+    with pytest.raises(ff.InputError, match=r"unknown pose 'stnd' \(did you mean 'stand'\?\)"):
+        _ = robot.poses["stnd"]
+    with pytest.raises(ff.InputError, match=r"takes a robot, which follows it: ff\.compile\(forward_dynamics, robot\)"):
+        ff.compile(ff.dynamics.forward_dynamics)
+    with pytest.raises(ff.InputError, match=r"heights of a grid are a contact\.Heightfield"):
+        ff.Simulation(robot, ground=np.zeros((5, 5)))
+    with pytest.raises(ff.InputError, match=r"by= and the others are for a step at a state"):
+        ff.linearize(ff.Simulation(robot), by="trunk.mass")
+
+
+def test_suffixes_in_capitals_are_suffixes_and_tables_are_not_loaded(tmp_path):
+    rec = ff.Simulation(ff.load("xiling")).run(0.01)
+    for name in ("A.MCAP", "A.CSV"):
+        rec.save(tmp_path / name)
+    assert np.array_equal(ff.Recording.load(tmp_path / "A.MCAP").q, rec.q)
+    with pytest.raises(ff.InputError, match=r"a table for other programs: recordings are loaded of \.mcap and \.nc"):
+        ff.Recording.load(tmp_path / "A.CSV")

@@ -252,6 +252,8 @@ def _example_of(function: Function, name: str, constant: Any, title: str) -> Any
     except Exception:  # an annotation that names something unknown here
         annotation = None
     shape = _annotated_shape(annotation, constant)
+    if shape is None and constant is None and name == "robot":
+        raise InputError(f"{title} takes a robot, which follows it: ff.compile({title}, robot)")
     if shape is None:
         raise InputError(f"{title}: the shape of argument '{name}' is not known; give an example, or annotate it")
     random = np.random.default_rng(len(name))

@@ -33,6 +33,13 @@ def test_a_command_that_is_not_followed_is_said(controller, command, words):
         ff.Simulation(ROBOT, controller, command=command).run(0.002)
 
 
+def test_a_command_that_grows_in_time_is_said_for_the_most_that_it_asks():
+    rising = ff.Simulation(ROBOT, ff.control.Hold(), command=lambda t: ff.Command(forward=-100.0 * t))
+    with pytest.warns(UserWarning, match="Hold does not follow forward = -0.2: it takes no command") as said:
+        rising.run(0.002)
+    assert len(said) == 1
+
+
 def test_locomotion_says_to_what_it_clips():
     walker = ff.control.Locomotion()
     most = walker.command_limits(ROBOT)["forward"]

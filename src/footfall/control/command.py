@@ -34,7 +34,7 @@ def check_command(command: Command) -> None:
     if not isinstance(command, Command):
         raise InputError(
             f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__};"
-            " one that changes in time is a Schedule or a function of time"
+            " one that changes in time is a Schedule or a function of time (ff.simulate.Schedule.parse, lambda t: ...)"
         )
     for f in fields(Command):
         value = getattr(command, f.name)

@@ -329,6 +329,11 @@ def as_controller(given: Given, what: str = "") -> Controller:
     """
     if isinstance(given, type):
         raise InputError(f"{what}a controller must be an object, such as {given.__name__}(...), got its class")
+    if isinstance(given, str):
+        raise InputError(
+            f"{what}a controller is an object, not the name {given!r}: ff.control.on_command('whole_body', 'trot') and"
+            " ff.control.JointPD.tuned(robot, 'trot') make some, @ff.controller(rate=...) one of a function"
+        )
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(
             f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"

@@ -253,8 +253,11 @@ class Recording:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """The recording of an ``.mcap`` or ``.nc`` file; a broken one is refused, and told apart from a foreign one."""
-        if Path(path).suffix == ".nc":
+        suffix = Path(path).suffix.lower()
+        if suffix == ".nc":
             return cls.from_netcdf(path)
+        if suffix in (".csv", ".parquet"):
+            raise InputError(f"{path} is a table for other programs: recordings are loaded of .mcap and .nc files")
         found = recording_file.read(path)
         if not found.whole:
             raise RecordingError(
@@ -272,7 +275,7 @@ class Recording:
         from footfall.recording.tables import save_as
 
         file = Path(path)
-        if file.suffix == ".mcap" or (os.path.exists(file) and not file.is_file()):  # a pipe has no suffix
+        if file.suffix.lower() == ".mcap" or (os.path.exists(file) and not file.is_file()):  # a pipe has no suffix
             recording_file.write(file, self.robot, self.columns, self.events, self.meta)
             return file
         return save_as(self, file)

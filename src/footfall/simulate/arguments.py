@@ -128,7 +128,10 @@ def check_ground(ground: Given) -> None:
     if isinstance(ground, type):
         raise InputError(f"a ground must be an object, such as {ground.__name__}(...), got its class")
     if not has_members(ground, "distance", "frame", "friction_at"):
-        raise InputError(f"a ground needs distance and frame and friction_at, which {type(ground).__name__} has not")
+        raise InputError(
+            f"a ground needs distance and frame and friction_at, which {type(ground).__name__} has not; heights of a"
+            " grid are a contact.Heightfield(heights, spacing)"
+        )
     if type(ground).__module__.startswith("footfall."):
         return
     owner, p = type(ground).__name__, np.array([0.0, 0.0, 0.1])

@@ -135,8 +135,17 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
     return followed, said
 
 
-def warn_unfollowed(controller: Controller, robot: Robot, command: Commands) -> None:
-    """One warning for each part of the commands that a controller ignores or clips; of a function, of its first."""
-    known = [c for _, c in command.entries] if isinstance(command, Schedule) else [command_at(command, 0.0)]
+def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, times: Sequence[float] = (0.0,)) -> None:
+    """One warning for each part of the commands that a controller ignores or clips; of a function of time, of the
+    most that it asks for at ``times`` [s]."""
+    known = [c for _, c in command.entries] if isinstance(command, Schedule) else [_most(command, times)]
     for sentence in dict.fromkeys(s for each in known for s in unfollowed(controller, robot, each)[1]):
         warnings.warn(sentence, stacklevel=callers_level())
+
+
+def _most(command: Command | Callable[[float], Command], times: Sequence[float]) -> Command:
+    """The largest that is asked of each part, either way."""
+    if isinstance(command, Command):
+        return command
+    asked = [command_at(command, t) for t in times]
+    return Command(**{key: max((getattr(each, key) for each in asked), key=abs) for key in KEYS})

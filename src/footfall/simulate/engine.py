@@ -151,7 +151,10 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
     def controller(t: float, sensed: Sensed, command: Nest, memory: Nest) -> Nest:
         answer, after = _answer(_traced(model, t, sensed, command, memory), model)
         if _form(after) != _form(memory):
-            raise TraceError(f"its memory changes its form from {_form(memory)} to {_form(after)}")
+            raise TraceError(
+                f"its memory changes its form from {_form(memory)} to {_form(after)}: give what it begins with, as in"
+                " @ff.controller(rate=..., memory=...)"
+            )
         return answer.spread(robot.nj), after
 
     sensed = Sensed(state.q, state.v, state.forces[: robot.nf])

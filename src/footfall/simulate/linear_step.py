@@ -74,8 +74,8 @@ class LinearStep:
         self.by = (by,) if isinstance(by, str) else tuple(by)
         for name in self.by:
             if name not in INPUTS and "." not in name:
-                choices = (*INPUTS, "trunk.mass", "ground.friction")
-                raise unknown("input to differentiate by", name, choices, "choose these or any parameter, as")
+                near = "choose a parameter such as trunk.mass or ground.friction, or"
+                raise unknown("input to differentiate by", name, INPUTS, near)
         if len(set(self.by)) != len(self.by):
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
         self.widths = [_width(self.model, name) for name in self.by]
@@ -208,7 +208,10 @@ def linearize(
     """
     if q is None and v is None and isinstance(world, Simulation):
         if not (command is None and push is None and dt is None and steps is None and by == "torque"):
-            raise InputError("a closed loop has its own command, pushes and dt: linearize(simulation, ticks=1) alone")
+            raise InputError(
+                "a closed loop has its own command, pushes and dt: linearize(simulation, ticks=1) alone; by= and the"
+                " others are for a step at a state: linearize(simulation, simulation.q, simulation.v, command, by=...)"
+            )
         return linearize_loop(world, ticks)
     if q is None or v is None:
         raise InputError("a step is linearised at a state: linearize(world, q, v); linearize(simulation) is its loop")

@@ -71,6 +71,7 @@ from footfall.simulate.tick import Inputs, SimulationModel, at_rest
 from footfall.simulate.world import World
 
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
+_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is asked what it will ask for
 
 
 @dataclass(repr=False)
@@ -276,7 +277,8 @@ class Simulation(MadeOnce, Summarised):
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
         every = self.rows_every
-        warn_unfollowed(self.model.acting, self.robot, self.command)
+        ahead = np.linspace(self.time, self.time + duration, _LOOKS_AHEAD)
+        warn_unfollowed(self.model.acting, self.robot, self.command, ahead.tolist())
         if duration / self.model.period / every > _MOST_ROWS:
             raise InputError(
                 f"a run of {duration:g} s would record more than {_MOST_ROWS:.0e} rows: lower record_rate, or run it in"

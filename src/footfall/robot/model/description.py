@@ -50,6 +50,13 @@ class Pose:
     height: float = 0.0
 
 
+class Poses(dict[str, Pose]):
+    """Poses by name; one that is not there is answered with those that are."""
+
+    def __missing__(self, name: str) -> Pose:
+        raise unknown("pose", name, self, "this robot has")
+
+
 @dataclass(frozen=True, eq=False)
 class Robot:
     """A tree of links on a floating or fixed base.
@@ -111,7 +118,7 @@ class Robot:
             )
             for k, p in self.poses.items()
         }
-        object.__setattr__(self, "poses", poses)
+        object.__setattr__(self, "poses", Poses(poses))
 
     # -- sizes and names ---------------------------------------------------------------------------------------------
     @cached_property
