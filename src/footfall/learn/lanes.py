@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy import ndarray
@@ -20,7 +20,10 @@ from footfall.errors import InputError, unknown
 from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, no_past, noisy, pushed, scored, shown
 from footfall.learn.randomise import checked_range
 from footfall.learn.task import RANGES, Judged, Task, judge
+from footfall.nests import Given
 from footfall.trace.face import tree
+
+Which: TypeAlias = slice | ndarray  # some of the lanes
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ class WalkLanes:
         task: Task,
         n: int,
         *,
-        command: Mapping[str, Any] | None = None,
-        randomise: Any = True,
+        command: Mapping[str, Given] | None = None,
+        randomise: Given = True,
         seconds: float | None = None,
         dtype: DTypeLike = np.float32,
         threads: int | None = None,
@@ -149,10 +152,10 @@ class WalkLanes:
         judged = self.look(slice(None))
         return Ticked(judged, judged.fallen > 0.5, self.age >= self.limit)
 
-    def look(self, which: Any) -> Judged:
+    def look(self, which: Which) -> Judged:
         """Judge some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
         leaves, rebuild = tree.flatten(self.batch.state)
-        command: Any = {key: values[which] for key, values in self.batch.command.items()}
+        command: Given = {key: values[which] for key, values in self.batch.command.items()}
         parameters = {path: self.batch.parameters[path][which] for path in self.episodes.nominal}
         seen = self._judge(rebuild([x[which] for x in leaves]), Command(**command), parameters)
         found, back = tree.flatten(seen)
@@ -160,7 +163,7 @@ class WalkLanes:
         self.ended[which] = judged.score
         return replace(judged, score=scored(self.task, judged.score, self.level[which]))
 
-    def show(self, frames: ndarray, which: Any = slice(None)) -> ndarray:
+    def show(self, frames: ndarray, which: Which = slice(None)) -> ndarray:
         """What policies of some lanes see after a tick, of what there is to see: late, with noise of each lane's own
         chance, and behind what was seen before. ``shown`` has that of all lanes."""
         lanes = np.arange(self.n)[which]
@@ -184,7 +187,7 @@ class WalkLanes:
         _, seen = self._end(before, frames, self.age[which].astype(float))
         return np.asarray(seen)
 
-    def episode(self, which: Any) -> dict[str, ndarray]:
+    def episode(self, which: Which) -> dict[str, ndarray]:
         """What was drawn for the episodes of some lanes."""
         command = np.stack([self.batch.command[key][which] for key in COMMANDS], axis=-1)
         parameters = self.batch.parameters

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from footfall.checks import finite_number, is_number, number_between
 from footfall.control.learned import onnx_file
@@ -21,6 +20,7 @@ from footfall.learn.rough import RoughTask
 from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.identified import read_identified
 
@@ -45,10 +45,10 @@ class Trained:
         return self.training.curve[-1]
 
 
-def _task(name: str, robot: Robot, history: int, file: str | Path | None) -> Any:
+def _task(name: str, robot: Robot, history: int, file: str | Path | None) -> Task:
     """The task of a robot, with the motors of a file if there is one."""
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
-    task: Any = TASKS[name](robot)
+    task: Task = TASKS[name](robot)
     drive = dataclasses.replace(task.drive, history=history)
     if motors is not None and motors.longest(drive.rate) > 1:
         raise InputError(f"the motors of '{file}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")
@@ -69,7 +69,7 @@ def train(
     resume: bool = False,
     settings: Settings | None = None,
     history: int = 1,
-    randomise: Any = True,
+    randomise: Given = True,
     motors: str | Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Trained:
