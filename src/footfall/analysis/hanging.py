@@ -8,9 +8,9 @@ feel each other: a candidate for one leg may run in the same lane as any candida
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +22,7 @@ from footfall.archive import NoArchive, read_archive
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.errors import SPOILED, InputError, reason
 from footfall.hardware.motor_model import MotorModel
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.identified import COLUMNS, OF_MOTORS, OF_ROBOT
@@ -117,11 +118,11 @@ class Wanted(ControllerBase):
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         return self.at(t * self.rate), memory
 
-    def at(self, tick: Any) -> JointCommand:
+    def at(self, tick: Scalar) -> JointCommand:
         """What acts in a tick."""
         joints = self.table.shape[1]
         line = []
@@ -136,7 +137,7 @@ class Wanted(ControllerBase):
 class Hung:
     """The state of the hanging robot, and how many rows have passed."""
 
-    tick: Any
+    tick: Scalar
     q: Float[ndarray, "nj"]
     v: Float[ndarray, "nj"]
 
@@ -183,7 +184,7 @@ class Hanging:
         self.free += ["joints.static_ratio", *(f"controller.motors.{key}" for key in OF_MOTORS)]
         example = Hung(0.0, encoders.measured[0], np.zeros(joints))
         self._roll = compiling.compile(hung_tick, self.model, example, target="batch", free=self.free, verify=False)
-        self._slopes: Any = None
+        self._slopes: Callable[..., Nest] | None = None
         self.groups = _groups(self.robot)
 
     @property
