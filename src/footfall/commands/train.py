@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from footfall.commands.common import JsonOption, examples, load_robot, print_json, progress, tell
 from footfall.commands.run_options import MotorsOption
+from footfall.nests import Given
 
 NAME = "train"
 EXAMPLES = examples(
@@ -82,11 +83,11 @@ def command(
         tell(f"the best policy, which was kept, masters {100 * trained.mastered:.0f} % of the exam")
 
 
-def _ranges(given: list[str]) -> bool | dict[str, Any]:
+def _ranges(given: list[str]) -> bool | dict[str, Given]:
     """What ``--randomise`` says, by name; True, as the task has it, where it says nothing."""
     from footfall.errors import InputError
 
-    ranges: dict[str, Any] = {}
+    ranges: dict[str, Given] = {}
     for text in given:
         name, _, numbers = text.partition("=")
         if name in ranges:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,8 @@ from footfall.commands.common import ModelOption, examples, load_recording, load
 from footfall.errors import InputError
 
 if TYPE_CHECKING:
-    pass
+    from footfall.recording.recording import Recording
+    from footfall.robot.model.description import Robot
 
 NAME = "view"
 EXAMPLES = examples(
@@ -49,8 +50,8 @@ def command(
 
     The page is served on this machine alone. The first line of output is its address.
     """
-    rec: Any = None
-    robot: Any = None
+    rec: Recording | None = None
+    robot: Robot | None = None
     if Path(subject).suffix == ".mcap":
         rec = load_recording(subject, model)
     elif model is not None:
@@ -81,7 +82,7 @@ def command(
         server.stop()
 
 
-def _serve_foxglove(subject: Any, host: str, port: int) -> None:
+def _serve_foxglove(subject: Robot | Recording | None, host: str, port: int) -> None:
     from footfall.view.foxglove_live import FoxgloveLive
 
     live = FoxgloveLive(subject, host, port)
