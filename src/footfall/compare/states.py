@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -39,7 +38,9 @@ class States:
 
     def first(self, count: int) -> States:
         given = {f.name: getattr(self, f.name) for f in fields(self)}
-        few: dict[str, Any] = {name: array if array is None else array[:count] for name, array in given.items()}
+        few: dict[str, ndarray | None] = {
+            name: array if array is None else array[:count] for name, array in given.items()
+        }
         return States(**few)
 
 
