@@ -7,7 +7,7 @@ measured on the library's XiLing. Its prototype is replaced by simulation.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -49,7 +49,11 @@ from footfall.hardware.sensors import Sensors
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, leg_inverse
+from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "yan2021"
 TITLE = "Motion plans and whole-body models of XiLing (Yan et al. 2021)"
@@ -249,7 +253,7 @@ class Findings:
             f" they were that long before, {shares[1].max():.1f} % at worst. Without the filter it is noise instead.",
         )  # fmt: skip
 
-    def _screw(self, rec: Any, k: int) -> Float[ndarray, "nj"]:
+    def _screw(self, rec: Recording, k: int) -> Float[ndarray, "nj"]:
         dt = float(rec.time[k] - rec.time[k - 1])
         joints = (rec.v[k, 6:] - rec.v[k - 1, 6:]) / dt
         base = base_acceleration(rec, k, dt)
@@ -325,7 +329,7 @@ class Findings:
         )  # fmt: skip
 
     # -- figures and tables --------------------------------------------------------------------------------------------
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Figure]:
         return {
             "fig9": yan_figures.paths({name: self.runs[name].plan for name in ("trot", "walk")}),
             "fig10": yan_figures.progress({name: self.runs[name] for name in ("trot", "walk")}),
