@@ -13,7 +13,6 @@ import select
 import subprocess
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from footfall.hardware.clock import Clock, RealTime
 from footfall.hardware.connection import RobotState
 from footfall.hardware.structs import Structs
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 
@@ -118,9 +118,9 @@ class ProcessController:
         if not program:
             raise InputError("a controller that is a program needs the program's name")
         self.program, self.rate, self.patience, self.lines = tuple(program), rate, patience, lines
-        self._process: Any = None
+        self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         self.close()
         self._structs = Structs(robot)
         try:
@@ -130,12 +130,12 @@ class ProcessController:
         self._inlet = Inlet(self._process.stdout.fileno(), self._structs.command_size)
         return {"count": 0.0}
 
-    def prepare(self, *_: Any) -> None:
+    def prepare(self, *_: object) -> None:
         """Marks a controller that runs between compiled steps."""
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         if self.lines:
             return self._by_lines(robot, sensed, command), memory
         load = np.linalg.norm(sensed.forces if sensed.foot_force is None else sensed.foot_force, axis=1)
