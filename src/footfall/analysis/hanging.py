@@ -8,9 +8,9 @@ feel each other: a candidate for one leg may run in the same lane as any candida
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,10 @@ from footfall.simulate.step import State
 from footfall.simulate.tick import SimulationModel
 from footfall.simulate.world import World
 from footfall.trace.face import tree
+
+if TYPE_CHECKING:
+    from footfall.trace.differentiate import Jacobian
+    from footfall.trace.written_jacobian import WrittenJacobian
 
 UNITS = ("kg m²", "N m s/rad", "N m", "", "rad", "", "s")
 RANGES = (
@@ -184,7 +188,7 @@ class Hanging:
         self.free += ["joints.static_ratio", *(f"controller.motors.{key}" for key in OF_MOTORS)]
         example = Hung(0.0, encoders.measured[0], np.zeros(joints))
         self._roll = compiling.compile(hung_tick, self.model, example, target="batch", free=self.free, verify=False)
-        self._slopes: Callable[..., Nest] | None = None
+        self._slopes: Jacobian | WrittenJacobian | None = None
         self.groups = _groups(self.robot)
 
     @property

@@ -12,7 +12,7 @@ import functools
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike
 from footfall import compiling
 from footfall.batch.batch_options import check_options, constant_command
 from footfall.batch.batch_tick import batch_tick, recorded_tick, reduced, repeated
-from footfall.control.interface import Command, Controller
+from footfall.control.interface import Command
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.nests import Given, Json, Nest
@@ -39,6 +39,7 @@ from footfall.simulate.rows import Rows
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
+from footfall.trace.runtime.callables import Function
 
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
 _COPIES = 3  # of the state of every robot that are in memory at once, at most
@@ -61,7 +62,7 @@ class Batch(Summarised):
         self,
         robot: Robot,
         n: int,
-        controller: Controller | None = None,
+        controller: Given = None,
         *,
         free: Sequence[str] = (),
         dtype: DTypeLike = np.float64,
@@ -102,7 +103,7 @@ class Batch(Summarised):
             batch_tick, self.simulation.model, self.first, Inputs(Command(), np.zeros(6)), target="batch",
             dtype=self.dtype, lanes=lanes, free=self.free, verify=False,
         )  # fmt: skip
-        self.function.halt = threading.Event()
+        self._halt = self.function.halt = threading.Event()
         lanes = self.function.lanes
         blocks = math.ceil(self.n / lanes)
         count = max(1, min(threads or cores(), blocks))
@@ -119,7 +120,7 @@ class Batch(Summarised):
         return {
             key: value
             for key, value in self.__dict__.items()
-            if key not in ("function", "_pool", "parts", "_recording_tick", "_around")
+            if key not in ("function", "_halt", "_pool", "parts", "_recording_tick", "_around")
         }
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -244,11 +245,11 @@ class Batch(Summarised):
             for future in running:
                 future.result()
         except BaseException:
-            self.function.halt.set()  # the others, before what went wrong here is said
+            self._halt.set()  # the others, before what went wrong here is said
             wait(running)
             raise
         finally:
-            self.function.halt.clear()
+            self._halt.clear()
         return recorded
 
     def _part(self, work: tuple[slice, int]) -> None:
@@ -299,7 +300,7 @@ class Batch(Summarised):
         return found
 
     @functools.cached_property
-    def _recording_tick(self) -> Callable[..., Nest]:
+    def _recording_tick(self) -> Function:
         """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
         return compiling.compile(
             recorded_tick, self.simulation.model, (self.first, np.zeros(5)), Inputs(Command(), np.zeros(6)),

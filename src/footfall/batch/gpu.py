@@ -19,7 +19,7 @@ from footfall import compiling
 from footfall.batch.batch import Which
 from footfall.batch.batch_options import check_options, constant_command
 from footfall.batch.batch_tick import batch_tick, reduced
-from footfall.control.interface import Command, Controller
+from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
 from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
@@ -70,7 +70,7 @@ class TickSource:
     """
 
     def __init__(
-        self, robot: Robot, controller: Controller | None = None, *, dtype: DTypeLike = np.float32,
+        self, robot: Robot, controller: Given = None, *, dtype: DTypeLike = np.float32,
         block: int | None = None, uses_foot_forces: bool = False, threads: int = 1, longest: float = np.inf,
         free: Sequence[str] = (), **options: Any,
     ) -> None:  # fmt: skip
@@ -126,7 +126,7 @@ class GpuBatch:
     """n robots on one GPU; arguments as for ``TickSource``, with as many threads as suit n unless given."""
 
     def __init__(
-        self, robot: Robot, n: int, controller: Controller | None = None, *, threads: int | None = None, **options: Any
+        self, robot: Robot, n: int, controller: Given = None, *, threads: int | None = None, **options: Any
     ) -> None:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")

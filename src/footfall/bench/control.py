@@ -15,7 +15,7 @@ from footfall.bench.horizon import Horizon
 from footfall.bench.report import Report
 from footfall.bench.starts import starts
 from footfall.bench.timing import Row, pinned
-from footfall.control.interface import Command, Controller
+from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import nmpc
 from footfall.control.optimal.nmpc import Nmpc
@@ -49,8 +49,11 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
     robot = library.load("mini_cheetah")
     inside, outside = _simulation(robot, Locomotion()), _simulation(robot, Locomotion(solver="daqp"))
     batches = [_batch(robot, dtype) for dtype in (np.float64, np.float32)]
-    ticks, solutions = _timed(outside.controller)
     whole, horizon = _nmpc(robot), Horizon()
+    assert isinstance(inside.controller, Locomotion)
+    assert isinstance(outside.controller, Locomotion)
+    assert isinstance(whole.controller, Nmpc)
+    ticks, solutions = _timed(outside.controller)
     solves = _solves(whole.controller)
     spent: list[list[float]] = [[], [], [], [], []]
     with pinned():
@@ -104,7 +107,7 @@ def _batch(robot: Robot, dtype: DTypeLike) -> Batch:
     return batch
 
 
-def _nmpc(robot: Robot) -> Controller:
+def _nmpc(robot: Robot) -> Simulation:
     controller = nmpc("trot")
     start = standing_start(robot, controller)
     return Simulation(robot, controller, start=start, command=Command(forward=0.4), stop_on_fall=True)

@@ -16,6 +16,7 @@ from footfall.compare.states import States, random_states
 from footfall.dynamics import bias_terms, forward_dynamics, inverse_dynamics, mass_matrix
 from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
+from footfall.trace.runtime.machine_callables import Batch
 from footfall.trace.runtime.memory import Blocks
 
 METHOD = (
@@ -65,6 +66,7 @@ def _own_tasks() -> list[Task]:
         tasks.append(Task(f"numpy {name}", looped(function, robot, *first), "evaluation", whole=True))
         for target, options in TARGETS.items():
             compiled = compiling.compile(function, robot, target="batch", **options)
+            assert isinstance(compiled, Batch)
             blocks, _ = compiled.pack(*arrays)
             tasks.append(Task(f"{target} {name}", _evaluating(blocks), "evaluation", items=_ROBOTS))
     return [*tasks, _jacobian_task(robot, states)]

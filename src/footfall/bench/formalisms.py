@@ -35,6 +35,7 @@ from footfall.nests import Nest
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.trace.nested import interpreted
+from footfall.trace.runtime.machine_callables import Batch
 
 METHOD = (
     "Least of at least 20 interleaved rounds on one pinned core. Native and batch: 128 random states inside one"
@@ -145,6 +146,7 @@ def _compiled(
 ) -> Task:
     """Many states inside one call of machine code."""
     compiled = compiling.compile(function, robot, target="batch", lanes=lanes, **options)
+    assert isinstance(compiled, Batch)
     blocks, _ = compiled.pack(*arrays)
 
     def run(count: int) -> None:

@@ -13,10 +13,9 @@ and their micro-slip asks for steps that resolve it; that row is printed too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 import numpy as np
 from jaxtyping import Float
@@ -219,7 +218,7 @@ def _mujoco_task(name: str, stand: MuJoCoStand, motion: str, steps: int) -> Task
 
 
 @contextmanager
-def _quiet_mujoco() -> ModuleType:
+def _quiet_mujoco() -> Iterator[None]:
     """MuJoCo writes of runs that blow up, which the search for the longest step provokes, to a file in this folder."""
     mj = mujoco.library()
     mj.set_mju_user_warning(lambda _: None)

@@ -7,7 +7,6 @@ Any other robot stands on its own legs, with gains that grow with its weight and
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.dynamics.forward_dynamics import forward_dynamics
 from footfall.errors import InputError
-from footfall.nests import Given, Nest
+from footfall.nests import Given
 from footfall.robot import library
 from footfall.robot.files.loading import load
 from footfall.robot.model.description import Robot
@@ -30,6 +29,7 @@ from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State
 from footfall.simulate.world import World
 from footfall.trace.passes.program import Program
+from footfall.trace.runtime.callables import Function
 
 KP, KD = 40.0, 1.0  # [N m/rad], [N m s/rad]
 DT = 1e-4  # [s], of the steps that are timed
@@ -80,7 +80,7 @@ def held_step(
     return after
 
 
-def compiled_step(implicit: bool, model: Robot | None = None, **options: Any) -> Callable[..., Nest]:
+def compiled_step(implicit: bool, model: Robot | None = None, **options: Any) -> Function:
     """``held_step`` of length ``DT`` as machine code; options are ``ff.compile``'s."""
     return compiling.compile(held_step, *_arguments(implicit, model), **{**_constants(model), **options})
 

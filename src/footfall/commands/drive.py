@@ -79,6 +79,7 @@ def _drive(
     connection: DdsConnection, pilot: Controller, wanted: Command, duration: float, out: Path | None, realtime: bool,
     as_json: bool, say: Callable[[str], None],
 ) -> int:  # fmt: skip
+    from footfall.hardware.clock import RealTime
     from footfall.hardware.drive import Driver
     from footfall.hardware.keys import any_key
     from footfall.hardware.limits import Limits
@@ -87,8 +88,9 @@ def _drive(
 
     if realtime:
         note(raise_priority())
-    limits = Limits(connection.robot)
-    connection.clock.restart()
+    limits, clock = Limits(connection.robot), connection.clock
+    assert isinstance(clock, RealTime)
+    clock.restart()
     checks = preflight(connection, pilot, limits)
     for check in checks:
         say(f"preflight: {check.name}: {check.words}{'' if check.holds else ' - NO'}")
@@ -104,7 +106,7 @@ def _drive(
             connection, pilot, lambda t: wanted, duration, lambda: "damp" if key.is_set() else "end" if told() else "",
             logbook.add if logbook else lambda row: None, say, limits,
         )  # fmt: skip
-        connection.clock.restart()
+        clock.restart()
         connection.read()
         driver.run()
     failed = logbook.failed if logbook else ""

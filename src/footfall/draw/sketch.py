@@ -191,4 +191,5 @@ def _spread(ax: Axes, texts: list[Text], only_up: list[bool], sweeps: int = 200)
     to_data = ax.transData.inverted()
     for text, move in zip(texts, centre - start):
         at = ax.transData.transform(text.get_position()) + move
-        text.set_position(to_data.transform(at))
+        x, y = to_data.transform(at)
+        text.set_position((x, y))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#404040")  # Okabe, Ito
-Dashes: TypeAlias = str | tuple[float, tuple[float, ...]]  # of a line, as Matplotlib takes them
+Dashes: TypeAlias = Literal["-", "--", "-.", ":"] | tuple[float, tuple[float, ...]]  # of a line
 GREY, PALE = "#707070", "#e9edf1"
 _STYLE: dict[Given, Given] = {
     "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.0, "lines.linewidth": 1.1,

@@ -300,7 +300,7 @@ def _lit(points: ndarray, faces: ndarray) -> ndarray:
     return np.cross(b - a, c - a) @ LAMP > 0.0
 
 
-def _joined(parts: list[tuple[ndarray, ndarray, Sequence[float]]]) -> tuple[ndarray, ndarray, ndarray]:
+def _joined(parts: Sequence[tuple[ndarray, ndarray, Sequence[float]]]) -> tuple[ndarray, ndarray, ndarray]:
     """Vertices, triangles and colours of a body as one of each."""
     if not parts:
         return np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3))

@@ -76,6 +76,8 @@ class PPO:
         if env.metadata.get("autoreset_mode") is not AutoresetMode.SAME_STEP:
             raise InputError("PPO needs a vector environment that resets in the same step")
         self.env, self.settings, self.rng = env, settings or Settings(), np.random.default_rng(seed)
+        assert env.single_observation_space.shape
+        assert env.single_action_space.shape
         seen, acts = env.single_observation_space.shape[0], env.single_action_space.shape[0]
         hidden = self.settings.hidden
         self.actor = orthogonal((seen, *hidden, acts), self.rng, 0.01)

@@ -76,13 +76,13 @@ def preflight(
     """Check a policy's file against a robot, then let it walk for some seconds (0: not at all)."""
     if engine not in ENGINES:
         raise unknown("simulator", engine, ENGINES)
+    policy: Policy | TravelledPolicy | None
     if Path(file).suffix == ".onnx":
         found, policy = _check_onnx(Path(file), robot, read_mapping(mapping) if mapping is not None else {})
     else:
         found, policy = _check_own(Path(file), robot, mapping)
-    walks = task_of(file) != "recover"
-    runs = policy is not None and walks and not any(m.kind == "missing_joint" for m in found)
-    trial = try_out(policy, robot, engine, seconds, forward) if runs and seconds > 0 else None
+    walks = task_of(file) != "recover" and not any(m.kind == "missing_joint" for m in found)
+    trial = try_out(policy, robot, engine, seconds, forward) if policy is not None and walks and seconds > 0 else None
     return Preflight([*found, *(trial.mismatches() if trial else [])], trial)
 
 

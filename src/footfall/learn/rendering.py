@@ -39,7 +39,7 @@ class Pictures:
         self.rows = []
 
     def add(self, age: float, q: ndarray, v: ndarray, force: ndarray) -> None:
-        row = (age * self.period, *(np.array(x, float) for x in (q, v, force)))
+        row: tuple[float | ndarray, ...] = (age * self.period, *(np.array(x, float) for x in (q, v, force)))
         self.rows = [*self.rows[-_KEPT:], row]
 
     def picture(self) -> ndarray:

@@ -26,9 +26,10 @@ except ImportError:
 class Sb3Walk(VecEnv):
     """Robots on SIMD lanes. Options as for ``WalkVectorEnv``."""
 
+    _actions: ndarray  # of ``step_async``
+
     def __init__(self, robot: Robot | str = "mini_cheetah", num_envs: int = 256, **options: Any) -> None:
         self.env = WalkVectorEnv(num_envs, robot, **options)
-        self._actions: ndarray | None = None
         super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> ndarray:

@@ -24,7 +24,7 @@ from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.identified import read_identified
 
-TASKS: dict[str, Callable[[Robot], Task]] = {
+TASKS: dict[str, Callable[[Robot], WalkTask | RecoverTask | RoughTask]] = {
     "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": RoughTask.blind,
 }  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda")
@@ -48,7 +48,7 @@ class Trained:
 def _task(name: str, robot: Robot, history: int, file: str | Path | None) -> Task:
     """The task of a robot, with the motors of a file if there is one."""
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
-    task: Task = TASKS[name](robot)
+    task = TASKS[name](robot)
     drive = dataclasses.replace(task.drive, history=history)
     if motors is not None and motors.longest(drive.rate) > 1:
         raise InputError(f"the motors of '{file}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")

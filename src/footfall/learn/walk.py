@@ -177,10 +177,12 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
             seeds = seed
         if len(seeds) != self.num_envs:
             raise InputError(f"{self.num_envs} robots need as many seeds, got {len(seeds)}")
-        fresh = not self.lanes.generators
-        made: list[np.random.Generator | None] = [None] * self.num_envs if fresh else list(self.lanes.generators)
-        for k in range(self.num_envs) if fresh else which:
-            if made[k] is None or seeds[k] is not None:
+        if not self.lanes.generators:
+            self.lanes.generators = [seeding.np_random(own)[0] for own in seeds]
+            return
+        made = list(self.lanes.generators)
+        for k in which:
+            if seeds[k] is not None:
                 made[k] = seeding.np_random(seeds[k])[0]
         self.lanes.generators = made
 

@@ -87,7 +87,7 @@ def contact_settings(model: ContactModel | None) -> dict[str, float | bool | str
     }
 
 
-def _fields(ground: Ground) -> dict[str, Json]:
+def _fields(ground: Plane | Steps | Heightfield | Boxes | Patches | Box) -> dict[str, Json]:
     plain = {f.name: getattr(ground, f.name) for f in dataclasses.fields(ground)}
     return {
         key: value.tolist() if isinstance(value, ndarray) else value

@@ -58,14 +58,18 @@ class Cluster:
     def threads(self) -> int:
         """Threads of all workers together; 0 if there are none, or the scheduler does not answer."""
         try:
-            return sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=self.patience).values())
+            scheduler = self.client.scheduler
+            if scheduler is None:
+                return 0
+            return sum(self.client.sync(scheduler.ncores, callback_timeout=self.patience).values())
         except (OSError, TimeoutError, RuntimeError):
             return 0
 
     def run(self, items: Sequence[Item], study: Study) -> Iterator[Answer]:
         """Answers as they come, in any order."""
         function, folder, numbers = study.function, str(study.folder), study.numbers()
-        waiting, inside = deque(items), dict[str, tuple[Item, Future]]()
+        waiting = deque(items)
+        inside: dict[str, tuple[Item, Future[Json]]] = {}
         losses = dict.fromkeys((item.digest for item in items), 0)
         done: queue.Queue[str] = queue.Queue()
         most, silent = max(_AHEAD * self.threads(), 1), 0.0
@@ -103,7 +107,7 @@ class Cluster:
                 " gone: finished items are kept, go on with --resume when it is back"
             )
 
-    def _answer(self, future: Future) -> dict[str, Json] | None:
+    def _answer(self, future: Future[Json]) -> dict[str, Json] | None:
         """What came of an item; None if that is lost."""
         from distributed.scheduler import KilledWorker
 

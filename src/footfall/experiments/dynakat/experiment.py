@@ -54,7 +54,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     """All claims. ``quick`` races fewer targets, on this robot alone, and locks fewer starts."""
     tell = progress or (lambda what, done, of: None)
     found = Findings(quick)
-    steps: list[tuple[str, Callable[[], object]]] = [
+    steps: list[tuple[str, Callable[[], Claim | list[Claim]]]] = [
         ("pose", found.pose), ("race", found.race), ("as published", found.published), ("singular", found.singular),
         ("limits", found.limits),
         ("contact angle", found.contact_angles), ("M, C, G", found.mcg), ("drop", found.drop), ("walk", found.walk),

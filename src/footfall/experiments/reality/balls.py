@@ -41,7 +41,7 @@ PRINTED = {  # bouncing, dt: [J²]
 PRINTED_ROLLING = {"RaiSim": 4.1e-7, "Bullet": 5.7e-9, "MuJoCo 1.5 (Newton, Euler)": 6.9e-3, "ODE": 3.1, "DART": 3.1}
 FORCE, FRICTION, MASS, SPEED = 150.0, 0.4, 10.0, 3.0  # [N], -, [kg], [m/s]
 AT = np.array([0.5, np.sqrt(0.75), 0.0])  # the way of the push
-LAWS = {
+LAWS: dict[str, ContactModel] = {
     "footfall, compliant": Compliant(), "footfall, complementarity": Complementarity(),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.interface import Command

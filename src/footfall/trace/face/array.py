@@ -91,7 +91,7 @@ class Array(np.ndarray):
     def dtype(self) -> np.dtype:
         return _BOOL if is_truth(self) else _FLOAT
 
-    def astype(self, dtype: DTypeLike, *args: Operand, **kwargs: Operand) -> Operand:
+    def astype(self, dtype: DTypeLike | None, *args: Operand, **kwargs: Operand) -> Operand:
         wanted = np.dtype(dtype)
         if wanted == _FLOAT or (wanted.kind in "fiu" and is_truth(self)):
             return counted(self)

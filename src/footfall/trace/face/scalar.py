@@ -195,7 +195,7 @@ def graph_of(*elements: object) -> Graph:
 
 
 # -- element rules ---------------------------------------------------------------------------------------------------
-def unary(op: str, a: Scalar) -> Scalar:
+def unary(op: str, a: Scalar) -> Element:
     """A graph operation on one scalar."""
     return Scalar(a.graph, a.graph.unary(op, number(a.graph, a.node)))
 

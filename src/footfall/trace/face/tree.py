@@ -247,6 +247,7 @@ def describe(nest: Nest) -> dict[str, object]:
         return {type(nest).__name__: [describe(v) for v in nest]}
     kind = type(nest)
     named = f"{kind.__module__}:{kind.__qualname__}"
+    spec: dict[str, object]
     if isinstance(nest, tuple) and hasattr(nest, "_fields"):
         spec = {"namedtuple": named, "parts": [[n, describe(v)] for n, v in zip(nest._fields, nest)]}
     elif _is_record(nest):

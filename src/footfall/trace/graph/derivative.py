@@ -46,7 +46,8 @@ def vjp(
     from footfall.trace.graph.reverse import Reverse  # which reads the rules below
 
     walk = Reverse(graph, outputs, inputs)
-    new, primal = walk.new, NewNodes()
+    new = walk.new
+    primal: NewNodes = {}
     walk.visit_all(Scopes.OUTSIDE, primal)
     total: Adjoints = defaultdict(lambda: new.const(0))
     for output, position in zip(outputs, adjoints):

@@ -7,7 +7,7 @@ it. Loops, memory and the frame around the kernel belong to the target.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from footfall.trace.passes.program import Loop, Operation, Program, Statement
@@ -127,7 +127,8 @@ class Walk:
             return self.kept_nan(s.operands, e.gather_table(table, self.flat(a, self.program.tables[table].shape)))
         if op == "lookup_input":
             first, shape = s.detail
-            return self.kept_nan(s.operands, e.gather_input(*self.places[first], self.flat(a, shape)))
+            area, offset = self.places[first]
+            return self.kept_nan(s.operands, e.gather_input(area, offset, self.flat(a, shape)))
         return getattr(e, _METHODS.get(op, op))(*a)
 
     def extreme(self, op: str, operands: Sequence[int], a: list) -> str:
@@ -139,11 +140,11 @@ class Walk:
 
     def flat(self, position: list, shape: Sequence[int]) -> str:
         """The row-major index of a position, rounded down and clamped before it becomes an integer; NaN is safe."""
-        e, total = self.e, None
+        e, total = self.e, ""
         for x, n in zip(position, shape):
             inside = e.minimum(e.maximum(e.const(0), x), e.const(n - 1))
             whole = e.to_index(e.floor(inside))
-            total = whole if total is None else e.index_add(e.index_scale(total, n), whole)
+            total = whole if not total else e.index_add(e.index_scale(total, n), whole)
         return total
 
     def kept_nan(self, position: Sequence[int], value: str) -> str:
@@ -154,5 +155,7 @@ class Walk:
         return value
 
 
-_FUNCTIONS = {"exp": vector_math.exp, "log": vector_math.log, "pow": vector_math.power, "atan2": vector_math.atan2}
+_FUNCTIONS: dict[str, Callable[..., str]] = {
+    "exp": vector_math.exp, "log": vector_math.log, "pow": vector_math.power, "atan2": vector_math.atan2,
+}  # fmt: skip
 _METHODS = {"and": "logic_and", "or": "logic_or", "not": "logic_not"}
