@@ -117,11 +117,8 @@ class Batch(Summarised):
 
     def __getstate__(self) -> dict[str, object]:
         """For copies and other processes: machine code and threads stay here, and are made again there."""
-        return {
-            key: value
-            for key, value in self.__dict__.items()
-            if key not in ("function", "_halt", "_pool", "parts", "_recording_tick", "_around")
-        }
+        made = ("function", "_halt", "_pool", "parts", "_recording_tick", "_around")
+        return {key: value for key, value in self.__dict__.items() if key not in made}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.pop("_recording_tick", None)

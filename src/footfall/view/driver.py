@@ -381,8 +381,7 @@ class Driver:
         self._take(self.on_recorded)
 
     def _take(self, receive: Callable[[Path], None]) -> None:
-        path = self._finish_recording()
-        if path is not None:
+        if (path := self._finish_recording()) is not None:
             receive(path)
             path.unlink(missing_ok=True)  # whoever receives it has read it
 
