@@ -70,17 +70,15 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     if progress:
         progress("XiLing: drives, controllers and models", len(runs), len(runs))
     claims, replays = tuple(found.claims()), {REPLAYS[key]: {robot.name: runs[key].rec} for key in REPLAYS}
-    return Outcome(
-        NAME, TITLE, SUMMARY, claims, found.figures(), dict(CAPTIONS), found.tables(), dict(SETTINGS), replays
-    )
+    return Outcome(NAME, TITLE, SUMMARY, claims, found.figures(), dict(CAPTIONS), found.tables(), dict(SETTINGS),
+                   replays)  # fmt: skip
 
 
 class Findings:
     """What the runs and the models say."""
 
     def __init__(self, robot: Robot, runs: dict[str, Run], samples: int) -> None:
-        self.robot, self.runs, self.samples = robot, runs, samples
-        walk = runs["walk"]
+        self.robot, self.runs, self.samples, walk = robot, runs, samples, runs["walk"]
         begins, cycle = walk.plan.rest, 4.0 * SWING_TIME  # type: ignore[attr-defined]
         self.times = np.arange(begins + 0.5 * cycle, begins + 2.5 * cycle, 4e-3 if samples > 500 else 8e-3)
         self.model = planned_torques(walk, self.times)[:, walk.joint(KNEE)]
