@@ -140,7 +140,7 @@ def test_algorithms_do_not_know_that_they_are_traced(module):
 
 @pytest.mark.parametrize("module", [m for m in modules() if part_of(m) == "trace"])
 def test_the_tracer_knows_no_robots(module):
-    known = {"errors", "numeric", "solve", "trace", "identity", "rooms"}
+    known = {"errors", "numeric", "nests", "solve", "trace", "identity", "rooms"}
     assert {part_of(name) for name in imported(ROOT / module)} <= known, module
 
 

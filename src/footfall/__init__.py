@@ -16,9 +16,10 @@ differentiated and compiled. This page is the public API; names load when they a
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footfall.errors import FootfallError, InputError, MissingExtraError, ModelError, TraceError
+from footfall.nests import Named
 
 __version__ = "0.1.0"
 
@@ -88,7 +89,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Named:
     if name in _MODULES:
         return import_module(f"footfall.{name}")
     if name in _NAMES:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, finite
+from footfall.nests import Given
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether something is one finite real number."""
     return isinstance(value, Real) and finite(float(value) if not isinstance(value, int) else value)
 
 
-def finite_number(value: Any, what: str) -> float:
+def finite_number(value: Given, what: str) -> float:
     """A finite number, or an InputError."""
     number = _float(value, what)
     if not math.isfinite(number):
@@ -29,7 +29,7 @@ def finite_number(value: Any, what: str) -> float:
     return number
 
 
-def positive_number(value: Any, what: str) -> float:
+def positive_number(value: Given, what: str) -> float:
     """A finite number above zero, or an InputError."""
     number = _float(value, what)
     if not (math.isfinite(number) and number > 0):
@@ -38,7 +38,7 @@ def positive_number(value: Any, what: str) -> float:
 
 
 def number_between(
-    value: Any, what: str, above: float = -math.inf, below: float = math.inf, wanted: str = "a finite number"
+    value: Given, what: str, above: float = -math.inf, below: float = math.inf, wanted: str = "a finite number"
 ) -> float:
     """A number between two others, neither of them included, or an InputError that says what is ``wanted``."""
     try:
@@ -50,7 +50,7 @@ def number_between(
     return number
 
 
-def checked_number(value: Any, what: str, low: float, high: float = np.inf, above: bool = False) -> Any:
+def checked_number(value: Given, what: str, low: float, high: float = np.inf, above: bool = False) -> Given:
     """A finite number from low (beyond it with ``above``) to high, or an InputError; a traced value passes as it is."""
     if isinstance(value, Real):
         number = float(value)
@@ -65,7 +65,7 @@ def checked_number(value: Any, what: str, low: float, high: float = np.inf, abov
     raise InputError(f"{what} {must}, got {value!r}")
 
 
-def three_numbers(value: Any, what: str) -> Float[ndarray, "3"]:
+def three_numbers(value: Given, what: str) -> Float[ndarray, "3"]:
     """Three finite numbers as an array of their own, or an InputError."""
     try:
         array = np.array(value, dtype=float)
@@ -76,7 +76,7 @@ def three_numbers(value: Any, what: str) -> Float[ndarray, "3"]:
     return array
 
 
-def one_or_more_names(value: Any, what: str) -> tuple[str, ...]:
+def one_or_more_names(value: Given, what: str) -> tuple[str, ...]:
     """Names, of which one may stand alone, as a tuple, or an InputError."""
     if isinstance(value, str):
         return (value,)
@@ -85,7 +85,7 @@ def one_or_more_names(value: Any, what: str) -> tuple[str, ...]:
     raise InputError(f"{what} must be a name or a list of names, got {value!r}")
 
 
-def _float(value: Any, what: str) -> float:
+def _float(value: Given, what: str) -> float:
     try:
         if not isinstance(value, str | bytes):  # a text that reads like a number is still a text to whoever uses it
             return float(value)
@@ -94,7 +94,7 @@ def _float(value: Any, what: str) -> float:
     raise InputError(f"{what} must be a number, got {value!r}")
 
 
-def checked_option(name: str, kind: str, value: Any) -> Any:
+def checked_option(name: str, kind: str, value: Given) -> Given:
     """A value of the option's type: whole numbers pass for decimal ones, nothing else passes for anything else."""
     if value is None and "None" in kind:
         return None

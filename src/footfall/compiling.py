@@ -16,24 +16,33 @@ import threading
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall.errors import InputError, unknown
+from footfall.nests import Foreign, Given, Nest
 from footfall.robot.model.description import Robot
 
+if TYPE_CHECKING:
+    from footfall.trace.compiled import CacheChoice
+    from footfall.trace.differentiate import Jacobian
+    from footfall.trace.passes.program import Program
+    from footfall.trace.runtime.callables import Function as Compiled
+    from footfall.trace.written_jacobian import WrittenJacobian
+
 _PACKAGE = Path(__file__).parent
-Function = Callable[..., Any]
+Function = Callable[..., Nest]
 
 
 class Bound:
     """A function with its constant bound: positional array arguments, and the free parameters as a last argument."""
 
     def __init__(
-        self, function: Function, constant: Any, examples: Sequence[Any], free: Sequence[str], given: Mapping[str, Any]
-    ) -> None:
+        self, function: Function, constant: Foreign, examples: Sequence[Nest], free: Sequence[str],
+        given: Mapping[str, Given],
+    ) -> None:  # fmt: skip
         self.original, self.constant, self.free = function, constant, tuple(free)
         self.__name__ = getattr(_unwrapped(function), "__name__", type(function).__name__)
         _check_constant(constant, self.__name__)
@@ -46,8 +55,8 @@ class Bound:
             raise InputError(f"{self.__name__} takes {len(parameters)} arguments after the robot, got {len(examples)}")
         self.unnamed = {k: p.default for k, p in parameters.items() if p.kind is p.POSITIONAL_ONLY}
         self.names: list[str] = []
-        self.examples: list[Any] = []
-        self.constants: dict[str, Any] = {}
+        self.examples: list[Nest] = []
+        self.constants: dict[str, Given] = {}
         for position, (name, parameter) in enumerate(parameters.items()):
             if position < len(examples):
                 self._input(name, examples[position])
@@ -61,11 +70,11 @@ class Bound:
             self.names.append("parameters")
             self.examples.append({path: constant.parameter(path) for path in self.free})
 
-    def _input(self, name: str, example: Any) -> None:
+    def _input(self, name: str, example: Nest) -> None:
         self.names.append(name)
         self.examples.append(example)
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: Nest) -> Nest:
         while _waiting:  # it is being traced: nothing was found in the cache
             _waiting.pop().start()
         constant = self.constant
@@ -115,17 +124,17 @@ class Bound:
 
 def compile(
     function: Function,
-    robot: Any = None,
-    *examples: Any,
+    robot: Foreign = None,
+    *examples: Nest,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     free: Sequence[str] = (),
     lanes: int | None = None,
-    cache: Any = True,
+    cache: CacheChoice = True,
     verify: bool | None = None,
     limbs: bool = True,
     **given: Any,
-) -> Any:
+) -> Compiled:
     """The function as machine code, with the same signature less the robot.
 
     >>> fd = ff.compile(ff.dynamics.forward_dynamics, robot)
@@ -180,8 +189,8 @@ def _patience(name: str, kept: bool) -> Iterator[None]:
 
 
 def jacobian(
-    function: Function, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
-) -> Any:
+    function: Function, robot: Foreign = None, *examples: Nest, wrt: Given, free: Sequence[str] = (), **options: Any
+) -> Jacobian | WrittenJacobian:
     """Exact derivatives by the arguments named in ``wrt``: arrays of shape result.shape + argument.shape.
 
     ``wrt="parameters"`` differentiates by the free parameters. Options: target (native, interpret), dtype, lanes (so
@@ -197,8 +206,8 @@ def jacobian(
 
 
 def gradient(
-    function: Function, robot: Any = None, *examples: Any, wrt: Any, free: Sequence[str] = (), **options: Any
-) -> Any:
+    function: Function, robot: Foreign = None, *examples: Nest, wrt: Given, free: Sequence[str] = (), **options: Any
+) -> Compiled:
     """The gradient of a function that returns one number, by reverse mode.
 
     settled=True: a contact step moves as the solution that it settled on. That is not quite exact where a foot was
@@ -211,7 +220,9 @@ def gradient(
     return trace.gradient(bound, *bound.examples, wrt=wrt, names=bound.names, **settings)
 
 
-def program(function: Function, robot: Any = None, *examples: Any, free: Sequence[str] = (), **given: Any) -> Any:
+def program(
+    function: Function, robot: Foreign = None, *examples: Nest, free: Sequence[str] = (), **given: Any
+) -> Program:
     """The traced program: ``print(ff.program(f, robot))`` lists it, ``.size`` counts its operations."""
     from footfall import trace
 
@@ -219,7 +230,7 @@ def program(function: Function, robot: Any = None, *examples: Any, free: Sequenc
     return trace.program_of(bound, *bound.examples, names=bound.names)
 
 
-def _check_constant(constant: Any, title: str) -> None:
+def _check_constant(constant: Foreign, title: str) -> None:
     """Refuse arrays in the robot's place: they would be folded into the program, where an input was meant."""
     if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
         raise InputError(
@@ -229,7 +240,7 @@ def _check_constant(constant: Any, title: str) -> None:
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
-def _parameters(function: Function, constant: Any) -> dict[str, inspect.Parameter]:
+def _parameters(function: Function, constant: Foreign) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -244,7 +255,7 @@ def _parameters(function: Function, constant: Any) -> dict[str, inspect.Paramete
     return {p.name: p for p in parameters}
 
 
-def _example_of(function: Function, name: str, constant: Any, title: str) -> Any:
+def _example_of(function: Function, name: str, constant: Foreign, title: str) -> Nest:
     """An example made from the annotation of an argument: generic numbers of the right shape."""
     inner = _unwrapped(function)
     try:
@@ -265,7 +276,7 @@ def _example_of(function: Function, name: str, constant: Any, title: str) -> Any
     return random.normal(size=shape) if shape else float(random.normal())
 
 
-def _annotated_shape(annotation: Any, constant: Any) -> tuple[int, ...] | None:
+def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
     for choice in typing.get_args(annotation) or (annotation,):
@@ -278,18 +289,18 @@ def _annotated_shape(annotation: Any, constant: Any) -> tuple[int, ...] | None:
     return None
 
 
-def _is_example(value: Any) -> bool:
+def _is_example(value: object) -> bool:
     return isinstance(value, np.ndarray)
 
 
-def _shapes(nest: Any) -> str:
+def _shapes(nest: Nest) -> str:
     from footfall.trace.face import tree
 
     leaves, _ = tree.flatten(nest)
     return repr(([np.shape(x) for x in leaves], _structure(nest)))
 
 
-def _structure(nest: Any) -> Any:
+def _structure(nest: Nest) -> object:
     if isinstance(nest, Mapping):
         return {k: _structure(v) for k, v in nest.items()}
     if isinstance(nest, (tuple, list)):
@@ -297,20 +308,20 @@ def _structure(nest: Any) -> Any:
     return type(nest).__qualname__
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     """Whether repr names the value fully."""
     if isinstance(value, (tuple, list)):
         return all(map(_plain, value))
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def _unwrapped(function: Any) -> Any:
+def _unwrapped(function: Function) -> Foreign:
     while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
-def _split_options(options: dict[str, Any], *more: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_options(options: dict[str, Given], *more: str) -> tuple[dict[str, Given], dict[str, Given]]:
     known = ("target", "dtype", "lanes", "cache", *more)
     return {k: v for k, v in options.items() if k in known}, {k: v for k, v in options.items() if k not in known}
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
 
 import numpy as np
 
 from footfall import numeric
 from footfall.errors import InputError, TraceMismatch
+from footfall.nests import Scalar
 from footfall.trace.graph.refusal import refusal
 
 __all__ = ["print"]
 
 
-def print(*values: Any, t: float | None = None, every: float | None = None) -> None:
+def print(*values: Scalar, t: float | None = None, every: float | None = None) -> None:
     """Print numbers and words; arrays to four digits.
 
     t: the controller's time [s], printed first. every: only when so many seconds of ``t`` have passed.

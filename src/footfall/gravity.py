@@ -5,22 +5,22 @@ A simulation hands its own to every controller (``Sensed.gravity``): weights, ga
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from footfall.nests import Scalar
 
 Gravity = tuple[float, float, float]
 STANDARD = 9.81  # [m/s²]; De Paula et al. 2024 have 9.807
 GRAVITY: Gravity = (0.0, 0.0, -STANDARD)  # in world axes [m/s²]
 
 
-def strength(gravity: Any = GRAVITY) -> Any:
+def strength(gravity: Scalar = GRAVITY) -> Scalar:
     """How strongly it pulls [m/s²], whichever way; ``gravity`` may be traced."""
     x, y, z = (gravity[k] for k in range(3))
     return np.sqrt(x * x + y * y + z * z)
 
 
-def weight_of(mass: Any, gravity: Any = GRAVITY) -> Any:
+def weight_of(mass: Scalar, gravity: Scalar = GRAVITY) -> Scalar:
     """Of a mass [kg] in a gravity [N]."""
     return mass * strength(gravity)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from typing import Any
 
 import numpy as np
+
+from footfall.nests import Foreign
 
 # Files know classes by their first names: those of classes that have moved or been renamed since, so that checkpoints
 # which were written before still open.
@@ -34,7 +35,7 @@ def first_name(kind: type) -> tuple[str, str]:
     return module, _RENAMED.get(kind.__qualname__, kind.__qualname__)
 
 
-def digest_of(thing: Any, older: bool = False) -> str | None:
+def digest_of(thing: object, older: bool = False) -> str | None:
     """The digest of a nest of footfall's dataclasses, arrays, numbers and names; None if something else is inside.
 
     A field with ``metadata={"added_later": True}`` does not count where it has its default: files of before still open.
@@ -52,7 +53,7 @@ class _Foreign(Exception):
     pass
 
 
-def _plain(x: Any, later: tuple[str, ...]) -> Any:
+def _plain(x: Foreign, later: tuple[str, ...]) -> object:
     if x is None or isinstance(x, (bool, int, str)):
         return x
     if issubclass(type(x), (float, np.floating)):  # a traced number passes for one with isinstance, and has no digits

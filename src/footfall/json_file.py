@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 from footfall.errors import SPOILED, InputError, reason
+from footfall.nests import Given
 
 MOST_BYTES = 1_000_000
 
@@ -23,7 +23,7 @@ def bounded_bytes(path: str | os.PathLike[str], what: str, most_bytes: int = MOS
     return data
 
 
-def read_json(path: str | os.PathLike[str], what: str, wrong: str, most_bytes: int = MOST_BYTES) -> Any:
+def read_json(path: str | os.PathLike[str], what: str, wrong: str, most_bytes: int = MOST_BYTES) -> Given:
     """The content of a file; ``what`` names it ("the motors"), ``wrong`` is said where it is no JSON."""
     data = bounded_bytes(path, what, most_bytes)
     try:

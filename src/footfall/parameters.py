@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from footfall.errors import unknown
+from footfall.nests import Nest
 from footfall.seams import Adapter, unadapted
 
 
-def look_up(part: Any, path: str, inside: str) -> Any:
+def look_up(part: Nest, path: str, inside: str) -> Nest:
     """``look_up(controller, "gait.period", "controller")``; an unknown name is refused with the nearest."""
     for key in path.split("."):
         part = unadapted(part)
@@ -20,7 +20,7 @@ def look_up(part: Any, path: str, inside: str) -> Any:
     return part
 
 
-def replaced(part: Any, path: str, value: Any) -> Any:
+def replaced(part: Nest, path: str, value: Nest) -> Nest:
     """A copy of a frozen dataclass with one number inside it changed; nothing is checked again."""
     if isinstance(part, Adapter):
         path = f"adapted.{path}"

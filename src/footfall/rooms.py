@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+
+from footfall.nests import Named
 
 
-def room(package: str, files: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+def room(package: str, files: Mapping[str, str]) -> tuple[list[str], Callable[[str], Named], Callable[[], list[str]]]:
     """``__all__``, ``__getattr__`` and ``__dir__`` of a package: for each file, the names that it gives to users."""
     homes = {name: file for file, names in files.items() for name in names.split()}
 
-    def load(name: str) -> Any:
+    def load(name: str) -> Named:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(f"{package}.{homes[name]}")

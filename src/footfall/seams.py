@@ -7,29 +7,30 @@ says what may be asked, its base has the defaults, and a user's own class is beh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+from footfall.nests import Given
 
 
 class Adapter:
     """Stands for an object of a user's own class. Its parameters are those of the object, not its own."""
 
-    adapted: Any
+    adapted: Given
 
-    def own(self, member: str, default: Any) -> Any:
+    def own(self, member: str, default: Given) -> Given:
         """A member of the user's object, or what stands in where it has none."""
         return getattr(self.adapted, member, default)
 
 
-def unadapted(part: Any) -> Any:
+def unadapted(part: Given) -> Given:
     """The user's own object behind an adapter; anything else as it is."""
     return part.adapted if isinstance(part, Adapter) else part
 
 
-def has_members(part: Any, *members: str) -> bool:
+def has_members(part: object, *members: str) -> bool:
     """Whether a user's object has all that a seam cannot do without."""
     return all(hasattr(part, member) for member in members)
 
 
-def function_name(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., object]) -> str:
     """What a user's function is called; one without a name, such as a partial, by its class."""
     return str(getattr(function, "__name__", type(function).__name__))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from footfall.errors import SPOILED, InputError
 from footfall.json_file import bounded_bytes
+from footfall.nests import Given
 
 _DEEPEST = 20  # tables and lists inside each other
 
@@ -21,7 +21,7 @@ def read_toml_text(path: Path, what: str) -> str:
         raise InputError(f"{path} is not TOML: {error}") from None
 
 
-def parse_toml(text: str, where: str) -> dict[str, Any]:
+def parse_toml(text: str, where: str) -> dict[str, Given]:
     """The tables of a text; ``where`` names it in messages."""
     try:
         found = tomllib.loads(text)
@@ -35,7 +35,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     return found
 
 
-def _deeper(value: Any, left: int) -> bool:
+def _deeper(value: object, left: int) -> bool:
     """Whether values lie inside each other more than so many times."""
     if not isinstance(value, (dict, list)):
         return False

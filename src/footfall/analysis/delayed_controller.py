@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +11,7 @@ from numpy import ndarray
 from footfall import numeric
 from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import Command, Inertial, JointCommand, Sensed
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 
@@ -27,17 +27,17 @@ class DelayedController(FixedModel):
 
     NOT_IN_DIGEST = ("ticks",)
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         size, rows = robot.nq + robot.nv + 3 * robot.nf + 6, max(self.ticks, self.most) + 1
         seen = {"number": np.arange(rows) * 1.0, "row": np.zeros((rows, size))}
         return {"inner": self.inner.start(self.robot), "seen": seen, "count": 0.0, "ticks": float(self.ticks)}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Any]
-    ) -> tuple[JointCommand, dict[str, Any]]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Nest]
+    ) -> tuple[JointCommand, dict[str, Nest]]:
         now, ticks, fresh = _row(robot, sensed), memory["ticks"], memory["count"] < 0.5
 
-        def moved_on(carried: tuple[Any, Any], place: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
+        def moved_on(carried: tuple[Nest, Nest], place: dict[str, Nest]) -> tuple[tuple[Nest, Nest], dict[str, Nest]]:
             newer, found = carried
             found = np.where(np.abs(place["number"] - ticks) < 0.5, newer, found)
             return (np.where(fresh, now, place["row"]), found), {"number": place["number"], "row": newer}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +22,7 @@ from footfall.archive import NoArchive, read_archive
 from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
 from footfall.errors import SPOILED, InputError, reason
 from footfall.hardware.motor_model import MotorModel
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.identified import COLUMNS, OF_MOTORS, OF_ROBOT
@@ -30,6 +31,10 @@ from footfall.simulate.step import State
 from footfall.simulate.tick import SimulationModel
 from footfall.simulate.world import World
 from footfall.trace.face import tree
+
+if TYPE_CHECKING:
+    from footfall.trace.differentiate import Jacobian
+    from footfall.trace.written_jacobian import WrittenJacobian
 
 UNITS = ("kg m²", "N m s/rad", "N m", "", "rad", "", "s")
 RANGES = (
@@ -117,11 +122,11 @@ class Wanted(ControllerBase):
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         return self.at(t * self.rate), memory
 
-    def at(self, tick: Any) -> JointCommand:
+    def at(self, tick: Scalar) -> JointCommand:
         """What acts in a tick."""
         joints = self.table.shape[1]
         line = []
@@ -136,7 +141,7 @@ class Wanted(ControllerBase):
 class Hung:
     """The state of the hanging robot, and how many rows have passed."""
 
-    tick: Any
+    tick: Scalar
     q: Float[ndarray, "nj"]
     v: Float[ndarray, "nj"]
 
@@ -183,7 +188,7 @@ class Hanging:
         self.free += ["joints.static_ratio", *(f"controller.motors.{key}" for key in OF_MOTORS)]
         example = Hung(0.0, encoders.measured[0], np.zeros(joints))
         self._roll = compiling.compile(hung_tick, self.model, example, target="batch", free=self.free, verify=False)
-        self._slopes: Any = None
+        self._slopes: Jacobian | WrittenJacobian | None = None
         self.groups = _groups(self.robot)
 
     @property

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -53,6 +53,9 @@ from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.simulate.free_rotation import gyroscopic_change
 from footfall.spatial import Inertia, quaternion
+
+if TYPE_CHECKING:
+    from footfall.analysis.named_parameters import NamedFit
 
 ACCELERATIONS = ("recorded", "step", "smooth")
 WORST_CONDITION = 2000.0  # of the regressor with columns of length 1: errors grow at most this much
@@ -209,7 +212,7 @@ def identify(
     most_rows: int = 4000,
     worst_condition: float = WORST_CONDITION,
     parameters: Sequence[str] | None = None,
-) -> Any:
+) -> Identified | NamedFit:
     """Base parameters, joint losses and physically consistent inertias from a recording: an ``Identified``.
 
     ``parameters=["trunk.mass", "LF_knee.damping"]`` says what is unknown and believes the rest of ``prior``: the answer

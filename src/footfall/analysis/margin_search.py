@@ -22,7 +22,6 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -35,6 +34,7 @@ from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import ON_COMMAND
 from footfall.errors import FootfallError, InputError, TraceError
 from footfall.hardware.sensors import Sensors
+from footfall.nests import Given
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.simulate.engine import PythonEngine, check_controller
@@ -150,7 +150,7 @@ def margins(
     )  # fmt: skip
 
 
-def _made(robot: Robot, controller: Any, command: Any) -> tuple[Controller, Command, tuple[ndarray, ndarray]]:
+def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, Command, tuple[ndarray, ndarray]]:
     if not isinstance(robot, Robot):
         raise InputError(f"margins need a Robot, got {type(robot).__name__}")
     if not robot.floating:

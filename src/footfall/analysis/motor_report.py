@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -21,6 +20,7 @@ from footfall.analysis.joint_order import Order, joint_orders, told_apart
 from footfall.analysis.motors import Motors, Progress, by_gradients, by_search, held_out
 from footfall.errors import unknown
 from footfall.hardware.motor_model import MotorModel
+from footfall.nests import Json
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.identified import COLUMNS, applied, motors_of, read_identified
@@ -62,7 +62,7 @@ class MotorReport:
         """(the robot with its joints' parameters, its motors, its joint effects)."""
         return applied(robot, self.joints, self.found[self.best].table)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         motors, (before, after) = self.found[self.best], self.total
         return {
             "robot": self.robot, "joints": list(self.joints), "columns": self.orders[0].columns.tolist(),

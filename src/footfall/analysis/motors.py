@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -229,5 +228,5 @@ def _correlation_time(x: Float[ndarray, "n"]) -> float:
 
 def held_out(hanging: Hanging, motors: Motors | None, rows: slice) -> Float[ndarray, "nj"]:
     """Error of every joint over rows that nothing was fitted to [rad]; of the robot as it came, without motors."""
-    table: Any = hanging.nominal if motors is None else motors.table
+    table: ndarray = hanging.nominal if motors is None else motors.table
     return rms(hanging.errors(table[None], rows)[0])

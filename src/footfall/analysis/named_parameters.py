@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from footfall.analysis.sensed_torques import foot_terms
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import friction_part, joint_values, spring_torques
 from footfall.errors import InputError, unknown
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ class NamedFit:
     """Parameters by name: values, one standard deviation for noise on the loads alone, and the robot with them."""
 
     robot: Robot
-    values: dict[str, Any]
-    deviations: dict[str, Any]
+    values: dict[str, Scalar]
+    deviations: dict[str, Scalar]
     correlation: Float[ndarray, "count count"]  # between all numbers, names in the order of the alphabet
     residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
     before: Float[ndarray, "nv"]  # the same with the robot that was believed
@@ -64,7 +65,7 @@ def fit_named(
         raise InputError(f"name the parameters to identify, each once, got {list(names)}")
     nominal = {name: np.asarray(robot.parameter(name), dtype=float) for name in sorted(names)}  # as a nest is flattened
     axes = None if ground_axes is None else tuple(map(tuple, np.asarray(ground_axes, dtype=float)))
-    fixed: dict[str, Any] = {"gravity": gravity, "stick_rate": float(stick_rate), "ground_axes": axes}
+    fixed: dict[str, Given] = {"gravity": gravity, "stick_rate": float(stick_rate), "ground_axes": axes}
     miss = compiling.compile(unbalanced, robot, target="batch", free=names, **fixed)
     slopes = compiling.jacobian(unbalanced, robot, wrt="parameters", free=names, **fixed)
     given = [rows.q, rows.v, rows.a, rows.rates, rows.torque, rows.force]
@@ -137,7 +138,7 @@ def _check_shown(A: Float[ndarray, "m count"], nominal: dict[str, ndarray]) -> N
         raise InputError(f"the recording cannot tell {' and '.join(mixed)} apart: name fewer, or move more")
 
 
-def _possible(name: str, value: ndarray, deviation: Any) -> Any:
+def _possible(name: str, value: ndarray, deviation: Scalar) -> Scalar:
     """A loss that is below zero by no more than its noise is zero."""
     if value.ndim:
         return value
@@ -153,7 +154,7 @@ def _split(theta: ndarray, like: dict[str, ndarray]) -> dict[str, ndarray]:
     return parts
 
 
-def _said(value: Any, deviation: Any) -> str:
+def _said(value: Scalar, deviation: Scalar) -> str:
     if np.ndim(value):
         return np.array2string(np.asarray(value), precision=4)
     return f"{value:.5g} ± {deviation:.2g}"

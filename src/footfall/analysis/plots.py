@@ -7,13 +7,13 @@ open no window; ``between=(t0, t1)`` [s] shows a part. SI units but for angles, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
-from footfall.draw.style import COLORS, new_figure, style
+from footfall.draw.style import COLORS, Dashes, new_figure, style
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from footfall.recording.recording import Recording
 
 Runs = dict[str, "Recording"]
-_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
+_DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 
 
 def plot(
@@ -265,7 +265,7 @@ def _title(runs: Runs, what: str) -> str:
     return f"{_robot(runs).name}: {what}"
 
 
-def _finish(figure: Figure, bottom: Any, runs: Runs, title: str) -> None:
+def _finish(figure: Figure, bottom: Iterable[Axes], runs: Runs, title: str) -> None:
     times = [rec.time for rec in runs.values() if len(rec)]
     for axis in bottom:
         axis.set_xlabel("time [s]")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
@@ -16,7 +18,7 @@ UNITS = {
 }  # fmt: skip
 
 
-def summary(run: Planned, rec: Recording) -> dict[str, Any]:
+def summary(run: Planned, rec: Recording) -> dict[str, Json]:
     """The JSON object of a run. What cannot be said is null.
 
     Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` says from when to when [s].

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError
+from footfall.nests import Scalar
 
 _FIRST_SPREAD = 0.2  # standard deviation of the first generation, of every range
 
@@ -41,13 +41,13 @@ class Range:
         if self.log and self.low <= 0.0:
             raise InputError(f"the range of '{self.name}' over logarithms must be positive, got {self.low:g}")
 
-    def value(self, unit: Any) -> Any:
+    def value(self, unit: Scalar) -> Scalar:
         """Of a place between 0 and 1."""
         if self.log:
             return self.low * (self.high / self.low) ** unit
         return self.low + (self.high - self.low) * unit
 
-    def unit(self, value: Any) -> Any:
+    def unit(self, value: Scalar) -> Scalar:
         """The place between 0 and 1 of a value."""
         if self.log:
             return np.log(value / self.low) / np.log(self.high / self.low)

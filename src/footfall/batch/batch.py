@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -27,6 +27,7 @@ from footfall.batch.batch_tick import batch_tick, recorded_tick, reduced, repeat
 from footfall.control.interface import Command
 from footfall.cores import cores
 from footfall.errors import FootfallError, InputError, unknown
+from footfall.nests import Given, Json, Nest
 from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
@@ -38,10 +39,13 @@ from footfall.simulate.rows import Rows
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
+from footfall.trace.runtime.callables import Function
 
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
 _COPIES = 3  # of the state of every robot that are in memory at once, at most
 COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
+
+Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
 
 
 class Batch(Summarised):
@@ -58,7 +62,7 @@ class Batch(Summarised):
         self,
         robot: Robot,
         n: int,
-        controller: Any = None,
+        controller: Given = None,
         *,
         free: Sequence[str] = (),
         dtype: DTypeLike = np.float64,
@@ -99,7 +103,7 @@ class Batch(Summarised):
             batch_tick, self.simulation.model, self.first, Inputs(Command(), np.zeros(6)), target="batch",
             dtype=self.dtype, lanes=lanes, free=self.free, verify=False,
         )  # fmt: skip
-        self.function.halt = threading.Event()
+        self._halt = self.function.halt = threading.Event()
         lanes = self.function.lanes
         blocks = math.ceil(self.n / lanes)
         count = max(1, min(threads or cores(), blocks))
@@ -111,15 +115,12 @@ class Batch(Summarised):
         rows = [("controller", self.simulation.model.acting.name), ("dtype", self.dtype.name)]
         return f"{self.n} x '{self.robot.name}'", [*rows, ("free", " ".join(self.free) or "nothing")]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """For copies and other processes: machine code and threads stay here, and are made again there."""
-        return {
-            key: value
-            for key, value in self.__dict__.items()
-            if key not in ("function", "_pool", "parts", "_recording_tick", "_around")
-        }
+        made = ("function", "_halt", "_pool", "parts", "_recording_tick", "_around")
+        return {key: value for key, value in self.__dict__.items() if key not in made}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.pop("_recording_tick", None)
         self.__dict__ |= {"_around": (), **state}
         self._prepare(*self._asked)
@@ -152,7 +153,7 @@ class Batch(Summarised):
         """Since each robot's own start [s]."""
         return np.asarray(self.state.tick) * self.period
 
-    def set_state(self, q: ndarray, v: ndarray | None = None, which: Any = slice(None)) -> None:
+    def set_state(self, q: ndarray, v: ndarray | None = None, which: Which = slice(None)) -> None:
         """Put robots somewhere else: arrays with a robot axis, or one state for all of ``which``."""
         q, v = np.asarray(q), np.zeros(self.robot.nv) if v is None else np.asarray(v)
         if q.shape[-1] != self.robot.nq or v.shape[-1] != self.robot.nv:
@@ -164,14 +165,14 @@ class Batch(Summarised):
         _put(self.state.q, which, q, "q of the states")
         _put(self.state.v, which, v, "v of the states")
 
-    def reset(self, which: Any = slice(None)) -> None:
+    def reset(self, which: Which = slice(None)) -> None:
         """Back to the start, memory included: all robots, or those of a mask or of indices."""
         fresh, _ = tree.flatten(self.first)
         for array, start in zip(tree.flatten(self.state)[0], fresh):
             _put(array, which, start, "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
-    def set(self, parameters: Mapping[str, Any], which: Any = slice(None)) -> None:
+    def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
         """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for path, value in parameters.items():
             if path not in self.parameters:
@@ -179,7 +180,7 @@ class Batch(Summarised):
             _check_parameter(path, value)
             _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path), _most(path))
 
-    def set_command(self, which: Any = slice(None), **command: Any) -> None:
+    def set_command(self, which: Which = slice(None), **command: Any) -> None:
         """What is asked of robots: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
         for key, value in command.items():
             if key not in self.command:
@@ -188,13 +189,13 @@ class Batch(Summarised):
             most = float(np.max(np.abs(self.command[key][which]), initial=0.0))
             warn_unfollowed(self.simulation.model.acting, self.robot, Command(**{key: most}))
 
-    def set_push(self, force: Any = 0.0, moment: Any = 0.0, which: Any = slice(None)) -> None:
+    def set_push(self, force: Given = 0.0, moment: Given = 0.0, which: Which = slice(None)) -> None:
         """Push trunks from now on, world axes, at their origins [N], [N m]; ``set_push()`` ends all pushes."""
         for columns, value, name in ((slice(3, 6), force, "force"), (slice(0, 3), moment, "moment")):
             _put(self.push[:, columns], which, value, f"the {name} of a push")
 
     def randomise(
-        self, ranges: Mapping[str, tuple[Any, Any]], seed: int, which: Any = slice(None)
+        self, ranges: Mapping[str, tuple[Given, Given]], seed: int, which: Which = slice(None)
     ) -> dict[str, ndarray]:
         """Draw free parameters uniformly: ``batch.randomise({"trunk.mass": (3.0, 5.0)}, seed=1)``; returns them.
 
@@ -241,11 +242,11 @@ class Batch(Summarised):
             for future in running:
                 future.result()
         except BaseException:
-            self.function.halt.set()  # the others, before what went wrong here is said
+            self._halt.set()  # the others, before what went wrong here is said
             wait(running)
             raise
         finally:
-            self.function.halt.clear()
+            self._halt.clear()
         return recorded
 
     def _part(self, work: tuple[slice, int]) -> None:
@@ -260,10 +261,10 @@ class Batch(Summarised):
             for array, new in zip(mine, tree.flatten(after)[0]):
                 array[chunk] = new
 
-    def _arguments(self, which: Any) -> list[Any]:
+    def _arguments(self, which: Which) -> list[Nest]:
         """State, inputs and free parameters of some robots."""
         leaves, rebuild = tree.flatten(self.state)
-        command: Any = {key: values[which] for key, values in self.command.items()}
+        command: Given = {key: values[which] for key, values in self.command.items()}
         arguments = [rebuild([x[which] for x in leaves]), Inputs(Command(**command), self.push[which])]
         if self.free:
             arguments.append({path: value[which] for path, value in self.parameters.items()})
@@ -285,7 +286,7 @@ class Batch(Summarised):
         state, *rest = self._arguments(places)
         zero = np.zeros((len(places), 5), self.dtype)
         _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, zero), *rest, every=every)
-        meta: dict[str, Any] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
+        meta: dict[str, Json] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
         meta |= {"controller": self.simulation.model.acting.name, "start_time": 0.0}
         found = []
         for k, place in enumerate(places):
@@ -296,7 +297,7 @@ class Batch(Summarised):
         return found
 
     @functools.cached_property
-    def _recording_tick(self) -> Any:
+    def _recording_tick(self) -> Function:
         """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
         return compiling.compile(
             recorded_tick, self.simulation.model, (self.first, np.zeros(5)), Inputs(Command(), np.zeros(6)),
@@ -316,7 +317,7 @@ class Batch(Summarised):
             return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))
 
 
-def counted(n: Any) -> int:
+def counted(n: Given) -> int:
     """A number of robots."""
     if isinstance(n, bool) or not isinstance(n, int | float | np.integer | np.floating) or n != n // 1:
         raise InputError(f"the number of robots must be a whole number, got {n!r}")
@@ -350,7 +351,7 @@ def _most(path: str) -> float:
     return of_parts.get(name, math.inf)
 
 
-def _check_parameter(path: str, value: Any) -> None:
+def _check_parameter(path: str, value: Given) -> None:
     """Refuse tensors that no body has and matrices that turn nothing, which one number alone does not show."""
     name = path.rpartition(".")[2]
     try:
@@ -372,7 +373,7 @@ def _check_parameter(path: str, value: Any) -> None:
 
 
 def _put(
-    array: ndarray, which: Any, value: Any, what: str, least: float = -math.inf, most: float = math.inf
+    array: ndarray, which: Which, value: Given, what: str, least: float = -math.inf, most: float = math.inf
 ) -> None:  # fmt: skip
     """Set rows of an array to finite numbers."""
     try:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from footfall.control.interface import Command
 from footfall.errors import InputError
+from footfall.nests import Given
 from footfall.simulate.simulation import Simulation
 
 _OF_ONE_RUN = ("pushes", "record_rate", "self_collision")
 _INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(..., every=...) does"}
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Given]) -> None:
     """Refuse options of a simulation that a batch would not heed."""
     for key in _OF_ONE_RUN:
         if options.get(key):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +10,7 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall.control.interface import JointCommand
+from footfall.nests import Nest
 from footfall.simulate.tick import Inputs, RunState, SimulationModel, tick
 from footfall.trace.face import tree
 
@@ -44,7 +44,7 @@ def recorded_tick(
     return (reduced(after, len(state.forces) > 0), after.work), (replace(after, memory=()), command)
 
 
-def metered_tick(model: SimulationModel, metered: tuple[RunState, Any], inputs: Inputs) -> tuple[RunState, Any]:
+def metered_tick(model: SimulationModel, metered: tuple[RunState, Nest], inputs: Inputs) -> tuple[RunState, Nest]:
     """The same with the positive mechanical work of the motors so far [J] beside the state.
 
     Motors that brake give nothing back, as in ``Recording.cost_of_transport``.
@@ -54,7 +54,7 @@ def metered_tick(model: SimulationModel, metered: tuple[RunState, Any], inputs: 
     return reduced(after, len(state.forces) > 0), work + after.work[4]
 
 
-def repeated(nest: Any, n: int, dtype: DTypeLike = np.float64) -> Any:
+def repeated(nest: Nest, n: int, dtype: DTypeLike = np.float64) -> Nest:
     """A nest of one robot as one of n: every array with a robot axis first."""
     leaves, rebuild = tree.flatten(nest)
     return rebuild([np.tile(np.asarray(x, dtype), (n, *(1,) * np.ndim(x))) for x in leaves])

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall import compiling
+from footfall.batch.batch import Which
 from footfall.batch.batch_options import check_options, constant_command
 from footfall.batch.batch_tick import batch_tick, reduced
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
+from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
 from footfall.simulate.engine import check_controller, check_world
 from footfall.simulate.simulation import Simulation
@@ -28,6 +30,9 @@ from footfall.trace.face import tree
 from footfall.trace.passes.reductions import reassociated
 from footfall.trace.passes.slp import vectorised
 from footfall.trace.targets import cuda, emit
+
+if TYPE_CHECKING:
+    from cupy import ndarray as DeviceArray
 
 KERNEL = "footfall_tick"
 FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
@@ -65,9 +70,9 @@ class TickSource:
     """
 
     def __init__(
-        self, robot: Robot, controller: Any = None, *, dtype: DTypeLike = np.float32, block: int | None = None,
-        uses_foot_forces: bool = False, threads: int = 1, longest: float = np.inf, free: Sequence[str] = (),
-        **options: Any,
+        self, robot: Robot, controller: Given = None, *, dtype: DTypeLike = np.float32,
+        block: int | None = None, uses_foot_forces: bool = False, threads: int = 1, longest: float = np.inf,
+        free: Sequence[str] = (), **options: Any,
     ) -> None:  # fmt: skip
         if threads not in (1, 4):
             raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
@@ -90,7 +95,7 @@ class TickSource:
         self.block = block or BLOCKS[self.threads]
         self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, self.block)
 
-    def numbers(self, nest: Any) -> np.ndarray:
+    def numbers(self, nest: Nest) -> np.ndarray:
         """A nest as one column of numbers."""
         leaves, _ = tree.flatten(nest)
         return np.concatenate([np.ravel(np.asarray(x, self.dtype)) for x in leaves])
@@ -121,7 +126,7 @@ class GpuBatch:
     """n robots on one GPU; arguments as for ``TickSource``, with as many threads as suit n unless given."""
 
     def __init__(
-        self, robot: Robot, n: int, controller: Any = None, *, threads: int | None = None, **options: Any
+        self, robot: Robot, n: int, controller: Given = None, *, threads: int | None = None, **options: Any
     ) -> None:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
@@ -138,39 +143,39 @@ class GpuBatch:
             raise FootfallError(f"the GPU has no memory for {n} robots: {error}") from None
         self.shared = self.cupy.zeros(1, self.source.dtype)
 
-    def _columns(self, nest: Any) -> Any:
+    def _columns(self, nest: Nest) -> DeviceArray:
         return self.cupy.ascontiguousarray(
             self.cupy.repeat(self.cupy.asarray(self.source.numbers(nest))[:, None], self.n, axis=1)
         )
 
     @property
-    def q(self) -> Any:
+    def q(self) -> DeviceArray:
         """Configurations (n, nq) on the card."""
         return self.state[self.source.rows("q")].T
 
     @property
-    def v(self) -> Any:
+    def v(self) -> DeviceArray:
         return self.state[self.source.rows("v")].T
 
-    def set_command(self, command: Command, which: Any = slice(None)) -> None:
+    def set_command(self, command: Command, which: Which = slice(None)) -> None:
         """What is asked of robots: of all, or of those of a mask or of indices."""
         self._put(slice(0, number_count(Command())), which, self.source.numbers(command))
 
-    def set_push(self, push: Any, which: Any = slice(None)) -> None:
+    def set_push(self, push: Given, which: Which = slice(None)) -> None:
         """A wrench (n, f) on the base at its origin, world axes, held until it is set again: one, or one per robot."""
         self._put(slice(number_count(Command()), number_count(self.source.inputs)), which, push)
 
-    def set(self, parameters: Mapping[str, Any], which: Any = slice(None)) -> None:
+    def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
         """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for path, value in parameters.items():
             value = value if np.ndim(value) else float(value)
             self._put(self.source.place(path), which, value)
 
-    def reset(self, which: Any = slice(None)) -> None:
+    def reset(self, which: Which = slice(None)) -> None:
         """Back to the start, memory included: all robots, or those of a mask or of indices."""
         self.state[:, which] = self.cupy.asarray(self.source.numbers(self.source.first))[:, None]
 
-    def _put(self, rows: slice, which: Any, value: Any) -> None:
+    def _put(self, rows: slice, which: Which, value: Given) -> None:
         """Numbers, one set for all or one per robot, into the rows of the inputs."""
         value = self.cupy.asarray(value, self.source.dtype)
         if not bool(self.cupy.isfinite(value).all()):
@@ -187,6 +192,6 @@ class GpuBatch:
         self.kernel(grid, (block,), arguments)
 
 
-def number_count(nest: Any) -> int:
+def number_count(nest: Nest) -> int:
     """How many numbers a nest of arrays holds."""
     return sum(int(np.size(x)) for x in tree.flatten(nest)[0])

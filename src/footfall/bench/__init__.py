@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footfall.errors import InputError, unknown
+from footfall.nests import Named
 
 if TYPE_CHECKING:
     from footfall.bench.report import Report
@@ -52,7 +53,7 @@ def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, r
     return merged(reports, notes)
 
 
-def _bench(name: str) -> Any:
+def _bench(name: str) -> Named:
     return import_module(f"footfall.bench.{name}")
 
 

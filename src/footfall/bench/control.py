@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from footfall.batch.batch import Batch
 from footfall.bench import horizon_peer
@@ -20,6 +20,7 @@ from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import nmpc
 from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import standing_state
+from footfall.nests import Nest
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
@@ -48,8 +49,11 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
     robot = library.load("mini_cheetah")
     inside, outside = _simulation(robot, Locomotion()), _simulation(robot, Locomotion(solver="daqp"))
     batches = [_batch(robot, dtype) for dtype in (np.float64, np.float32)]
-    ticks, solutions = _timed(outside.controller)
     whole, horizon = _nmpc(robot), Horizon()
+    assert isinstance(inside.controller, Locomotion)
+    assert isinstance(outside.controller, Locomotion)
+    assert isinstance(whole.controller, Nmpc)
+    ticks, solutions = _timed(outside.controller)
     solves = _solves(whole.controller)
     spent: list[list[float]] = [[], [], [], [], []]
     with pinned():
@@ -92,24 +96,24 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> Report
     return Report("control", rows, ratios, {}, METHOD, notes)
 
 
-def _simulation(robot: Robot, controller: Locomotion) -> Any:
+def _simulation(robot: Robot, controller: Locomotion) -> Simulation:
     return Simulation(robot, controller, start=standing_state(robot), command=Command(forward=0.5), stop_on_fall=True)
 
 
-def _batch(robot: Robot, dtype: Any) -> Batch:
+def _batch(robot: Robot, dtype: DTypeLike) -> Batch:
     """Robots that are out of step with each other by their speeds."""
     batch = Batch(robot, _ROBOTS, Locomotion(), dtype=dtype, threads=1, start=standing_state(robot))
     batch.set_command(forward=np.linspace(0.3, 0.6, _ROBOTS))
     return batch
 
 
-def _nmpc(robot: Robot) -> Any:
+def _nmpc(robot: Robot) -> Simulation:
     controller = nmpc("trot")
     start = standing_start(robot, controller)
     return Simulation(robot, controller, start=start, command=Command(forward=0.4), stop_on_fall=True)
 
 
-def _forward_speed(simulation: Any) -> float:
+def _forward_speed(simulation: Simulation) -> float:
     """Along x since the start [m/s]."""
     return float(simulation.q[0]) / simulation.time
 
@@ -119,7 +123,7 @@ def _solves(controller: Nmpc) -> list[float]:
     times: list[float] = []
     solve = controller._solve
 
-    def timed(*arguments: Any) -> Any:
+    def timed(*arguments: Nest) -> Nest:
         start = time.thread_time()
         result = solve(*arguments)
         times.append(time.thread_time() - start)
@@ -129,7 +133,7 @@ def _solves(controller: Nmpc) -> list[float]:
     return times
 
 
-def _spent(run: Callable[[], Any], clock: Callable[[], float] = time.thread_time) -> float:
+def _spent(run: Callable[[], object], clock: Callable[[], float] = time.thread_time) -> float:
     """Processor time [s], of this thread unless said: it stands still while another process has the core."""
     start = clock()
     run()
@@ -144,13 +148,13 @@ def _timed(controller: Locomotion) -> tuple[list[float], list[float]]:
     solve = kind._mpc
 
     class Timed(kind):  # type: ignore[misc, valid-type]
-        def _mpc(self, *arguments: Any) -> Any:
+        def _mpc(self, *arguments: Nest) -> Nest:
             start = time.perf_counter()
             result = solve(self, *arguments)
             solutions.append(time.perf_counter() - start)
             return result
 
-        def __call__(self, *arguments: Any) -> Any:
+        def __call__(self, *arguments: Nest) -> Nest:
             before, start = len(solutions), time.perf_counter()
             result = kind.__call__(self, *arguments)
             if len(solutions) == before:

@@ -11,17 +11,19 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import crocoddyl
 import numpy as np
 import pinocchio as pin
 
+from footfall.nests import Foreign, Json
+
 _HINGES = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)
 
 
-def model_of(given: dict[str, Any]) -> tuple[Any, list[int]]:
+def model_of(given: dict[str, Json]) -> tuple[Foreign, list[int]]:
     """(the model, its feet's frames): a free base called root_joint, hinges about x, y or z."""
     model = pin.Model()
     for joint in given["joints"]:
@@ -40,7 +42,7 @@ def model_of(given: dict[str, Any]) -> tuple[Any, list[int]]:
     return model, feet
 
 
-def problem_of(given: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
+def problem_of(given: dict[str, Json]) -> tuple[Foreign, list[Foreign], list[Foreign]]:
     """(the shooting problem, states and inputs of a first guess)."""
     model, feet = model_of(given)
     state = crocoddyl.StateMultibody(model)
@@ -67,7 +69,7 @@ def problem_of(given: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
     return problem, [rest] * (given["knots"] + 1), [np.array(given["torque"])] * given["knots"]
 
 
-def iterations(given: dict[str, Any]) -> dict[str, Any]:
+def iterations(given: dict[str, Json]) -> dict[str, Json]:
     """Calls that each make one iteration: all derivatives, a sweep backwards, and the step tried."""
     problem, states, inputs = problem_of(given)
     solver = crocoddyl.SolverFDDP(problem)
@@ -77,7 +79,7 @@ def iterations(given: dict[str, Any]) -> dict[str, Any]:
         solver.computeDirection(True)
         solver.tryStep(1.0)
 
-    calls: dict[str, Any] = {"crocoddyl": once}
+    calls: dict[str, Callable[[], object]] = {"crocoddyl": once}
     try:
         import mim_solvers  # after Crocoddyl, whose classes it needs
     except ImportError:
@@ -96,7 +98,7 @@ def main() -> None:
         print(json.dumps(_turn(calls, int(line))), flush=True)
 
 
-def _turn(calls: dict[str, Any], count: int) -> dict[str, float]:
+def _turn(calls: dict[str, Callable[[], object]], count: int) -> dict[str, float]:
     """The least times of iterations by name [s]."""
     least = dict.fromkeys(calls, float("inf"))
     for name, once in calls.items():

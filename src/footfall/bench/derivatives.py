@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -18,9 +18,13 @@ from footfall.compare.states import random_states
 from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import integrate
 from footfall.dynamics.forward_dynamics import forward_dynamics
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 from footfall.simulate.linear_step import LinearStep
 from footfall.trace.written_jacobian import WrittenJacobian
+
+if TYPE_CHECKING:
+    from footfall.trace.differentiate import Jacobian
 
 METHOD = (
     "Least thread time of at least 20 interleaved rounds on one pinned core. Both Jacobians are whole and in minimal"
@@ -74,7 +78,7 @@ def deviated_dynamics(
     return forward_dynamics(robot, integrate(robot, q, dq, 1.0), v + dv, tau + dtau)
 
 
-def _dynamics() -> tuple[Any, list[Any]]:
+def _dynamics() -> tuple[Nest, list[Nest]]:
     """(derivative of forward dynamics, its arguments at random states)."""
     robot = subject.robot()
     states = random_states(robot, _STATES)
@@ -85,7 +89,7 @@ def _dynamics() -> tuple[Any, list[Any]]:
     return slopes, [zero, *arguments]
 
 
-def _step() -> tuple[Any, list[Any]]:
+def _step() -> tuple[Nest, list[Nest]]:
     """(derivative of the step, its arguments at states about a stand)."""
     linear = LinearStep(subject.world(implicit=True), _DT)
     robot, (stand, targets) = linear.robot, subject.standing()
@@ -95,7 +99,7 @@ def _step() -> tuple[Any, list[Any]]:
     return linear.slopes, linear.arguments(q, stand.v, command)[0]
 
 
-def evaluating(slopes: Any, arguments: list[Any]) -> Callable[[int], None]:
+def evaluating(slopes: Jacobian | WrittenJacobian, arguments: list[Nest]) -> Callable[[int], None]:
     """Derivatives at many states, by one call of compiled code where there is any."""
     if not isinstance(slopes, WrittenJacobian):
         return looped(slopes.matrices, *arguments)

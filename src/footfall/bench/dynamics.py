@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,9 @@ from footfall.bench.starts import starts
 from footfall.bench.timing import Task, interleaved, looped, pinned
 from footfall.compare.states import States, random_states
 from footfall.dynamics import bias_terms, forward_dynamics, inverse_dynamics, mass_matrix
+from footfall.nests import Given, Nest
+from footfall.robot.model.description import Robot
+from footfall.trace.runtime.machine_callables import Batch
 from footfall.trace.runtime.memory import Blocks
 
 METHOD = (
@@ -24,13 +26,13 @@ METHOD = (
     " less an empty call. Starts: least processor time of fresh processes, with Python's bytecode written; compile"
     " and cached start from a loaded robot to the first result."
 )
-ALGORITHMS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+ALGORITHMS: dict[str, tuple[Callable[..., Nest], tuple[str, ...]]] = {
     "forward_dynamics": (forward_dynamics, ("q", "v", "tau")),
     "inverse_dynamics": (inverse_dynamics, ("q", "v", "a")),
     "mass_matrix": (mass_matrix, ("q",)),
     "bias": (bias_terms, ("q", "v")),
 }
-TARGETS: dict[str, dict[str, Any]] = {
+TARGETS: dict[str, dict[str, Given]] = {
     "native": {"lanes": 1, "dtype": np.float64},  # target="native" is this very code, called for one robot
     "batch f64": {"dtype": np.float64},
     "batch f32": {"dtype": np.float32},
@@ -64,6 +66,7 @@ def _own_tasks() -> list[Task]:
         tasks.append(Task(f"numpy {name}", looped(function, robot, *first), "evaluation", whole=True))
         for target, options in TARGETS.items():
             compiled = compiling.compile(function, robot, target="batch", **options)
+            assert isinstance(compiled, Batch)
             blocks, _ = compiled.pack(*arrays)
             tasks.append(Task(f"{target} {name}", _evaluating(blocks), "evaluation", items=_ROBOTS))
     return [*tasks, _jacobian_task(robot, states)]
@@ -74,7 +77,7 @@ def _arguments(states: States, names: tuple[str, ...]) -> list[np.ndarray]:
     return [states.tau[:, 6:] if name == "tau" else getattr(states, name) for name in names]
 
 
-def _jacobian_task(robot: Any, states: States) -> Task:
+def _jacobian_task(robot: Robot, states: States) -> Task:
     """All derivatives of forward dynamics by q, v and τ."""
     derivative = compiling.jacobian(forward_dynamics, robot, wrt=["q", "v", "tau"])
     arguments = _arguments(states, ("q", "v", "tau"))

@@ -31,9 +31,11 @@ from footfall.dynamics import (
     velocity_terms,
 )
 from footfall.kinematics import feet_jacobian
+from footfall.nests import Nest
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.trace.nested import interpreted
+from footfall.trace.runtime.machine_callables import Batch
 
 METHOD = (
     "Least of at least 20 interleaved rounds on one pinned core. Native and batch: 128 random states inside one"
@@ -47,19 +49,19 @@ TABLE2 = {  # of Adak et al. 2021 [s], on a 3 GHz processor: symbolic (subs), op
     "G": (0.246, 0.010),
     "J": (0.784, 0.010),
 }
-LAGRANGE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+LAGRANGE: dict[str, tuple[Callable[..., Nest], tuple[str, ...]]] = {
     "M": (lagrange.euler_mass_matrix, ("x",)),
     "C": (lagrange.euler_coriolis_terms, ("x", "rate")),
     "G": (lagrange.euler_gravity_terms, ("x",)),
     "J": (lagrange.euler_feet_jacobian, ("x",)),
 }
-RECURSIVE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+RECURSIVE: dict[str, tuple[Callable[..., Nest], tuple[str, ...]]] = {
     "M": (mass_matrix, ("q",)),
     "C": (velocity_terms, ("q", "v")),
     "G": (gravity_terms, ("q",)),
     "J": (feet_jacobian, ("q",)),
 }
-FREE: dict[str, Callable[..., Any]] = {
+FREE: dict[str, Callable[..., Nest]] = {
     "recursive": forward_dynamics,
     "articulated": articulated_body,
     "lagrange": lagrange.forward_dynamics,
@@ -140,10 +142,11 @@ def acceleration_tasks(robot: Robot, arrays: dict[str, np.ndarray]) -> list[Task
 
 
 def _compiled(
-    name: str, function: Callable[..., Any], robot: Robot, arrays: list[np.ndarray], lanes: int | None, **options: Any
+    name: str, function: Callable[..., Nest], robot: Robot, arrays: list[np.ndarray], lanes: int | None, **options: Any
 ) -> Task:
     """Many states inside one call of machine code."""
     compiled = compiling.compile(function, robot, target="batch", lanes=lanes, **options)
+    assert isinstance(compiled, Batch)
     blocks, _ = compiled.pack(*arrays)
 
     def run(count: int) -> None:

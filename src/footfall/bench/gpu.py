@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.control.joint.joint_pd import JointPD
 from footfall.errors import FootfallError
+from footfall.nests import Given, Json
 from footfall.robot.library import load
 from footfall.simulate.actuators import JointModel
+
+if TYPE_CHECKING:
+    from footfall.batch.gpu import GpuBatch
 
 SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
 BLOCKS = {1: (64, 128, 256), 4: (64, 128)}  # by threads per robot
@@ -37,7 +41,7 @@ METHOD = (
 )
 
 
-def options(implicit: bool, dt: float = 1e-3) -> dict[str, Any]:
+def options(implicit: bool, dt: float = 1e-3) -> dict[str, Given]:
     """The run that is timed: the Mini Cheetah's trot, gait and PD every step, four compliant feet on a plane."""
     return {
         "contact": Compliant(damping=1e4 if implicit else 10.0),
@@ -50,7 +54,7 @@ def controller(dt: float = 1e-3) -> JointPD:
     return JointPD.tuned("mini_cheetah", "trot", rate=1.0 / dt)
 
 
-def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Any]:
+def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Json]:
     """Robot-steps per second by scheme, threads per robot, block and number of robots."""
     from footfall.batch.gpu import GpuBatch, cupy
 
@@ -87,7 +91,7 @@ def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Any]:
     return {"gpu": device["name"].decode(), "cupy": cp.__version__, "rows": rows}
 
 
-def least_seconds(batch: Any, ticks: int, launches: int) -> float:
+def least_seconds(batch: GpuBatch, ticks: int, launches: int) -> float:
     """The shortest of some launches by the GPU's own clock [s]."""
     cuda, best = batch.cupy.cuda, np.inf
     for _ in range(launches):
@@ -110,7 +114,7 @@ def states(ticks: int, n: int = 64, threads: int = 1) -> np.ndarray:
     return batch.cupy.asnumpy(batch.q)
 
 
-def _set_apart(batch: Any) -> None:
+def _set_apart(batch: GpuBatch) -> None:
     """Robots that start up to a centimetre higher than the first, so that they step on the ground one after another."""
     rows = batch.source.rows("q")
     batch.state[rows.start + 2] += batch.cupy.linspace(0.0, 0.01, batch.n, dtype=np.float32)

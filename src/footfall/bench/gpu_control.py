@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from footfall.bench.gpu import least_seconds
 from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.posture import standing_state
+from footfall.nests import Json
 from footfall.robot.library import load
 
 SIZES = (1024, 4096, 16384, 65536)
@@ -25,7 +25,7 @@ _TICKS = 250  # a launch: a quarter of a second
 _SPEEDS = (0.3, 0.6)  # [m/s], so that robots are out of step with each other
 
 
-def timings(sizes: tuple[int, ...] = SIZES, layouts: tuple[tuple[int, int], ...] = LAYOUTS) -> dict[str, Any]:
+def timings(sizes: tuple[int, ...] = SIZES, layouts: tuple[tuple[int, int], ...] = LAYOUTS) -> dict[str, Json]:
     """Robots in real time by threads per robot, block and number of robots; who fell, and compile times."""
     from footfall.batch.gpu import GpuBatch, cupy
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
 from footfall.bench.peers import Settled
+from footfall.nests import Given, Json
 
 SIZES = (8192, 65536)
 # integrator and cone, and what is changed of the solver: as shipped, and the cheapest that robots are trained with
@@ -30,7 +30,7 @@ def installed() -> dict[str, bool]:
     return {"mujoco_warp": find_spec("mujoco_warp") is not None, "mjx": find_spec("mujoco.mjx") is not None}
 
 
-def rows(sizes: tuple[int, ...] = SIZES) -> list[dict[str, Any]]:
+def rows(sizes: tuple[int, ...] = SIZES) -> list[dict[str, Json]]:
     """Robot-steps per second of every peer that is here; one that fails says why instead."""
     found = []
     for peer, is_here in installed().items():
@@ -45,7 +45,7 @@ def rows(sizes: tuple[int, ...] = SIZES) -> list[dict[str, Any]]:
     return found
 
 
-def _model(integrator: str, cone: str, changes: dict[str, Any]) -> Settled:
+def _model(integrator: str, cone: str, changes: dict[str, Given]) -> Settled:
     settled = Settled.build(integrator, cone)
     settled.stand.model.opt.timestep = _DT
     for key, value in changes.items():
@@ -92,7 +92,7 @@ def _mjx(settled: Settled, n: int) -> float:
     return seconds
 
 
-def _least(go: Callable[[], Any]) -> float:
+def _least(go: Callable[[], object]) -> float:
     """The least time of a step over some rounds; the first compiles and does not count."""
     go()
     best = np.inf

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from footfall.bench.horizon import EFFORT, KNOT, KNOTS, away, settled, weights
 from footfall.bench.timing import Row
 from footfall.compare import pinocchio
 from footfall.errors import FootfallError
+from footfall.nests import Json
 
 VARIABLE = "FOOTFALL_CROCODDYL"
 FITTING = "4.0."  # of Pinocchio: beside 4.1 the sweep of Crocoddyl 3.2.1 fails in most processes
@@ -42,7 +42,7 @@ _HOW = (
 )
 
 
-def beside(ours: Callable[[], Any], turns: int = TURNS) -> tuple[dict[str, float], str]:
+def beside(ours: Callable[[], object], turns: int = TURNS) -> tuple[dict[str, float], str]:
     """(least times of an iteration by name [s], ours among them as OURS; why some are missing).
 
     Turns of ours and of each of theirs follow each other on this thread's core, so that all see the same weather.
@@ -72,7 +72,7 @@ def rows_and_ratios(times: dict[str, float]) -> tuple[list[Row], dict[str, float
     return rows, ratios
 
 
-def _least(once: Callable[[], Any]) -> float:
+def _least(once: Callable[[], object]) -> float:
     """Of a turn [s]."""
     times = []
     for _ in range(TURN):
@@ -110,7 +110,7 @@ def _started() -> tuple[subprocess.Popen[str] | None, str]:
     return theirs, ""
 
 
-def _asked(theirs: subprocess.Popen[str], line: str) -> dict[str, Any] | None:
+def _asked(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | None:
     """What it answers to a line; None if it has ended, as it is made to when it takes too long."""
     assert theirs.stdin is not None
     assert theirs.stdout is not None
@@ -135,7 +135,7 @@ def _ended(theirs: subprocess.Popen[str]) -> None:
     theirs.wait()
 
 
-def horizon() -> dict[str, Any]:
+def horizon() -> dict[str, Json]:
     """All that the process needs to know."""
     referee, (stand, torque) = pinocchio.Pinocchio(subject.robot()), settled()
     nv = referee.model.nv
@@ -154,7 +154,7 @@ def horizon() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _model(referee: pinocchio.Pinocchio) -> dict[str, Any]:
+def _model(referee: pinocchio.Pinocchio) -> dict[str, Json]:
     """Joints, bodies and feet as numbers, every hinge about x, y or z: the frame of one that turns the other way round
     is turned about."""
     pin, known = referee.pin, referee.model

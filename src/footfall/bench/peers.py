@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +21,9 @@ from footfall.simulate.actuators import JointModel
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.step import State
 
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel
+
 _SETTLING = 1.0  # [s]
 
 
@@ -28,7 +31,7 @@ _SETTLING = 1.0  # [s]
 class MuJoCoStand:
     """The subject in MuJoCo: same plane, friction and PD gains, MuJoCo's own default contact and solver settings."""
 
-    model: Any
+    model: MjModel
     robot: Robot
 
     @staticmethod
@@ -46,7 +49,7 @@ class MuJoCoStand:
             raise FootfallError("MuJoCo orders the joints of the bench's robot differently")
         return MuJoCoStand(model, robot)
 
-    def data(self, state: State, targets: Float[ndarray, "nj"]) -> Any:
+    def data(self, state: State, targets: Float[ndarray, "nj"]) -> MjData:
         """A fresh MjData in our state."""
         data = mujoco.library().MjData(self.model)
         data.qpos[:] = state.q
@@ -54,7 +57,7 @@ class MuJoCoStand:
         data.ctrl[:] = targets
         return data
 
-    def after(self, state: State, targets: Float[ndarray, "nj"], dt: float, steps: int) -> Any:
+    def after(self, state: State, targets: Float[ndarray, "nj"], dt: float, steps: int) -> MjData:
         """MjData after steps of a length of our choice; its state may have become garbage."""
         self.model.opt.timestep = dt
         data = self.data(state, targets)
@@ -67,8 +70,8 @@ class Settled:
     """A robot that has stood in MuJoCo for a second, where its solver has the least to do: every turn begins here."""
 
     stand: MuJoCoStand
-    rest: Any  # MjData, kept
-    data: Any  # MjData, stepped
+    rest: MjData  # MjData, kept
+    data: MjData  # MjData, stepped
 
     @staticmethod
     def build(integrator: str, cone: str, robot: Robot | None = None) -> Settled:

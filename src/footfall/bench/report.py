@@ -5,11 +5,12 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footfall.bench.targets import Target, judged
 from footfall.bench.timing import Row
 from footfall.cores import cores
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,7 +28,7 @@ class Report:
     operations: dict[str, int]
     method: str
     notes: list[str] = field(default_factory=list)
-    machine: dict[str, Any] = field(default_factory=lambda: this_machine())
+    machine: dict[str, Json] = field(default_factory=lambda: this_machine())
     robot: str | None = None  # another than the Mini Cheetah, for which there are no targets
 
     def row(self, name: str) -> Row:
@@ -40,7 +41,7 @@ class Report:
         times = {row.name: row.ns for row in self.rows}
         return judged({**times, **self.ratios, **self.operations}, self.machine["vector_bits"])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The object of ``commands.md``, with what must be reached beside it."""
         return {
             "bench": self.bench,
@@ -103,7 +104,7 @@ def spelled(ns: float) -> str:
     return f"{ns:.4g} ns"
 
 
-def this_machine() -> dict[str, Any]:
+def this_machine() -> dict[str, Json]:
     """Processor, cores this process may use, and the lanes that batches take on it."""
     import numpy as np
 

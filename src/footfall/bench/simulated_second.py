@@ -13,10 +13,9 @@ and their micro-slip asks for steps that resolve it; that row is printed too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -32,6 +31,7 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.errors import FootfallError
 from footfall.simulate.step import State
+from footfall.trace.runtime.callables import Function
 
 METHOD = (
     "A 5 mm drop onto four feet and 0.5 s of settling: straight, with 0.3 m/s sideways, with 0.5 m/s forward and"
@@ -143,7 +143,7 @@ def start(motion: str) -> tuple[State, Float[ndarray, "nj"]]:
 
 
 # -- ours --------------------------------------------------------------------------------------------------------------
-def _compiled(contact: Compliant) -> dict[float, Any]:
+def _compiled(contact: Compliant) -> dict[float, Function]:
     """The implicit step with the length of the step as an input, by the friction of the ground."""
     state, targets = subject.standing()
     world = subject.world(True, contact)
@@ -154,7 +154,7 @@ def _compiled(contact: Compliant) -> dict[float, Any]:
     }
 
 
-def _ours(functions: dict[float, Any]) -> Run:
+def _ours(functions: dict[float, Function]) -> Run:
     def run(motion: str, count: int) -> Float[ndarray, "3"]:
         function = functions[MOTIONS[motion].friction]
         return function.advance(count, *start(motion), np.array(DURATION / count)).q[:3]
@@ -162,7 +162,7 @@ def _ours(functions: dict[float, Any]) -> Run:
     return run
 
 
-def _own_tasks(name: str, functions: dict[float, Any], found: Found | None) -> list[Task]:
+def _own_tasks(name: str, functions: dict[float, Function], found: Found | None) -> list[Task]:
     if found is None:
         return []
     dt = np.array(DURATION / found.steps)
@@ -218,7 +218,7 @@ def _mujoco_task(name: str, stand: MuJoCoStand, motion: str, steps: int) -> Task
 
 
 @contextmanager
-def _quiet_mujoco() -> Any:
+def _quiet_mujoco() -> Iterator[None]:
     """MuJoCo writes of runs that blow up, which the search for the longest step provokes, to a file in this folder."""
     mj = mujoco.library()
     mj.set_mju_user_warning(lambda _: None)

@@ -15,11 +15,11 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from footfall.bench.targets import CACHED, FRESH, IMPORT, start_row
 from footfall.bench.timing import Row
 from footfall.errors import FootfallError
+from footfall.robot.model.description import Robot
 
 _IMPORT = """
 from time import perf_counter, process_time
@@ -103,7 +103,7 @@ def first_result(function: str) -> tuple[float, float]:
     return time.process_time() - began[0], time.perf_counter() - began[1]
 
 
-def _first_tick(robot: Any) -> tuple[float, float]:
+def _first_tick(robot: Robot) -> tuple[float, float]:
     from footfall.control.locomotion.locomotion import Locomotion
     from footfall.simulate.simulation import Simulation
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,12 @@ from footfall.bench.starts import starts
 from footfall.bench.timing import Task, interleaved, pinned
 from footfall.control.interface import JointCommand
 from footfall.errors import FootfallError
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 from footfall.simulate.step import State
 from footfall.simulate.tick import SimulationModel, at_rest, physics
 from footfall.simulate.world import World
+from footfall.trace.runtime.callables import Function
 
 METHOD = (
     "Least thread time of at least 20 interleaved rounds on one pinned core, dt 1e-4, four feet on the ground,"
@@ -101,13 +102,13 @@ def batch_tasks(model: Robot | None = None) -> list[Task]:
     return tasks
 
 
-def _advancing(name: str, function: Any, state: Any, *rest: Any, robots: int = 1) -> Task:
+def _advancing(name: str, function: Function, state: Nest, *rest: Nest, robots: int = 1) -> Task:
     """Steps inside one compiled call, less a call of no steps."""
     run = functools.partial(_advance, function, state, *rest)
     return Task(name, run, "robot-step", items=robots, empty=functools.partial(run, 0))
 
 
-def _advance(function: Any, *arguments: Any) -> None:
+def _advance(function: Function, *arguments: Nest) -> None:
     *arrays, count = arguments
     function.advance(count, *arrays)
 

@@ -20,6 +20,7 @@ from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
 from footfall.dynamics.forward_dynamics import forward_dynamics
 from footfall.errors import InputError
+from footfall.nests import Given
 from footfall.robot import library
 from footfall.robot.files.loading import load
 from footfall.robot.model.description import Robot
@@ -27,6 +28,8 @@ from footfall.simulate.actuators import JointModel
 from footfall.simulate.integrators import integrate_step
 from footfall.simulate.step import State
 from footfall.simulate.world import World
+from footfall.trace.passes.program import Program
+from footfall.trace.runtime.callables import Function
 
 KP, KD = 40.0, 1.0  # [N m/rad], [N m s/rad]
 DT = 1e-4  # [s], of the steps that are timed
@@ -77,12 +80,12 @@ def held_step(
     return after
 
 
-def compiled_step(implicit: bool, model: Robot | None = None, **options: Any) -> Any:
+def compiled_step(implicit: bool, model: Robot | None = None, **options: Any) -> Function:
     """``held_step`` of length ``DT`` as machine code; options are ``ff.compile``'s."""
     return compiling.compile(held_step, *_arguments(implicit, model), **{**_constants(model), **options})
 
 
-def program(implicit: bool, model: Robot | None = None) -> Any:
+def program(implicit: bool, model: Robot | None = None) -> Program:
     """``held_step`` of length ``DT`` as a program."""
     return compiling.program(held_step, *_arguments(implicit, model), **_constants(model))
 
@@ -91,7 +94,7 @@ def _arguments(implicit: bool, model: Robot | None) -> tuple[World, State, Float
     return world(implicit, model=model), *standing(model)
 
 
-def _constants(model: Robot | None) -> dict[str, Any]:
+def _constants(model: Robot | None) -> dict[str, Given]:
     kp, kd = gains(model or robot())
     return {"dt": DT, "kp": kp, "kd": kd}
 

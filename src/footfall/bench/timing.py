@@ -13,7 +13,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from footfall.nests import Nest
 
 ROUNDS = 20
 _SHORTEST, _LONGEST = 500e-6, 2e-3  # [s], of one turn
@@ -31,11 +32,11 @@ class Task:
     """
 
     name: str
-    run: Callable[[int], Any]
+    run: Callable[[int], object]
     per: str
     items: int = 1
-    before: Callable[[], Any] | None = None
-    empty: Callable[[], Any] | None = None
+    before: Callable[[], object] | None = None
+    empty: Callable[[], object] | None = None
     less: str | None = None
     whole: bool = False
     hidden: bool = False
@@ -107,7 +108,7 @@ def _made_ready(task: Task) -> None:
         task.before()
 
 
-def _clocked(call: Callable[[], Any]) -> float:
+def _clocked(call: Callable[[], object]) -> float:
     began = _clock()
     call()
     return _clock() - began
@@ -127,7 +128,7 @@ def _calibrated(task: Task, turn: float) -> int:
     return units
 
 
-def looped(function: Callable[..., Any], *arguments: Any) -> Callable[[int], None]:
+def looped(function: Callable[..., object], *arguments: Nest) -> Callable[[int], None]:
     """``run`` of a task that calls a function of a peer again and again from Python."""
 
     def run(count: int) -> None:

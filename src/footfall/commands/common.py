@@ -14,9 +14,11 @@ import typer
 
 from footfall.commands import completing
 from footfall.errors import printable
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Robot
@@ -81,7 +83,7 @@ def tell(text: str) -> None:
     typer.echo(printable(text))
 
 
-def print_json(value: dict[str, Any]) -> None:
+def print_json(value: dict[str, Json]) -> None:
     """Exactly one JSON object on standard output."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
 
@@ -119,7 +121,7 @@ class _Lines:
 class _Bar(_Lines):
     def __init__(self, title: str) -> None:
         super().__init__(title)
-        self.bar: Any = None
+        self.bar: Progress | None = None
 
     def report(self, what: str, done: int, of: int) -> None:
         if self.bar is None and time.monotonic() >= self.next:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,6 +31,7 @@ from footfall.commands.run_options import (
     TurnOption,
     planned,
 )
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
@@ -151,7 +152,7 @@ def _two_recordings(first: str, second: str | None, options: list[str], as_json:
     console().print(table)
 
 
-def distances(ours: Recording, theirs: Recording) -> dict[str, Any]:
+def distances(ours: Recording, theirs: Recording) -> dict[str, Json]:
     """The JSON object of a comparison; pairs are ours, then theirs."""
     from footfall.compare import metrics
 
@@ -165,7 +166,7 @@ def distances(ours: Recording, theirs: Recording) -> dict[str, Any]:
     }
 
 
-def _print(robot: str, result: dict[str, Any]) -> None:
+def _print(robot: str, result: dict[str, Json]) -> None:
     from rich.table import Table
 
     apart = Table(title=f"{robot}: mean absolute difference between footfall and MuJoCo", title_justify="left")

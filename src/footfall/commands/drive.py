@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
 from footfall.commands.ending import RealtimeOption, until_told
 from footfall.errors import InputError
+from footfall.nests import Json
 
 if TYPE_CHECKING:
+    from footfall.control.interface import Command, Controller
+    from footfall.hardware.dds.client import DdsConnection
     from footfall.hardware.drive import Driver
+    from footfall.hardware.logbook import Logbook
+    from footfall.robot.model.description import Robot
 
 NAME = "drive"
 EXAMPLES = examples(
@@ -72,8 +78,10 @@ def command(
 
 
 def _drive(
-    connection: Any, pilot: Any, wanted: Any, duration: float, out: Path | None, realtime: bool, as_json: bool, say: Any
-) -> int:
+    connection: DdsConnection, pilot: Controller, wanted: Command, duration: float, out: Path | None, realtime: bool,
+    as_json: bool, say: Callable[[str], None],
+) -> int:  # fmt: skip
+    from footfall.hardware.clock import RealTime
     from footfall.hardware.drive import Driver
     from footfall.hardware.keys import any_key
     from footfall.hardware.limits import Limits
@@ -82,8 +90,9 @@ def _drive(
 
     if realtime:
         note(raise_priority())
-    limits = Limits(connection.robot)
-    connection.clock.restart()
+    limits, clock = Limits(connection.robot), connection.clock
+    assert isinstance(clock, RealTime)
+    clock.restart()
     checks = preflight(connection, pilot, limits)
     for check in checks:
         say(f"preflight: {check.name}: {check.words}{'' if check.holds else ' - NO'}")
@@ -99,7 +108,7 @@ def _drive(
             connection, pilot, lambda t: wanted, duration, lambda: "damp" if key.is_set() else "end" if told() else "",
             logbook.add if logbook else lambda row: None, say, limits,
         )  # fmt: skip
-        connection.clock.restart()
+        clock.restart()
         connection.read()
         driver.run()
     failed = logbook.failed if logbook else ""
@@ -107,7 +116,9 @@ def _drive(
     return _FAILED if driver.reason or failed else 0
 
 
-def _tell(driver: Driver, checks: Any, connection: Any, out: Path | None, failed: str, as_json: bool) -> None:
+def _tell(
+    driver: Driver, checks: Json, connection: DdsConnection, out: Path | None, failed: str, as_json: bool
+) -> None:
     report = driver.report()
     if failed:
         note(f"the recording failed: {failed}")
@@ -127,7 +138,7 @@ def _tell(driver: Driver, checks: Any, connection: Any, out: Path | None, failed
 
 
 @contextlib.contextmanager
-def _logbook(out: Path | None, connection: Any) -> Any:
+def _logbook(out: Path | None, connection: DdsConnection) -> Iterator[Logbook | None]:
     if out is None:
         yield None
         return
@@ -142,7 +153,7 @@ def _logbook(out: Path | None, connection: Any) -> Any:
         logbook.close()
 
 
-def _wanted(forward: float, sideways: float, turn: float, duration: float) -> Any:
+def _wanted(forward: float, sideways: float, turn: float, duration: float) -> Command:
     from footfall.checks import checked_number
     from footfall.control.interface import Command, check_command
 
@@ -152,13 +163,13 @@ def _wanted(forward: float, sideways: float, turn: float, duration: float) -> An
     return wanted
 
 
-def _ready(robot: Any) -> Any:
+def _ready(robot: Robot) -> Robot:
     from footfall.control.posture import with_stand
 
     return with_stand(robot)
 
 
-def _pilot(name: str, robot: Any) -> Any:
+def _pilot(name: str, robot: Robot) -> Controller:
     """A controller by its name or file, behind an estimator where it needs to know how the base moves."""
     from footfall import compiling
     from footfall.control.estimation.estimated import Estimated

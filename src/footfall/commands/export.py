@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
 from footfall.commands.run_options import DtOption, GaitOption, GroundOption, SpeedOption
+from footfall.nests import Given
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
@@ -73,7 +74,7 @@ def command(
             tell(str(file))
 
 
-def _check_options(what: str, written_as: str, options: dict[str, Any]) -> None:
+def _check_options(what: str, written_as: str, options: dict[str, Given]) -> None:
     """Refuse what would have no effect: only steps and controllers run, and only they are units."""
     from footfall.control.named import NAMES as CONTROLLERS
     from footfall.errors import InputError
@@ -89,7 +90,7 @@ def _check_options(what: str, written_as: str, options: dict[str, Any]) -> None:
         raise InputError(f"'{what}' does not run in time: what can be a unit is step, {', '.join(runs)}")
 
 
-def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Any]) -> list[Path]:
+def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Given]) -> list[Path]:
     from footfall.commands.policy_c import write_policy_c
     from footfall.export.subjects import LOCOMOTION, exported_named, simulation_named
     from footfall.simulate.runfile import is_policy

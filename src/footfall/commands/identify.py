@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from footfall.commands import completing
 from footfall.commands.common import JsonOption, console, examples, load_robot, print_json, progress
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from footfall.analysis.joint_order import Order
     from footfall.analysis.motor_report import MotorReport
     from footfall.analysis.motors import Motors
 
@@ -87,7 +90,7 @@ def _show(found: MotorReport) -> None:
     )
 
 
-def _table(found: MotorReport, motors: Motors) -> Any:
+def _table(found: MotorReport, motors: Motors) -> Table:
     from rich.table import Table
 
     from footfall.analysis.hanging import COLUMNS
@@ -106,5 +109,5 @@ def _table(found: MotorReport, motors: Motors) -> Any:
     return table
 
 
-def _columns(order: Any) -> str:
+def _columns(order: Order) -> str:
     return " ".join(str(k) for k in order.columns)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from footfall.commands import completing
 from footfall.commands.common import JsonOption, console, examples, load_robot, print_json, progress, tell
+
+if TYPE_CHECKING:
+    from footfall.robot.model.description import Robot
 
 NAME = "policy"
 EXAMPLES = examples(
@@ -55,7 +58,7 @@ def command(
     return _evaluate(file, model, mapping, engine, 10.0 if seconds is None else seconds, robots, seed, as_json)
 
 
-def _check(file: Path, robot: Any, mapping: Path | None, engine: str, seconds: float, as_json: bool) -> int:
+def _check(file: Path, robot: Robot, mapping: Path | None, engine: str, seconds: float, as_json: bool) -> int:
     from footfall.learn.preflight import preflight
 
     found = preflight(file, robot, mapping, engine=engine, seconds=seconds)
@@ -83,7 +86,7 @@ def _check(file: Path, robot: Any, mapping: Path | None, engine: str, seconds: f
 
 
 def _evaluate_recovery(
-    file: Path, robot: Any, engine: str, seconds: float, robots: int, seed: int, as_json: bool
+    file: Path, robot: Robot, engine: str, seconds: float, robots: int, seed: int, as_json: bool
 ) -> int:
     from footfall.control.learned.policy import Policy
     from footfall.errors import InputError
@@ -108,7 +111,7 @@ def _evaluate_recovery(
 
 
 def _evaluate(
-    file: Path, robot: Any, mapping: Path | None, engine: str, seconds: float, robots: int, seed: int, as_json: bool
+    file: Path, robot: Robot, mapping: Path | None, engine: str, seconds: float, robots: int, seed: int, as_json: bool
 ) -> int:
     from footfall.control.learned.policy import Policy
     from footfall.errors import InputError

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from numpy import ndarray
+
+from footfall.nests import Operand
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
@@ -35,10 +39,11 @@ def write_policy_c(robot: Robot, file: str, folder: Path) -> list[Path]:
     shapes = [np.shape(x) for x in leaves]
     edges = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
 
-    def policy_tick(robot: Robot, t: Any, q: Any, v: Any, command: Any, memory: Any, heights: Any = ()) -> Any:
+    def policy_tick(
+        robot: Robot, t: ndarray, q: ndarray, v: ndarray, command: ndarray, memory: ndarray, heights: Operand = ()
+    ) -> ndarray:
         parts = [memory[a:b].reshape(shape) for a, b, shape in zip(edges, edges[1:], shapes)]
-        sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
-        wanted = Command(command[0], command[1], command[2])
+        sensed, wanted = Sensed(q, v, np.zeros((robot.nf, 3))), Command(command[0], command[1], command[2])
         asked, after = policy.tick(t[0], robot, sensed, wanted, rebuild(parts), heights)
         asked = asked.spread(robot.nj)
         kept = [np.reshape(x, (-1,)) for x in tree.flatten(after)[0]]

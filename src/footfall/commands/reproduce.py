@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,8 @@ from footfall.commands import completing
 from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from footfall.experiments.claims import Outcome
     from footfall.report import Written
 
@@ -90,7 +92,7 @@ def show(outcomes: list[Outcome], written: Written) -> None:
     out.print(f"report: {written.report}", highlight=False, soft_wrap=True)
 
 
-def claims_table(outcome: Outcome, ours: bool = False) -> Any:
+def claims_table(outcome: Outcome, ours: bool = False) -> Table:
     """The claims of a paper, or the questions of our own beside them."""
     from rich.table import Table
     from rich.text import Text

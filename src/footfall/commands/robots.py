@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footfall.commands.common import JsonOption, console, examples, print_json
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
@@ -38,7 +39,7 @@ def command(as_json: JsonOption = False) -> None:
     console().print(table)
 
 
-def summary(robot: Robot) -> dict[str, Any]:
+def summary(robot: Robot) -> dict[str, Json]:
     """One entry of the JSON list; ``provenance`` counts the parameters of each status."""
     from footfall.errors import InputError
     from footfall.robot.model.description import PROVENANCE

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from footfall.commands import completing
+from footfall.nests import Given
 
 if TYPE_CHECKING:
     from footfall.simulate.runfile import Planned
@@ -121,7 +122,7 @@ MotorsOption = Annotated[
 OutOption = Annotated[Path | None, typer.Option("--out", help="Recording to write (.mcap).")]
 
 
-def planned(subject: str, given: dict[str, Any]) -> Planned:
+def planned(subject: str, given: dict[str, Given]) -> Planned:
     """The simulation of a robot or a run file; options on the command line win over those in the file."""
     from footfall.commands.common import load_robot
     from footfall.simulate.runfile import load_options, options_of, plan, read_run_file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from footfall.commands.common import JsonOption, RobotArgument, examples, load_r
 from footfall.commands.ending import RealtimeOption, until_told
 from footfall.commands.run_options import MotorsOption
 from footfall.errors import unknown
+from footfall.nests import Given, Json
 
 NAME = "serve"
 EXAMPLES = examples(
@@ -61,7 +62,7 @@ def command(
     if start not in _STARTS:
         raise unknown("start", start, _STARTS)
     sensors = Sensors.realistic(seed) if noisy else None
-    options: dict[str, Any] = {"ground": ground, "seed": seed}
+    options: dict[str, Given] = {"ground": ground, "seed": seed}
     model, carried = load_robot(robot), None
     if motors is not None:
         from footfall.simulate.identified import read_identified
@@ -84,7 +85,7 @@ def command(
     _tell(server.report(), as_json)
 
 
-def _tell(report: dict[str, Any], as_json: bool) -> None:
+def _tell(report: dict[str, Json], as_json: bool) -> None:
     if as_json:
         print_json(report)
         return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
 
 from footfall.commands.common import JsonOption, console, examples, note, noted_warnings, print_json, progress
@@ -40,6 +38,7 @@ from footfall.commands.run_options import (
     TurnOption,
     planned,
 )
+from footfall.nests import Json
 
 NAME = "simulate"
 EXAMPLES = examples(
@@ -111,7 +110,7 @@ def command(
         raise typer.Exit(1)
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: dict[str, Json]) -> None:
     from rich.table import Table
 
     from footfall.analysis.run_summary import UNITS

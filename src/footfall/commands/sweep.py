@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from footfall.commands.common import JsonOption, console, examples, note, print_json, progress
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from footfall.sweep import Outcome
@@ -64,7 +65,7 @@ def command(
         raise typer.Exit(1)
 
 
-def _json(outcome: Outcome) -> dict[str, Any]:
+def _json(outcome: Outcome) -> dict[str, Json]:
     return {
         "study": outcome.study.name,
         "items": len(outcome.items),
@@ -77,7 +78,7 @@ def _json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _parameters_text(own: dict[str, Any]) -> str:
+def _parameters_text(own: dict[str, Json]) -> str:
     return ", ".join(f"{key} = {_shown(value)}" for key, value in own.items())
 
 
@@ -113,7 +114,7 @@ def _print(outcome: Outcome) -> None:
     out.print(f"table: {outcome.table}\nplot:  {outcome.plot}", highlight=False, soft_wrap=True)
 
 
-def _columns(results: list[dict[str, Any]]) -> list[str]:
+def _columns(results: list[dict[str, Json]]) -> list[str]:
     """Columns worth a place: those that differ between items first."""
     names = list(dict.fromkeys(name for result in results for name in result))
     plain = [n for n in names if not any(isinstance(result.get(n), list) for result in results) and n != "wall_seconds"]
@@ -121,7 +122,7 @@ def _columns(results: list[dict[str, Any]]) -> list[str]:
     return (differing or plain)[:_MOST_COLUMNS]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Json) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from footfall.commands.common import JsonOption, examples, load_robot, print_json, progress, tell
 from footfall.commands.run_options import MotorsOption
+from footfall.nests import Given
+
+if TYPE_CHECKING:
+    from footfall.learn.train import Trained
 
 NAME = "train"
 EXAMPLES = examples(
@@ -30,7 +34,9 @@ def command(
         typer.Option("--out", help="The policy (.npz or .onnx); curve, picture and checkpoint go beside it."),
     ] = None,
     robots: Annotated[int | None, typer.Option("--robots", help="How many learn at once.")] = None,
-    iterations: Annotated[int, typer.Option("--iterations", help="Of 24 ticks of every robot each.")] = 400,
+    iterations: Annotated[
+        int, typer.Option("--iterations", help="Each of 24 ticks of every robot, on a processor 16.")
+    ] = 400,
     reward: Annotated[
         float | None, typer.Option("--reward", help="Stop once the mean reward per tick is that high.")
     ] = None,
@@ -63,8 +69,8 @@ def command(
             seed=seed, resume=resume, history=history, randomise=_ranges(randomise or []), motors=motors,
             progress=report_progress,
         )  # fmt: skip
-    training, last = trained.training, trained.last
     if as_json:
+        training, last = trained.training, trained.last
         print_json(
             {
                 "robot": subject.name, "task": task, "device": training.device, "robots": training.robots,
@@ -74,6 +80,12 @@ def command(
             }
         )  # fmt: skip
         return
+    _summarise(trained)
+
+
+def _summarise(trained: Trained) -> None:
+    """What came of it, in words."""
+    training, last = trained.training, trained.last
     kind = "of processor time" if training.device == "cpu" else "on the GPU"
     tell(
         f"{int(last['samples'])} ticks in {training.seconds:.1f} s {kind}: reward {last['reward']:.4f} per tick, speed"
@@ -84,11 +96,11 @@ def command(
         tell(f"the best policy, which was kept, masters {100 * trained.mastered:.0f} % of the exam")
 
 
-def _ranges(given: list[str]) -> bool | dict[str, Any]:
+def _ranges(given: list[str]) -> bool | dict[str, Given]:
     """What ``--randomise`` says, by name; True, as the task has it, where it says nothing."""
     from footfall.errors import InputError
 
-    ranges: dict[str, Any] = {}
+    ranges: dict[str, Given] = {}
     for text in given:
         name, _, numbers = text.partition("=")
         if name in ranges:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,8 @@ from footfall.commands.common import ModelOption, examples, load_recording, load
 from footfall.errors import InputError
 
 if TYPE_CHECKING:
-    pass
+    from footfall.recording.recording import Recording
+    from footfall.robot.model.description import Robot
 
 NAME = "view"
 EXAMPLES = examples(
@@ -49,16 +50,16 @@ def command(
 
     The page is served on this machine alone. The first line of output is its address.
     """
-    rec: Any = None
-    robot: Any = None
+    seen: Robot | Recording
+    title = ""
     if Path(subject).suffix == ".mcap":
-        rec = load_recording(subject, model)
+        seen, title = load_recording(subject, model), Path(subject).name
     elif model is not None:
         raise InputError("--model is for recordings: a robot's own file is named in the place of the robot")
     else:
-        robot = load_robot(subject)
+        seen = load_robot(subject)
     if foxglove:
-        _serve_foxglove(rec if rec is not None else robot, host, port)
+        _serve_foxglove(seen, host, port)
         return
     from footfall.view.server import Server
 
@@ -68,7 +69,7 @@ def command(
         _flush()
         from footfall.view.show import serve
 
-        shown = serve(server, rec if rec is not None else robot, Path(subject).name if rec is not None else "")
+        shown = serve(server, seen, title)
         if shown.note:
             note(shown.note)
         try:
@@ -81,7 +82,7 @@ def command(
         server.stop()
 
 
-def _serve_foxglove(subject: Any, host: str, port: int) -> None:
+def _serve_foxglove(subject: Robot | Recording, host: str, port: int) -> None:
     from footfall.view.foxglove_live import FoxgloveLive
 
     live = FoxgloveLive(subject, host, port)

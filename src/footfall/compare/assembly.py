@@ -7,12 +7,12 @@ its mistakes, so this list goes back to links, joints and rotors as described; t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint
 
@@ -90,7 +90,7 @@ def _pseudo_inertia(part: Part) -> Float[ndarray, "4 4"]:
     return np.block([[second, h], [h.T, np.array([[part.mass]])]])
 
 
-def _inertia_of(P: Float[ndarray, "4 4"]) -> dict[str, Any]:
+def _inertia_of(P: Float[ndarray, "4 4"]) -> dict[str, Nest]:
     mass = float(P[3, 3])
     com = P[:3, 3] / mass if mass > 0 else np.zeros(3)
     second = P[:3, :3] - mass * np.outer(com, com)

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.compare.report import NOT_FINITE, Check
+from footfall.nests import Json
 from footfall.robot.files.draft import tensor_about_com
 from footfall.robot.files.guard import parse_xml, read_bytes
 from footfall.robot.files.urdf import UNLIMITED
@@ -48,7 +48,7 @@ def file_checks(robot: Robot, file: Path) -> tuple[list[Check], dict[str, str]]:
     return checks, skipped
 
 
-def _bodies(robot: Robot, reading: dict[str, Any], kind: str, other: str) -> Iterator[Check]:
+def _bodies(robot: Robot, reading: dict[str, Json], kind: str, other: str) -> Iterator[Check]:
     """Mass, centre of mass and tensor: of every link of an MJCF, of every moving body of a URDF."""
     ours: dict[str, ndarray] = {}
     if kind == "mjcf":
@@ -69,11 +69,11 @@ def _bodies(robot: Robot, reading: dict[str, Any], kind: str, other: str) -> Ite
         yield _check(f"file_{word}", other, [(n, a[part] / scale, b[part] / scale) for n, a, b in heavy], lost)
 
 
-def _joints(robot: Robot, reading: dict[str, Any], other: str) -> Iterator[Check]:
+def _joints(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Check]:
     """Axes and places in the base with all joints at zero, limits, losses."""
     poses = body_poses(robot)
     actuators = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
-    pairs: dict[str, list[tuple[str, Any, Any]]] = {}
+    pairs: dict[str, list[tuple[str, Json, Json]]] = {}
     for name, theirs in reading["joints"].items():
         if name not in robot.joint_names:
             continue
@@ -93,7 +93,7 @@ def _joints(robot: Robot, reading: dict[str, Any], other: str) -> Iterator[Check
         yield _check(f"file_{word}", other, both, lost)
 
 
-def _feet(robot: Robot, reading: dict[str, Any], other: str) -> Iterator[Check]:
+def _feet(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Check]:
     """The sole of every foot in the stand: exact where the file has a sphere, near where one stands for a shape."""
     q, _ = robot.state("stand" if "stand" in robot.poses else None, height=0.0)
     soles = foot_centres(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
@@ -104,14 +104,14 @@ def _feet(robot: Robot, reading: dict[str, Any], other: str) -> Iterator[Check]:
         yield _check("file_soles", other, both, [], CHOSEN_FOOT if chosen else TOLERANCE)
 
 
-def _bounded(value: Any) -> ndarray:
+def _bounded(value: Json) -> ndarray:
     """Numbers as large as these say that there is no limit."""
     array = np.nan_to_num(np.asarray(value, dtype=float), posinf=UNLIMITED, neginf=-UNLIMITED)
     return np.clip(array, -UNLIMITED, UNLIMITED)
 
 
 def _check(
-    quantity: str, other: str, both: list[tuple[str, Any, Any]], lost: list[str], tolerance: float = TOLERANCE
+    quantity: str, other: str, both: list[tuple[str, Json, Json]], lost: list[str], tolerance: float = TOLERANCE
 ) -> Check:
     """Absolute, in units that make 1 large; ``lost`` are names that one side does not know."""
     errors = {}

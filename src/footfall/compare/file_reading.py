@@ -9,15 +9,21 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
+from footfall.nests import Foreign, Json
+
+if TYPE_CHECKING:
+    from mujoco import MjModel, MjSpec
+
 _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = 2, 3, 4, 5, 6, 7
 
 
-def mjcf(path: Path, request: dict[str, Any]) -> dict[str, Any]:
+def mjcf(path: Path, request: dict[str, Json]) -> dict[str, Json]:
     """Masses, joints and soles of an MJCF; request: {"joints": {name: position}, "feet": [body, ...]}."""
     import mujoco
 
@@ -28,7 +34,7 @@ def mjcf(path: Path, request: dict[str, Any]) -> dict[str, Any]:
     joints = [j for j in range(model.njnt) if model.jnt_type[j] in (2, 3)]
     data.qpos[[model.jnt_qposadr[j] for j in joints]] = 0.0
     mujoco.mj_kinematics(model, data)
-    found: dict[str, Any] = {"bodies": {}, "joints": {}, "soles": {}}
+    found: dict[str, Json] = {"bodies": {}, "joints": {}, "soles": {}}
     for b in range(1, model.nbody):
         turned = np.zeros(9)
         mujoco.mju_quat2Mat(turned, model.body_iquat[b])
@@ -58,7 +64,7 @@ def mjcf(path: Path, request: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _drop_missing_meshes(spec: Any, path: Path) -> None:
+def _drop_missing_meshes(spec: MjSpec, path: Path) -> None:
     """Meshes that are drawn only need not be there."""
     folder = path.parent / (spec.meshdir or "")
     gone = [mesh for mesh in spec.meshes if mesh.file and not (folder / mesh.file).is_file()]
@@ -71,7 +77,7 @@ def _drop_missing_meshes(spec: Any, path: Path) -> None:
         spec.delete(mesh)
 
 
-def _lowest(model: Any, g: int, R: ndarray) -> float:
+def _lowest(model: MjModel, g: int, R: ndarray) -> float:
     """Of a geom, from its centre, along z of the axes that R turns to."""
     size, kind, down = model.geom_size[g], model.geom_type[g], -R[2]
     if kind == _MESH:
@@ -85,7 +91,7 @@ def _lowest(model: Any, g: int, R: ndarray) -> float:
     return -float(far[kind]) if kind in far else np.inf
 
 
-def urdf(path: Path, request: dict[str, Any]) -> dict[str, Any]:
+def urdf(path: Path, request: dict[str, Json]) -> dict[str, Json]:
     """Masses (of all that a joint carries), joints and soles of a URDF; joints that are not asked for are locked."""
     import pinocchio as pin
 
@@ -95,7 +101,7 @@ def urdf(path: Path, request: dict[str, Any]) -> dict[str, Any]:
         model = pin.buildReducedModel(model, extra, pin.neutral(model))
     data, q = model.createData(), pin.neutral(model)
     pin.framesForwardKinematics(model, data, q)
-    found: dict[str, Any] = {"bodies": {}, "joints": {}, "soles": {}}
+    found: dict[str, Json] = {"bodies": {}, "joints": {}, "soles": {}}
     for i in range(1, model.njoints):
         inertia = model.inertias[i]
         carried = "" if i == 1 else model.names[i]
@@ -119,7 +125,7 @@ def urdf(path: Path, request: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _soles(pin: Any, model: Any, q: ndarray, path: Path, feet: list[str], found: dict[str, Any]) -> None:
+def _soles(pin: ModuleType, model: Foreign, q: ndarray, path: Path, feet: list[str], found: dict[str, Json]) -> None:
     """Lowest points of the collision shapes of the feet's links; left out where Pinocchio cannot read the meshes."""
     try:
         folders = [str(folder) for folder in list(path.parents)[:3]]

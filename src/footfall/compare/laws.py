@@ -8,7 +8,6 @@ stencil, which is exact to rounding at the steps used here: no step of the algor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -282,7 +281,7 @@ def _near_singular(q: ndarray) -> bool:
     return any(abs(rotation.to_euler(R_WB, order)[1]) > _STEEPEST for order in rotation.EULER_ORDERS)
 
 
-Law = Callable[[Robot, Any, Any, Any, Any], Sides]
+Law = Callable[[Robot, ndarray, ndarray, ndarray, ndarray], Sides]
 LAWS: tuple[Law, ...] = (
     mass_matrix_is_symmetric,
     mass_matrix_is_positive,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -21,10 +22,14 @@ from footfall.compare.pinocchio import Pinocchio
 from footfall.compare.states import States
 from footfall.dynamics.closed_loops import closed_dynamics
 from footfall.kinematics.closed_loops import closed_joints, closed_posture, loop_error, loop_joints, loop_map
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 
-Side = dict[str, Callable[..., Any]]
+if TYPE_CHECKING:
+    from mujoco import MjsBody, MjSpec
+
+Side = dict[str, Callable[..., Nest]]
 
 LOOP_QUANTITIES: dict[str, tuple[str, ...]] = {
     "closed_acceleration": ("closed_q", "closed_v", "tau"),
@@ -108,7 +113,7 @@ def _soft(tied: MuJoCo, q: ndarray, v: ndarray, tau: ndarray) -> Float[ndarray, 
     return tied.forward_dynamics(q, v, tau)
 
 
-def _add_loops(robot: Robot, mj: Any, spec: Any, bodies: dict[str, Any]) -> None:
+def _add_loops(robot: Robot, mj: ModuleType, spec: MjSpec, bodies: dict[str, MjsBody]) -> None:
     spec.option.disableflags = mj.mjtDisableBit.mjDSBL_CONTACT
     spec.option.tolerance, spec.option.iterations = 1e-15, 200
     kinds = {"point": mj.mjtEq.mjEQ_CONNECT, "frame": mj.mjtEq.mjEQ_WELD, "joint": mj.mjtEq.mjEQ_JOINT}
@@ -125,7 +130,7 @@ def _add_loops(robot: Robot, mj: Any, spec: Any, bodies: dict[str, Any]) -> None
         _add_sites(loop, bodies)
 
 
-def _add_sites(loop: Loop, bodies: dict[str, Any]) -> None:
+def _add_sites(loop: Loop, bodies: dict[str, MjsBody]) -> None:
     from scipy.spatial.transform import Rotation  # not ours: a referee shares nothing with the judged
 
     x, y, z, w = Rotation.from_matrix(loop.rotation.T).as_quat()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +23,9 @@ from footfall.compare.layout import mujoco_map, mujoco_map_rate
 from footfall.errors import InputError, MissingExtraError
 from footfall.gravity import GRAVITY
 from footfall.robot.model.description import Robot
+
+if TYPE_CHECKING:
+    from mujoco import MjModel, MjsBody
 
 _FLAT = 1e-12  # by how much, relatively, rounding may put a flat body beyond the triangle inequality
 LEAST_MASS = 1e-14  # [kg], and [kg m²]; MuJoCo's own bound is 1e-15
@@ -198,7 +201,7 @@ class MuJoCo:
         body, p_BF = self.feet[k]
         return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ p_BF
 
-    def _jacobian(self, k: int, of: Any) -> ndarray:
+    def _jacobian(self, k: int, of: Callable[..., None]) -> ndarray:
         linear, angular = np.zeros((3, self.model.nv)), np.zeros((3, self.model.nv))
         of(self.model, self.data, linear, angular, self._foot(k), self.feet[k][0])
         return np.concatenate([angular, linear])
@@ -211,7 +214,9 @@ def _moved(twist_W: ndarray, R_WC: ndarray, radius: float) -> ndarray:
     return np.concatenate([R_WC.T @ twist_W[:3], R_WC.T @ linear])
 
 
-def _compile(mj: ModuleType, robot: Robot, parts: list[Part], add: Callable[..., None] | None) -> tuple[Any, list[int]]:
+def _compile(
+    mj: ModuleType, robot: Robot, parts: list[Part], add: Callable[..., None] | None
+) -> tuple[MjModel, list[int]]:
     """The compiled model, and the number of every part's body in it."""
     spec = mj.MjSpec()
     spec.modelname = robot.name
@@ -219,7 +224,7 @@ def _compile(mj: ModuleType, robot: Robot, parts: list[Part], add: Callable[...,
     compiler.degree, compiler.autolimits = False, False
     compiler.alignfree, compiler.balanceinertia, compiler.fusestatic = False, False, False
     option.disableflags = mj.mjtDisableBit.mjDSBL_CONSTRAINT | mj.mjtDisableBit.mjDSBL_CONTACT
-    bodies: list[Any] = []
+    bodies: list[MjsBody] = []
     links = {link.name for link in robot.links}  # the other parts are rotors
     kinds = {"revolute": mj.mjtJoint.mjJNT_HINGE, "prismatic": mj.mjtJoint.mjJNT_SLIDE}
     for number, part in enumerate(parts):
@@ -246,7 +251,7 @@ def _compile(mj: ModuleType, robot: Robot, parts: list[Part], add: Callable[...,
     return model, [mj.mj_name2id(model, mj.mjtObj.mjOBJ_BODY, f"{n}") for n in range(len(parts))]
 
 
-def _set_inertia(mj: ModuleType, robot: Robot, part: Part, body: Any) -> None:
+def _set_inertia(mj: ModuleType, robot: Robot, part: Part, body: MjsBody) -> None:
     """Principal moments and axes, found here at full accuracy: MuJoCo's own search stops at 1e-12."""
     moments, axes = np.linalg.eigh(part.inertia)
     if _shortfall(part) > _FLAT:

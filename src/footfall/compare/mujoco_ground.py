@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from footfall.contact.terrain import Steps
 from footfall.errors import InputError
 from footfall.spatial import quaternion
 
+if TYPE_CHECKING:
+    from mujoco import MjsGeom, MjSpec
+
 _WIDE, _THICK = 50.0, 0.5  # of boxes, half sizes [m]
 
 
-def place_ground(mj: Any, spec: Any, ground: Ground) -> None:
+def place_ground(mj: ModuleType, spec: MjSpec, ground: Ground) -> None:
     """Turn the geom ``ground`` of a model into a ground; treads beyond the first are further geoms beside it.
 
     MuJoCo's heightfield is made of triangles between the nodes; a smooth one of ours is sampled at its nodes. MuJoCo
@@ -34,7 +38,7 @@ def place_ground(mj: Any, spec: Any, ground: Ground) -> None:
         )
 
 
-def _place_heightfield(mj: Any, spec: Any, geom: Any, ground: Heightfield) -> None:
+def _place_heightfield(mj: ModuleType, spec: MjSpec, geom: MjsGeom, ground: Heightfield) -> None:
     heights = ground.sampled()
     if not np.isfinite(heights).all():
         raise InputError("MuJoCo has no holes in a heightfield: this one has heights that are NaN")
@@ -48,7 +52,7 @@ def _place_heightfield(mj: Any, spec: Any, geom: Any, ground: Heightfield) -> No
     geom.pos = [*(ground.corner + half), low]
 
 
-def _place_steps(mj: Any, spec: Any, geom: Any, ground: Steps) -> None:
+def _place_steps(mj: ModuleType, spec: MjSpec, geom: MjsGeom, ground: Steps) -> None:
     levels, edges = ground.levels, ground.start + ground.tread * np.arange(len(ground.levels))
     starts, ends = np.append(edges[0] - 2.0 * _WIDE, edges[:-1]), np.append(edges[:-1], edges[-1] + 2.0 * _WIDE)
     bottom = float(levels.min()) - _THICK

@@ -11,7 +11,8 @@ import math
 import time
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
@@ -24,6 +25,7 @@ from footfall.contact.heightfield import Heightfield
 from footfall.contact.terrain import Patches, Steps
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import InputError, TraceError
+from footfall.nests import Given, Nest, Scalar
 from footfall.recording.ground_form import ground_form
 from footfall.recording.recording import Recording
 from footfall.robot.files.export import to_mjcf
@@ -35,6 +37,9 @@ from footfall.simulate.pushes import generalised_push
 from footfall.simulate.simulation import Simulation
 from footfall.spatial import quaternion
 
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel, MjSpec
+
 PAPER_CONTACT = {"solref": (-1600.0, -100.0)}
 STIFF_CONTACT = {"solref": (-2e6, -2e3), "solimp": (0.95, 0.99, 0.001)}
 
@@ -42,16 +47,16 @@ STIFF_CONTACT = {"solref": (-2e6, -2e3), "solimp": (0.95, 0.99, 0.001)}
 def mujoco_model(
     simulation: Simulation,
     friction: float | None = None,
-    contact: Mapping[str, Any] | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Any:
+    contact: Mapping[str, Given] | None = None,
+    options: Mapping[str, Given] | None = None,
+) -> MjModel:
     """An MjModel of a simulation's robot on its ground, with gains that ``run_mujoco`` sets."""
     mj, world = library(), simulation.model.world
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
     if world.joints.backlash or world.joints.gear_loss or world.joints.belt is not None:
         raise InputError("MuJoCo is given no backlash, no gear loss and no belt: compare a simulation without them")
     ground = world.ground
-    mu: Any = friction
+    mu: Scalar = friction
     if mu is None:
         mu = ground.friction if isinstance(ground, Plane | Heightfield | Steps | Patches) else 0.0
     if np.ndim(mu):
@@ -76,7 +81,7 @@ def mujoco_model(
     return spec.compile()
 
 
-def _add_spheres(mj: Any, spec: Any, simulation: Simulation) -> None:
+def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
     """What touches the ground besides the feet, under the same law."""
     robot, spheres = simulation.robot, simulation.model.world.spheres
     for sphere in spheres[robot.nf :]:
@@ -104,7 +109,7 @@ def effective_robot(robot: Robot, joints: JointModel) -> Robot:
     return dataclasses.replace(robot, joints=tuple(changed))
 
 
-def run_mujoco(simulation: Simulation, duration: float, model: Any = None) -> Recording:
+def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = None) -> Recording:
     """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
 
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone.
@@ -156,7 +161,7 @@ class _Asked:
         self.model, robot = simulation.model, simulation.robot
         sensed = Sensed(simulation.q, simulation.v, np.zeros((robot.nf, 3)))
 
-        def ask(t: float, sensed: Sensed, command: Command, memory: Any) -> tuple[JointCommand, Any]:
+        def ask(t: float, sensed: Sensed, command: Command, memory: Nest) -> tuple[JointCommand, Nest]:
             sensed = dataclasses.replace(sensed, gravity=self.model.world.gravity)  # a constant of the run
             asked, after = self.model.acting(t, robot, sensed, command, memory)
             return asked.spread(robot.nj), after
@@ -170,7 +175,7 @@ class _Asked:
             except TraceError:
                 pass  # runs as plain Python
 
-    def __call__(self, t: float, q: ndarray, v: ndarray, force: ndarray, memory: Any) -> tuple[JointCommand, Any]:
+    def __call__(self, t: float, q: ndarray, v: ndarray, force: ndarray, memory: Nest) -> tuple[JointCommand, Nest]:
         return self.ask(t, Sensed(q, v, force), command_at(self.simulation.command, t), memory)
 
 
@@ -181,14 +186,14 @@ class _Order:
     u: ndarray
 
 
-def _joint_order(mj: Any, model: Any, robot: Robot) -> _Order:
+def _joint_order(mj: ModuleType, model: MjModel, robot: Robot) -> _Order:
     """Where MuJoCo keeps our joints: mapped by name, since files may order them differently."""
     ids = [mj.mj_name2id(model, mj.mjtObj.mjOBJ_JOINT, name) for name in robot.joint_names]
     motors = [mj.mj_name2id(model, mj.mjtObj.mjOBJ_ACTUATOR, f"motor_{name}") for name in robot.joint_names]
     return _Order(model.jnt_qposadr[ids], model.jnt_dofadr[ids], np.array(motors))
 
 
-def _foot_geoms(mj: Any, model: Any, robot: Robot) -> dict[int, int]:
+def _foot_geoms(mj: ModuleType, model: MjModel, robot: Robot) -> dict[int, int]:
     """Geom of MuJoCo -> foot of ours."""
     found = {}
     for k, foot in enumerate(robot.feet):
@@ -199,7 +204,7 @@ def _foot_geoms(mj: Any, model: Any, robot: Robot) -> dict[int, int]:
     return found
 
 
-def _foot_forces(mj: Any, model: Any, data: Any, feet: dict[int, int]) -> ndarray:
+def _foot_forces(mj: ModuleType, model: MjModel, data: MjData, feet: dict[int, int]) -> ndarray:
     """Force of the ground on every foot in world axes [N]."""
     forces, wrench = np.zeros((len(feet), 3)), np.zeros(6)
     for c in range(data.ncon):

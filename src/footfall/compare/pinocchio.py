@@ -7,7 +7,6 @@ constant G that also carries the change of layout, and every answer is projected
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +16,7 @@ from footfall.compare.assembly import Part, parts_of, spring_energy
 from footfall.compare.layout import pinocchio_map, to_pinocchio_q
 from footfall.errors import MissingExtraError
 from footfall.gravity import GRAVITY
+from footfall.nests import Foreign
 from footfall.robot.model.description import Robot
 
 
@@ -188,17 +188,17 @@ class Pinocchio:
         """A 6 x nv matrix of theirs: with one degree of freedom the binding returns six plain numbers."""
         return np.reshape(A, (6, self.model.nv))
 
-    def _axes(self, frame: str) -> Any:
+    def _axes(self, frame: str) -> Foreign:
         frames = self.pin.ReferenceFrame
         return frames.LOCAL_WORLD_ALIGNED if frame == "world" else frames.LOCAL
 
 
-def _build(pin: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list[int]]:
+def _build(pin: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Foreign, list[int]]:
     """The model, and the joint that carries each part. Pinocchio does the welding of what hangs by fixed joints."""
     model = pin.Model()
     model.name = robot.name
     joints: list[int] = []  # the joint that carries part k
-    places: list[Any] = []  # and the part's pose in that joint's frame
+    places: list[Foreign] = []  # and the part's pose in that joint's frame
     armatures: list[tuple[int, float]] = []
     for part in parts:
         carrier, place = (joints[part.parent], places[part.parent]) if part.parent >= 0 else (0, pin.SE3.Identity())
@@ -229,7 +229,7 @@ def _build(pin: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Any, list[
     return model, joints
 
 
-def _joint(pin: ModuleType, part: Part) -> Any:
+def _joint(pin: ModuleType, part: Part) -> Foreign:
     if part.motion == "free":
         return pin.JointModelFreeFlyer()
     axis = np.array(part.axis)

@@ -11,13 +11,14 @@ import importlib
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.compare import metrics
 from footfall.errors import InputError, MissingExtraError
+from footfall.nests import Json
 from footfall.recording.columns import unit_of
 from footfall.recording.recording import Recording
 
@@ -133,7 +134,7 @@ def _quantities(a: Recording, b: Recording) -> dict[str, tuple[str, ndarray, nda
     return found
 
 
-def comparison_json(a: Recording, b: Recording) -> dict[str, Any]:
+def comparison_json(a: Recording, b: Recording) -> dict[str, Json]:
     """The JSON object of a comparison: the keys of ``footfall compare`` first, then the whole table."""
     table = compare_recordings(a, b)
     floating, forces = a.robot.floating, "force" in a and "force" in b
@@ -151,6 +152,6 @@ def comparison_json(a: Recording, b: Recording) -> dict[str, Any]:
     }
 
 
-def _or_null(value: Any) -> Any:
+def _or_null(value: Json) -> Json:
     """JSON knows no numbers that are not finite."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

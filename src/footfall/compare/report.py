@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,7 +32,7 @@ class Check:
     def passed(self) -> bool:
         return self.max_rel_error <= self.tolerance
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "quantity": self.quantity,
             "left": self.left,
@@ -65,7 +67,7 @@ class Report:
     def worst(self) -> Check:
         return max(self.checks, key=lambda check: check.max_rel_error / check.tolerance)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "robot": self.robot,
             "samples": self.samples,

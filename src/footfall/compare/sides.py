@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -20,10 +19,11 @@ from footfall.compare.pinocchio import Pinocchio
 from footfall.compare.stance_sides import STANCE_QUANTITIES, PinocchioStance, excess, minimal, screw
 from footfall.dynamics import lagrange
 from footfall.errors import InputError
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import about_axis
 
-Side = Mapping[str, Callable[..., Any]]
+Side = Mapping[str, Callable[..., Nest]]
 
 QUANTITIES: dict[str, tuple[str, ...]] = {
     "mass_matrix": ("q",),
@@ -121,7 +121,7 @@ def mujoco(robot: Robot) -> Side:
     }
 
 
-def _answers(referee: Pinocchio | MuJoCo) -> dict[str, Callable[..., Any]]:
+def _answers(referee: Pinocchio | MuJoCo) -> dict[str, Callable[..., Nest]]:
     """What both referees answer under the same name."""
     alone = ("body_velocities", *STANCE_QUANTITIES, *LOOP_QUANTITIES)
     shared = [name for name in QUANTITIES if not name.endswith(("_foot", "_contact")) and name not in alone]

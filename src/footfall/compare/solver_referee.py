@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -29,6 +28,7 @@ from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.locomotion_tick import Walking, look_ahead, solve_ahead, towards_gait
 from footfall.control.locomotion.whole_body import Program, leg_torques, whole_body_torques
 from footfall.control.posture import standing_state
+from footfall.nests import Nest, Scalar
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
@@ -69,17 +69,17 @@ class Judged:
 
     torque: Float[ndarray, "nj"]  # as the solution has it, not clipped
     asked: Float[ndarray, "nj"]  # of the joints in the end: that torque clipped, or the fallback
-    solved: Any
-    turns: Any
-    residual: Any  # the worst of violation, slope and product of slack and multiplier, scaled
+    solved: Scalar
+    turns: Scalar
+    residual: Scalar  # the worst of violation, slope and product of slack and multiplier, scaled
     forces: Float[ndarray, "4 3"]
-    mpc_solved: Any
-    mpc_turns: Any
-    mpc_residual: Any
+    mpc_solved: Scalar
+    mpc_turns: Scalar
+    mpc_residual: Scalar
 
 
 def judged(
-    walking: Walking, sensed: Sensed, command: Command, memory: Memory, forces: Float[ndarray, "4 3"], spoil: Any
+    walking: Walking, sensed: Sensed, command: Command, memory: Memory, forces: Float[ndarray, "4 3"], spoil: Scalar
 ) -> Judged:
     """The whole-body program for given forces of stage one, and the MPC of the same moment.
 
@@ -98,7 +98,7 @@ def judged(
     )
 
 
-def spoilt(program: Program, how: Any) -> Program:
+def spoilt(program: Program, how: Scalar) -> Program:
     """A program that no walk has; ``how`` is 0 or 1 + a place in ``SPOILT``. The dynamics of the joints stay."""
     n = len(program.H)
     at = {name: np.abs(how - (k + 1.0)) < 0.5 for k, name in enumerate(SPOILT)}
@@ -115,7 +115,7 @@ def spoilt(program: Program, how: Any) -> Program:
     return replace(program, H=H, f=f, F=F, A=A, low=low, high=high)
 
 
-def _worst(solution: Any) -> Any:
+def _worst(solution: Nest) -> Scalar:
     return np.maximum(np.maximum(solution.primal, solution.dual), solution.gap)
 
 
@@ -185,7 +185,7 @@ class Watched(Locomotion):
             self._spoil(given)
         return asked, after
 
-    def _spoil(self, given: tuple[Any, ...]) -> None:
+    def _spoil(self, given: tuple[Nest, ...]) -> None:
         how = 1.0 + self.tally.spoilt % len(SPOILT)
         got, tally = self.judge(*given, how), self.tally
         tally.spoilt += 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,9 +16,10 @@ from numpy import ndarray
 from footfall.compare.pinocchio import Pinocchio
 from footfall.dynamics import constrained, reduced, screw_system
 from footfall.kinematics import product_of_exponentials
+from footfall.nests import Foreign, Nest
 from footfall.robot.model.description import Robot
 
-Side = dict[str, Callable[..., Any]]
+Side = dict[str, Callable[..., Nest]]
 
 STANCE_QUANTITIES: dict[str, tuple[str, ...]] = {
     "stance_acceleration": ("q", "v", "tau", "mode"),
@@ -78,11 +78,11 @@ def minimal(robot: Robot) -> Side:
     }
 
 
-def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+def _remembered(function: Callable[..., Nest]) -> Callable[..., Nest]:
     """One evaluation a state, whatever the number of quantities read from it."""
-    known: dict[bytes, Any] = {}
+    known: dict[bytes, Nest] = {}
 
-    def call(*arrays: ndarray) -> Any:
+    def call(*arrays: ndarray) -> Nest:
         key = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
         if key not in known:
             known[key] = function(*arrays)
@@ -101,7 +101,7 @@ class PinocchioStance:
     def __init__(self, referee: Pinocchio) -> None:
         self.referee, self.pin, self.robot = referee, referee.pin, referee.robot
         self.solved = _remembered(self._solve)
-        self.models: dict[bytes, Any] = {}
+        self.models: dict[bytes, Foreign] = {}
 
     def side(self) -> Side:
         return {
@@ -176,7 +176,7 @@ class PinocchioStance:
         forces[standing] = [one.contact_force.linear for one in datas]
         return ref.G.T @ theirs, forces
 
-    def _contacts(self, mode: ndarray) -> Any:
+    def _contacts(self, mode: ndarray) -> Foreign:
         key = np.asarray(mode).tobytes()
         if key not in self.models:
             ref, pin = self.referee, self.pin

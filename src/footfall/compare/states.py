@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -38,9 +37,8 @@ class States:
         return [getattr(self, name) for name in names]
 
     def first(self, count: int) -> States:
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        few: dict[str, Any] = {name: array if array is None else array[:count] for name, array in given.items()}
-        return States(**few)
+        given = [f.name for f in fields(self) if getattr(self, f.name) is not None]
+        return replace(self, **{name: getattr(self, name)[:count] for name in given})
 
 
 def random_states(robot: Robot, samples: int, seed: int = 0) -> States:

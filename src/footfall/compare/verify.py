@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -147,11 +146,11 @@ def _evaluate_all(
     return values, traced
 
 
-def _looped(function: Callable[..., Any], arrays: list[ndarray]) -> ndarray:
+def _looped(function: Callable[..., ndarray], arrays: list[ndarray]) -> ndarray:
     return np.array([function(*row) for row in zip(*arrays)], dtype=float)
 
 
-def _batched(function: Callable[..., Any], arrays: list[ndarray]) -> ndarray:
+def _batched(function: Callable[..., ndarray], arrays: list[ndarray]) -> ndarray:
     from footfall import trace
 
     compiled = trace.compile(function, *(array[0] for array in arrays), target="batch", verify=False)

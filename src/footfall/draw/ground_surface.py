@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy import ndarray
@@ -34,7 +34,7 @@ def heights(ground: Ground | None, x: ndarray, y: ndarray) -> ndarray:
     return np.where(np.isfinite(z), z, -1.0)
 
 
-def level_under(ground: Ground | None, place: Any) -> float:
+def level_under(ground: Ground | None, place: Sequence[float] | ndarray) -> float:
     """Height of the ground at one place (x, y) [m]."""
     return float(heights(ground, np.array([place[0]]), np.array([place[1]]))[0])
 
@@ -63,7 +63,7 @@ def is_level(ground: Ground | None) -> bool:
     return ground is None or isinstance(ground, Plane)
 
 
-def _vertical(ground: Any, x: float, y: float) -> float:
+def _vertical(ground: Ground, x: float, y: float) -> float:
     return -float(ground.distance(np.array([x, y, 0.0])))
 
 

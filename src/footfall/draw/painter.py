@@ -6,7 +6,8 @@ Colours come from one lamp and the sky. The picture is painted at twice its size
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +17,7 @@ from footfall.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageFont import FreeTypeFont
 
 SKY, HORIZON = np.array([226.0, 234.0, 243.0]), np.array([250.0, 251.0, 253.0])
 LAMP = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
@@ -23,7 +25,7 @@ _FINE = 2  # pixels of the painting for one of the picture, along both axes
 _NEAR = 0.05  # [m]
 
 
-def pillow() -> Any:
+def pillow() -> ModuleType:
     """The package that fills polygons, if it is installed."""
     try:
         import PIL.Image
@@ -38,12 +40,14 @@ def pillow() -> Any:
 class Painter:
     """Paints pictures of one size. ``look`` begins one and says from where; the rest paints, far things first."""
 
+    empty: Image  # the sky
+
     def __init__(self, width: int, height: int, view: float = 34.0) -> None:
         self.pil = pillow()
         self.width, self.height = width, height
         self.size = (_FINE * width, _FINE * height)
         self.focus = 0.5 * self.size[1] / np.tan(np.radians(view) / 2)  # view: from bottom to top [deg]
-        self._horizon, self.empty = -1, None
+        self._horizon: int | None = None  # of the sky that is painted already
         self.look(np.array([2.0, -3.0, 1.5]), np.zeros(3))
 
     def look(self, eye: Float[ndarray, "3"], at: Float[ndarray, "3"]) -> None:
@@ -56,7 +60,7 @@ class Painter:
         self.image = self._sky(row).copy()
         self.draw = self.pil.ImageDraw.Draw(self.image, "RGBA")
 
-    def _sky(self, horizon: int) -> Any:
+    def _sky(self, horizon: int) -> Image:
         """Paler towards the horizon, and plain below it."""
         if horizon != self._horizon:
             ramp = np.clip(
@@ -164,10 +168,10 @@ class Painter:
         return self.image.reduce(_FINE)
 
 
-_fonts: dict[int, Any] = {}
+_fonts: dict[int, FreeTypeFont] = {}
 
 
-def _font(pil: Any, size: int) -> Any:
+def _font(pil: ModuleType, size: int) -> FreeTypeFont:
     if size not in _fonts:
         from matplotlib import font_manager
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from footfall.spatial.transform import Transform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
 
 AXIS_COLOUR, INK = "#7c3aed", "#1f2937"
 FRAME_COLOURS = ("#d62728", "#2ca02c", "#1f4fd8")  # x, y, z
@@ -149,7 +150,7 @@ def finish(ax: Axes, shown: np.ndarray, labels: list[Label], title: str) -> None
     ax.set_title(title, fontsize=10, color=INK)
     texts = []
     for label in labels:
-        style: dict[str, Any] = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
+        style: dict[str, str | float] = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
         if label.circle:
             style = {"boxstyle": "circle,pad=0.22", "fc": "white", "ec": INK, "lw": 0.8}
         x, y = label.at
@@ -164,7 +165,7 @@ def finish(ax: Axes, shown: np.ndarray, labels: list[Label], title: str) -> None
             ax.plot(*zip(target, text.get_position()), color="#9ca3af", lw=0.7, zorder=2)
 
 
-def _spread(ax: Axes, texts: list[Any], only_up: list[bool], sweeps: int = 200) -> None:
+def _spread(ax: Axes, texts: list[Text], only_up: list[bool], sweeps: int = 200) -> None:
     """Push overlapping texts apart, along the shorter overlap (columns of labels only up and down)."""
     figure = ax.figure
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
@@ -190,4 +191,5 @@ def _spread(ax: Axes, texts: list[Any], only_up: list[bool], sweeps: int = 200) 
     to_data = ax.transData.inverted()
     for text, move in zip(texts, centre - start):
         at = ax.transData.transform(text.get_position()) + move
-        text.set_position(to_data.transform(at))
+        x, y = to_data.transform(at)
+        text.set_position((x, y))

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from footfall.errors import InputError
+from footfall.nests import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#404040")  # Okabe, Ito
+Dashes: TypeAlias = Literal["-", "--", "-.", ":"] | tuple[float, tuple[float, ...]]  # of a line
 GREY, PALE = "#707070", "#e9edf1"
-_STYLE: dict[Any, Any] = {
+_STYLE: dict[Given, Given] = {
     "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.0, "lines.linewidth": 1.1,
     "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6, "axes.spines.top": False,
     "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False, "axes.formatter.useoffset": False,
 }  # fmt: skip
 
 
-def style(**other: Any) -> Any:
+def style(**other: Any) -> AbstractContextManager[None]:
     """A context in which figures are made; ``other`` settings of Matplotlib with "_" for "."."""
     import matplotlib
 
-    changed: dict[Any, Any] = {key.replace("_", "."): value for key, value in other.items()}
+    changed: dict[Given, Given] = {key.replace("_", "."): value for key, value in other.items()}
     return matplotlib.rc_context({**_STYLE, **changed})
 
 

@@ -8,9 +8,9 @@ Everything is painted by ``painter``, at several pictures a second on one core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -243,7 +243,7 @@ def save_video(
         )
     times = np.arange(float(part.time[0]), float(part.time[-1]) + 1e-9, pace / fps)
 
-    def pictures() -> Iterator[Any]:
+    def pictures() -> Iterator[Image]:
         for k, time in enumerate(times):
             yield film.picture(float(time))
             if progress is not None:
@@ -260,7 +260,7 @@ def save_video(
     return path
 
 
-def _gif(pictures: Iterator[Any], path: Path, fps: float) -> None:
+def _gif(pictures: Iterator[Image], path: Path, fps: float) -> None:
     """One palette for all frames, so that still parts cost nothing and do not flicker."""
     pil = pillow()
     first = next(pictures)
@@ -273,7 +273,10 @@ def _gif(pictures: Iterator[Any], path: Path, fps: float) -> None:
         )  # fmt: skip
 
 
-def _mp4(write: Any, pictures: Iterator[Any], path: Path, size: tuple[int, int], fps: float) -> None:
+def _mp4(
+    write: Callable[..., Generator[None, object, None]], pictures: Iterator[Image], path: Path, size: tuple[int, int],
+    fps: float,
+) -> None:  # fmt: skip
     sink = write(str(path), size, fps=fps, codec="libx264", macro_block_size=2, quality=7, output_params=["-f", "mp4"])
     try:
         sink.send(None)
@@ -283,7 +286,7 @@ def _mp4(write: Any, pictures: Iterator[Any], path: Path, size: tuple[int, int],
         sink.close()
 
 
-def _ffmpeg() -> Any:
+def _ffmpeg() -> Callable[..., Generator[None, object, None]]:
     try:
         from imageio_ffmpeg import write_frames
     except ImportError:
@@ -297,7 +300,7 @@ def _lit(points: ndarray, faces: ndarray) -> ndarray:
     return np.cross(b - a, c - a) @ LAMP > 0.0
 
 
-def _joined(parts: list[tuple[ndarray, ndarray, Any]]) -> tuple[ndarray, ndarray, ndarray]:
+def _joined(parts: Sequence[tuple[ndarray, ndarray, Sequence[float]]]) -> tuple[ndarray, ndarray, ndarray]:
     """Vertices, triangles and colours of a body as one of each."""
     if not parts:
         return np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3))

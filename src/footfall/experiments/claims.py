@@ -11,10 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from footfall.errors import InputError, unknown
 from footfall.experiments.registered import Bound, Entry, Value, registration
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +63,7 @@ class Claim:
             return "yes" if self.verdict == "reproduced" else "no"
         return self.verdict.replace("_", " ")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         values = {"printed": _json(self.printed), "measured": _json(self.measured)}
         return {"id": self.id, "claim": self.claim, **values, "unit": self.unit, "verdict": self.verdict,
                 "ours": self.ours, "note": self.note,
@@ -170,7 +171,7 @@ class Outcome:
                 return claim
         raise unknown("claim", id, [c.id for c in self.claims], f"{self.experiment} has")
 
-    def to_json(self, figures: Sequence[str] = ()) -> dict[str, Any]:
+    def to_json(self, figures: Sequence[str] = ()) -> dict[str, Json]:
         """``figures``: where they were written, if they were."""
         return {
             "experiment": self.experiment,

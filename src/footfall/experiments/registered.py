@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from footfall.errors import InputError, unknown
+from footfall.nests import Given
 
 FILE = Path(__file__).with_name("registered.toml")
 RULES = ("factor", "at most", "at least", "between", "equal", "at most the printed", "holds")
@@ -32,7 +32,7 @@ class Bound:
     of: str  # what it is a bound of
     rule: str
     why: str
-    value: Any = None
+    value: Given = None
 
     def words(self) -> str:
         """The bound in a few words."""
@@ -78,7 +78,7 @@ class Registration:
     """The whole file."""
 
     bounds: Mapping[str, Bound]
-    setups: Mapping[str, Mapping[str, Any]]
+    setups: Mapping[str, Mapping[str, Given]]
     claims: Mapping[str, Mapping[str, Entry]]  # by experiment, by id
     digest: str
 
@@ -113,7 +113,7 @@ def read(content: bytes) -> Registration:
     return Registration(bounds, found["setups"], claims, hashlib.sha256(text).hexdigest()[:16])
 
 
-def setup(experiment: str) -> Mapping[str, Any]:
+def setup(experiment: str) -> Mapping[str, Given]:
     """The set-up that decides an experiment."""
     return registration().setups[experiment]
 

@@ -18,7 +18,6 @@ import zipfile
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -288,7 +287,7 @@ def _binary(unit: Unit, texts: dict[str, str]) -> dict[str, bytes]:
         position = () if suffix == ".dll" else ("-fPIC", "-fvisibility=hidden")
         names = sorted(Path(path).name for path in texts if path.endswith(".c"))
         flags = (*_FLAGS, *os.environ.get("CFLAGS", "").split())
-        call: list[Any] = [command, *flags, *position, "-shared", *names, "-lm", "-o", built.name]
+        call: list[str] = [command, *flags, *position, "-shared", *names, "-lm", "-o", built.name]
         done = subprocess.run(call, cwd=temporary, capture_output=True, text=True)
         if done.returncode:
             raise FootfallError(f"{command} cannot build {unit.name}: {(done.stderr.splitlines() or ['no word'])[0]}")

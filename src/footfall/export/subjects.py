@@ -23,6 +23,7 @@ from footfall.errors import InputError, TraceError, unknown
 from footfall.kinematics.leg_chain import foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
+from footfall.nests import Foreign, Nest
 from footfall.robot.model.description import Robot
 from footfall.simulate.block import Block
 from footfall.simulate.commanding import command_at
@@ -71,7 +72,7 @@ class Exported:
 
 
 def exported(
-    name: str, function: Callable[..., Any], constant: Any, rows: Sequence[Sequence[Any]], names: Sequence[str],
+    name: str, function: Callable[..., Nest], constant: Foreign, rows: Sequence[Sequence[Nest]], names: Sequence[str],
     result: str = "result", tolerance: float = 1e-12,
 ) -> Exported:  # fmt: skip
     """Trace a function of a constant and nests; ``rows`` are arguments for its samples, ``names`` what they are."""
@@ -85,11 +86,11 @@ def exported(
     )  # fmt: skip
 
 
-def _fields(nest: Any, name: str) -> list[tuple[str, tuple[int, ...]]]:
+def _fields(nest: Nest, name: str) -> list[tuple[str, tuple[int, ...]]]:
     return list(zip(tree.labels(nest, name), (np.shape(leaf) for leaf in tree.flatten(nest)[0])))
 
 
-def _flat(nest: Any) -> ndarray:
+def _flat(nest: Nest) -> ndarray:
     leaves = tree.flatten(list(nest) if isinstance(nest, Sequence) else nest)[0]
     return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves)])
 
@@ -198,8 +199,8 @@ def of_controller(simulation: Simulation, name: str) -> Exported:
 
 
 def controlled(
-    model: SimulationModel, time: float, q: ndarray, v: ndarray, forces: ndarray, command: ndarray, memory: Any
-) -> dict[str, Any]:
+    model: SimulationModel, time: float, q: ndarray, v: ndarray, forces: ndarray, command: ndarray, memory: Nest
+) -> dict[str, Nest]:
     """One tick of the controller."""
     robot = model.world.robot
     sensed = Sensed(q, v, forces, gravity=model.world.gravity)

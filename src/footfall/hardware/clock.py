@@ -10,11 +10,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from footfall.checks import checked_number
+from footfall.nests import Json
 
 LATE = 4e-3  # [s] beyond which a tick counts as late
 _ROOM = 1 << 20  # lateness of the last so many ticks is kept: half an hour at 500 Hz
@@ -35,7 +36,7 @@ class Clock(Protocol):
         """Return at the next tick; how many ticks have passed since the last call, 1 if all is well."""
         ...
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Json]:
         """How well time was kept, in numbers; empty where it is not the wall's."""
         ...
 
@@ -84,7 +85,7 @@ class RealTime:
         """How much later than the next tick it is now [s]: negative while there is time left."""
         return self.read() - (self.start + (self.ticks + 1) * self.period)
 
-    def report(self, limit: float = LATE) -> dict[str, Any]:
+    def report(self, limit: float = LATE) -> dict[str, Json]:
         """Lateness of the ticks in numbers: percentiles [s], how many were more than a period and ``limit`` late.
 
         ``late_share`` is of all ticks that were due: one that was skipped never came, and counts as late.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.hardware.connection import Connection, RobotState, Watchdog, damping
 from footfall.hardware.glide import Glide, glide, lying_joints
 from footfall.hardware.limits import Limits, is_finite
+from footfall.nests import Json
 
 PATIENCE = 0.05  # [s] without a state after which the robot is damped
 RAMP = 0.5  # [s] in which gains grow, and in which the controller takes over
@@ -199,7 +199,7 @@ class Driver:
         assert self._glide is not None
         return self._asked if part >= 1.0 else _faded(self._glide.command(self._glide.end), self._asked, part)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Json]:
         """Counts, and the phases with their times."""
         return {
             "seconds": self.seconds, "damped": self.reason, "cut": self.cut, "unseen": self.unseen,

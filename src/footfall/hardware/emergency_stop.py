@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from footfall.control.stand_gains import DAMPING, held_weight
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import joint_positions
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 STOPS = ("damp", "brake")
@@ -67,12 +67,12 @@ class EmergencyStopWrapper(ControllerWrapper):
     def name(self) -> str:
         return self.wrapped.name
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         return {"inner": self.inner.start(robot), "pressed": 0.0, "latched": 0.0, "held": np.zeros(robot.nj)}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         answer, inner = self.inner(t, robot, sensed, command, memory["inner"])
         answer = answer.spread(robot.nj)
         pressed = np.where(t > self.stop.at - 1e-9, 1.0, memory["pressed"])

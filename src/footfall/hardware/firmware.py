@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from footfall.control.stand_gains import held_weight
 from footfall.gravity import GRAVITY, Gravity
 from footfall.hardware.connection import Watchdog, damping
 from footfall.hardware.sport import BAD_PARAMETER, NOT_KNOWN, NOT_READY, OK, VERSION, Sport
+from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 
 PATIENCE = 0.05  # [s] without a command after which the joints are damped
@@ -33,7 +33,7 @@ class Bounds:
 
     kp: float  # [N m/rad]
     kd: float  # [N m s/rad]
-    torque: Any  # [N m], one a joint
+    torque: Scalar  # [N m], one a joint
     position: float = 4.0 * np.pi  # [rad]
     velocity: float = 100.0  # [rad/s]
 
@@ -58,7 +58,7 @@ class Firmware:
     """Requests and commands in, joint commands out; knows nothing of DDS."""
 
     def __init__(
-        self, robot: Robot, rate: float, compile: Callable[..., Any], gravity: Gravity = GRAVITY,
+        self, robot: Robot, rate: float, compile: Callable[..., Nest], gravity: Gravity = GRAVITY,
         patience: float = PATIENCE,
     ) -> None:  # fmt: skip
         self.robot, self.gravity = robot, gravity

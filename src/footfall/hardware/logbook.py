@@ -5,12 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.hardware.drive import Row
+from footfall.nests import Operand
 
 _BLOCK = 125  # rows that are handed over at once: a quarter of a second at 500 Hz
 
@@ -18,7 +19,7 @@ _BLOCK = 125  # rows that are handed over at once: a quarter of a second at 500 
 class Appends(Protocol):
     """What blocks of columns are appended to, such as a ``RecordingWriter``."""
 
-    def append(self, columns: Mapping[str, Any]) -> None: ...
+    def append(self, columns: Mapping[str, Operand]) -> None: ...
 
     def close(self) -> None: ...
 

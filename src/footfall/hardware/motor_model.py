@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +23,7 @@ from numpy import ndarray
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.errors import SPOILED, InputError
 from footfall.json_file import read_json
+from footfall.nests import Json, Nest
 from footfall.robot.model.description import Robot
 
 _FIELDS = ("position", "velocity", "kp", "kd", "torque")
@@ -92,7 +92,7 @@ class MotorModel:
         except SPOILED:
             raise InputError(wrong) from None
 
-    def to_json(self) -> Mapping[str, Any]:
+    def to_json(self) -> Mapping[str, Json]:
         return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(self)}
 
 
@@ -114,15 +114,15 @@ class ThroughMotors(ControllerWrapper):
         if not isinstance(self.motors, MotorModel):
             raise InputError(f"motors must be a MotorModel, got {type(self.motors).__name__}")
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         self.motors.check_fits(robot)
         kept = max(int(np.ceil(self.reach * self.rate)), self.motors.longest(self.rate))
         past = np.zeros((kept, len(_FIELDS), robot.nj))
         return {"inner": self.inner.start(robot), "past": past, "begun": 0.0}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         asked, inner = self.inner(t, robot, sensed, command, memory["inner"])
         now = stacked(asked.spread(robot.nj))
         past = memory["past"]

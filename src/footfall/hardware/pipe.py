@@ -13,7 +13,6 @@ import select
 import subprocess
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from footfall.hardware.clock import Clock, RealTime
 from footfall.hardware.connection import RobotState
 from footfall.hardware.structs import Structs
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 
@@ -118,24 +118,27 @@ class ProcessController:
         if not program:
             raise InputError("a controller that is a program needs the program's name")
         self.program, self.rate, self.patience, self.lines = tuple(program), rate, patience, lines
-        self._process: Any = None
+        self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         self.close()
         self._structs = Structs(robot)
         try:
             self._process = subprocess.Popen(self.program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         except OSError as error:
             raise InputError(f"cannot start the controller {self.program[0]}: {error.strerror}") from None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._outlet = self._process.stdin.fileno()
         self._inlet = Inlet(self._process.stdout.fileno(), self._structs.command_size)
         return {"count": 0.0}
 
-    def prepare(self, *_: Any) -> None:
+    def prepare(self, *_: object) -> None:
         """Marks a controller that runs between compiled steps."""
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         if self.lines:
             return self._by_lines(robot, sensed, command), memory
         load = np.linalg.norm(sensed.forces if sensed.foot_force is None else sensed.foot_force, axis=1)
@@ -145,7 +148,7 @@ class ProcessController:
             Inertial(sensed.acceleration, sensed.gyro), load,
         )  # fmt: skip
         count = int(memory["count"]) + 1
-        send(self._process.stdin.fileno(), self._structs.pack_state(state, count))
+        send(self._outlet, self._structs.pack_state(state, count))
         answered, asked = self._structs.command(self._inlet.next(self.patience))
         if answered != count:
             raise PipeBroken(f"the controller {self.program[0]} answered state {answered} when it was sent {count}")
@@ -153,7 +156,7 @@ class ProcessController:
 
     def _by_lines(self, robot: Robot, sensed: Sensed, command: Command) -> JointCommand:
         told = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), dataclasses.astuple(command)])
-        send(self._process.stdin.fileno(), (" ".join(float(x).hex() for x in told) + "\n").encode())
+        send(self._outlet, (" ".join(float(x).hex() for x in told) + "\n").encode())
         line = self._inlet.line(self.patience)
         try:
             rows = np.array([float(x) for x in line.split()]).reshape(5, robot.nj)
@@ -166,7 +169,7 @@ class ProcessController:
     def close(self) -> None:
         """End the program, if it runs."""
         if self._process is not None:
-            for pipe in (self._process.stdin, self._process.stdout):
+            for pipe in filter(None, (self._process.stdin, self._process.stdout)):
                 with contextlib.suppress(OSError):
                     pipe.close()
             try:

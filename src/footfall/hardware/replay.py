@@ -5,7 +5,7 @@ What it answers changes nothing: the robot goes the way it went.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from numpy import ndarray
 from footfall.control.interface import Inertial, JointCommand
 from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
+from footfall.nests import Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
@@ -54,7 +55,7 @@ class Replay:
             return 1
         return max(1, round(float(self.recording.time[self.row] - self.recording.time[self.row - 1]) / self.period))
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Json]:
         return {}
 
     # -- the robot

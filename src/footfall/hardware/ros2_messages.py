@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 PARTS = {  # definitions without comments, in the order of the fields
     "builtin_interfaces/Time": "int32 sec\nuint32 nanosec",
@@ -66,7 +66,7 @@ class Cdr:
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def put(self, code: str, *numbers: Any) -> Cdr:
+    def put(self, code: str, *numbers: float) -> Cdr:
         size = struct.calcsize("<" + code[-1])
         self._data += bytes(-len(self._data) % size)
         self._data += struct.pack(f"<{len(numbers)}{code[-1]}", *numbers)
@@ -92,7 +92,10 @@ class Cdr:
         return b"\x00\x01\x00\x00" + bytes(self._data)
 
 
-def joint_state(stamp: int, names: Sequence[str], position: Any, velocity: Any, effort: Any) -> bytes:
+def joint_state(
+    stamp: int, names: Sequence[str], position: Sequence[float] | ndarray, velocity: Sequence[float] | ndarray,
+    effort: Sequence[float] | ndarray,
+) -> bytes:  # fmt: skip
     """stamp [ns]; positions [rad], velocities [rad/s] and torques [N m]."""
     cdr = Cdr().header(stamp, "").put("I", len(names))
     for name in names:
@@ -102,7 +105,10 @@ def joint_state(stamp: int, names: Sequence[str], position: Any, velocity: Any, 
     return cdr.message
 
 
-def imu(stamp: int, attitude: Any, gyro: Any, acceleration: Any) -> bytes:
+def imu(
+    stamp: int, attitude: Sequence[float] | ndarray, gyro: Sequence[float] | ndarray,
+    acceleration: Sequence[float] | ndarray,
+) -> bytes:  # fmt: skip
     """attitude as w x y z; angular velocity [rad/s], specific force [m/s²], in base axes."""
     w, x, y, z = np.asarray(attitude).tolist()
     nothing = [0.0] * 9
@@ -110,14 +116,16 @@ def imu(stamp: int, attitude: Any, gyro: Any, acceleration: Any) -> bytes:
     return cdr.put("d", *np.asarray(gyro).tolist(), *nothing, *np.asarray(acceleration).tolist(), *nothing).message
 
 
-def odometry(stamp: int, q: Any, v: Any) -> bytes:
+def odometry(stamp: int, q: Sequence[float] | ndarray, v: Sequence[float] | ndarray) -> bytes:
     """Pose of the base in the world and its twist in its own axes, from q and v of footfall."""
     (x, y, z, w, i, j, k), (a, b, c, d, e, f) = np.asarray(q[:7]).tolist(), np.asarray(v[:6]).tolist()
     cdr, nothing = Cdr().header(stamp, WORLD).text(BASE), [0.0] * 36
     return cdr.put("d", x, y, z, i, j, k, w, *nothing, d, e, f, a, b, c, *nothing).message
 
 
-def transforms(stamp: int, frames: Iterable[tuple[str, str, Any, Any]]) -> bytes:
+def transforms(
+    stamp: int, frames: Iterable[tuple[str, str, Sequence[float] | ndarray, Sequence[float] | ndarray]]
+) -> bytes:
     """(parent, child, position [m], quaternion as w x y z) of every frame."""
     frames = list(frames)
     cdr = Cdr().put("I", len(frames))
@@ -133,7 +141,7 @@ def twist(forward: float, sideways: float, turn: float) -> bytes:
     return Cdr().put("d", forward, sideways, 0.0, 0.0, 0.0, turn).message
 
 
-def wrench(stamp: int, frame: str, force: Any) -> bytes:
+def wrench(stamp: int, frame: str, force: Sequence[float] | ndarray) -> bytes:
     """A force [N] in the axes of a frame."""
     return Cdr().header(stamp, frame).put("d", *np.asarray(force).tolist(), 0.0, 0.0, 0.0).message
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +10,7 @@ from numpy import ndarray
 
 from footfall.checks import checked_number
 from footfall.errors import InputError, unknown
+from footfall.nests import Scalar
 
 KINDS = ("missing", "frozen", "stuck", "bias")
 SENSORS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
@@ -50,7 +50,7 @@ class Fault:
         if self.axes is not None and not all(0 <= k < size for k in self.axes):
             raise InputError(f"the {self.sensor} sensor has the axes 0 to {size - 1}, a fault names {list(self.axes)}")
 
-    def apply(self, sample: Float[ndarray, "n"], t: Any, held: Float[ndarray, "n"]) -> tuple[ndarray, ndarray]:
+    def apply(self, sample: Float[ndarray, "n"], t: Scalar, held: Float[ndarray, "n"]) -> tuple[ndarray, ndarray]:
         """(what is read at the time t, the sample that is held from now on)."""
         acts = (t > self.start - 1e-9) & (t < self.start + self.duration - 1e-9)
         wrong = {"missing": np.nan * np.ones(len(sample)), "frozen": held, "bias": sample + self.value}.get(

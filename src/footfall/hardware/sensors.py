@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +26,7 @@ from footfall.control.interface import Command, Controller, ControllerWrapper, I
 from footfall.errors import InputError
 from footfall.hardware.sensor_faults import Fault
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.nests import Nest
 from footfall.numeric import lookup
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
@@ -202,10 +203,10 @@ class SensorWrapper(ControllerWrapper):
     def name(self) -> str:
         return self.wrapped.name
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         if max(robot.nj, 3 * robot.nf) > _AXES:
             raise InputError(f"sensors are made for at most {_AXES} joints or axes of force, got robot '{robot.name}'")
-        memory: dict[str, Any] = {"inner": self.inner.start(robot), "count": 0.0, "v_I": np.zeros(3)}
+        memory: dict[str, Nest] = {"inner": self.inner.start(robot), "count": 0.0, "v_I": np.zeros(3)}
         for key, size in _sizes(robot).items():
             reading = getattr(self.sensors, key)
             if not reading.is_ideal:
@@ -217,13 +218,13 @@ class SensorWrapper(ControllerWrapper):
         return memory
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         seen, after = self.read(robot, sensed, memory)
         answer, inner = self.inner(t, robot, seen, command, memory["inner"])
         return answer, {**after, "inner": inner}
 
-    def read(self, robot: Robot, sensed: Sensed, memory: Any) -> tuple[Sensed, dict[str, Any]]:
+    def read(self, robot: Robot, sensed: Sensed, memory: Nest) -> tuple[Sensed, dict[str, Nest]]:
         """(what the sensors say, their memory) of the true state."""
         count = memory["count"]
         truth, v_I = self._truth(robot, sensed, memory)
@@ -246,7 +247,7 @@ class SensorWrapper(ControllerWrapper):
         imu = Inertial(seen["acceleration"], seen["gyro"])
         return Sensed(q, v, forces, imu, felt, self.gravity), after
 
-    def _truth(self, robot: Robot, sensed: Sensed, memory: Any) -> tuple[dict[str, ndarray], ndarray]:
+    def _truth(self, robot: Robot, sensed: Sensed, memory: Nest) -> tuple[dict[str, ndarray], ndarray]:
         """(what perfect sensors would say, the velocity of the IMU in world axes)."""
         truth = {
             "position": joint_positions(robot, sensed.q), "velocity": joint_rates(robot, sensed.v),

@@ -20,6 +20,7 @@ from footfall.hardware.clock import Clock
 from footfall.hardware.connection import RobotState, damping
 from footfall.hardware.motor_model import MotorModel, stacked
 from footfall.hardware.sensors import Sensors, SensorWrapper
+from footfall.nests import Given, Json, Nest
 from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.tick import RunState, at_rest, physics
@@ -31,12 +32,12 @@ class _Given(ControllerBase):
 
     rate: float
 
-    def start(self, robot: Robot) -> dict[str, Any]:
+    def start(self, robot: Robot) -> dict[str, Nest]:
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Any
-    ) -> tuple[JointCommand, Any]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         return damping(robot, sensed.gravity), memory
 
 
@@ -67,7 +68,7 @@ class SimulatedRobot:
         self.clock: Clock = clock if clock is not None else _Stepped(self)
         self.reset()
 
-    def reset(self, start: Any = None) -> None:
+    def reset(self, start: Given = None) -> None:
         """Back to the start, or to a state (q, v), at rest with damped joints."""
         self.simulation.reset()
         begun = self.simulation.state if start is None else at_rest(self.simulation.model.world, *start)
@@ -135,7 +136,7 @@ class _Stepped:
         self.robot.advance()
         return 1
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Json]:
         return {}
 
 

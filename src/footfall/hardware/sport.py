@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,10 @@ from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import schedule
 from footfall.control.posture import standing_joints
+from footfall.gravity import Gravity
 from footfall.hardware.connection import damping
 from footfall.hardware.glide import Glide, glide, lying_joints
+from footfall.nests import Json, Nest
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -34,13 +35,13 @@ MODES = {"balance": 1, "walk": 3, "down": 5, "up": 6, "damp": 7}  # as the state
 class Sport:
     """What the robot does when no low-level program commands it; ``compile`` makes its plan machine code."""
 
-    def __init__(self, robot: Robot, rate: float, compile: Callable[..., Any], gravity: Any) -> None:
+    def __init__(self, robot: Robot, rate: float, compile: Callable[..., Nest], gravity: Gravity) -> None:
         self.robot, self.gravity = robot, gravity
         self.locomotion = Locomotion(rate=rate)
         self.locomotion.prepare(robot, compile, gravity)
         self.stand, self.lie = standing_joints(robot), lying_joints(robot)
         self.reset()
-        self._calls: dict[int, Callable[[float, Any], int]] = {
+        self._calls: dict[int, Callable[[float, Json], int]] = {
             1001: lambda now, data: self._enter("damp"), 1002: self._balance, 1003: self._stop, 1004: self._up,
             1005: self._down, 1006: self._up, 1007: self._euler, 1008: self._move, 1011: self._switch_gait,
             1013: self._height, 1015: self._speed_level, 1027: self._switch_joystick, 1028: self._balance,
@@ -51,7 +52,7 @@ class Sport:
         """As it was switched on."""
         self.mode, self.busy = "damp", False  # busy: on its way up or down
         self._glide: Glide | None = None
-        self._memory: Any = None
+        self._memory: Nest = None
         self._asked, self._until = Command(), -np.inf  # a velocity and how long it holds
         self._posture = Command()  # lean and height
         self._level, self._gait = 1, 1
@@ -89,7 +90,7 @@ class Sport:
             self._posture = Command()
         return OK
 
-    def _balance(self, now: float, data: Any) -> int:
+    def _balance(self, now: float, data: Json) -> int:
         if self.mode in ("down", "damp") and self._low():
             return self._up(now, data)
         if self.mode != "balance":
@@ -100,7 +101,7 @@ class Sport:
     def _low(self) -> bool:
         return bool(np.abs(self._sensed.q[7:] - self.stand).max() > 0.3)
 
-    def _up(self, now: float, data: Any) -> int:
+    def _up(self, now: float, data: Json) -> int:
         if float(to_rotation(self._sensed.q[3:7])[2, 2]) < _UPRIGHT:
             return NOT_READY
         if self.mode in ("up", "balance") and not self._low():
@@ -109,28 +110,28 @@ class Sport:
         self._glide = glide(self.robot, now, way, 0.8, gravity=self.gravity)
         return self._enter("up")
 
-    def _down(self, now: float, data: Any) -> int:
+    def _down(self, now: float, data: Json) -> int:
         if self.mode == "down":
             return OK
         self._glide = glide(self.robot, now, [self._sensed.q[7:], self.lie], 1.2, gravity=self.gravity)
         return self._enter("down")
 
-    def _stop(self, now: float, data: Any) -> int:
+    def _stop(self, now: float, data: Json) -> int:
         self._asked, self._until = Command(), -np.inf
         return OK
 
-    def _euler(self, now: float, data: Any) -> int:
+    def _euler(self, now: float, data: Json) -> int:
         roll, pitch, yaw = (_given(data[key]) for key in "xyz")
         if yaw != 0.0:  # Locomotion turns the robot, not the trunk over its feet
             return BAD_PARAMETER
         self._posture = replace(self._posture, roll=roll, pitch=pitch)
         return OK
 
-    def _height(self, now: float, data: Any) -> int:
+    def _height(self, now: float, data: Json) -> int:
         self._posture = replace(self._posture, height=_given(data["data"]))
         return OK
 
-    def _move(self, now: float, data: Any) -> int:
+    def _move(self, now: float, data: Json) -> int:
         x, y, turn = (_given(data[key]) for key in "xyz")
         return self.move(now, x, y, turn)
 
@@ -148,7 +149,7 @@ class Sport:
         self._until = now + HOLD
         return OK
 
-    def _switch_gait(self, now: float, data: Any) -> int:
+    def _switch_gait(self, now: float, data: Json) -> int:
         number = int(_given(data["data"]))
         return self._stop(now, data) if number == 0 else self._pace(number)
 
@@ -159,14 +160,14 @@ class Sport:
         self.locomotion.switch(schedule(_GAITS[number]))
         return OK
 
-    def _speed_level(self, now: float, data: Any) -> int:
+    def _speed_level(self, now: float, data: Json) -> int:
         level = int(_given(data["data"]))
         if level not in _LEVELS:
             return BAD_PARAMETER
         self._level = level
         return OK
 
-    def _switch_joystick(self, now: float, data: Any) -> int:
+    def _switch_joystick(self, now: float, data: Json) -> int:
         if not isinstance(data["data"], bool):
             return BAD_PARAMETER
         self.joystick = data["data"]
@@ -196,7 +197,7 @@ class Sport:
         return self._gait
 
 
-def _given(value: Any) -> float:
+def _given(value: Json) -> float:
     """A finite number of a parameter; a boolean or a text is none."""
     if isinstance(value, bool) or not is_number(value):
         raise ValueError

@@ -7,9 +7,9 @@ is a controller as any other and needs nothing.
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 from footfall.control.learned.policy import Drive, Policy
+from footfall.nests import Named
 
 ID = "footfall/Walk-v0"
 _NAMES = {
@@ -34,7 +34,7 @@ def register() -> None:
         )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Named:
     if name in _NAMES:
         return getattr(import_module(f"footfall.learn.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'footfall.learn' has no attribute {name!r}")

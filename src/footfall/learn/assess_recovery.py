@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from footfall.learn.assessment import SEED
 from footfall.learn.preflight import ENGINES
 from footfall.learn.randomise import Randomisation, within
 from footfall.learn.recover import UP_HEIGHT, UP_LEAN, WITHIN, RecoverTask, evaluate_recovery
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
@@ -49,7 +49,7 @@ def _gets_up(task: RecoverTask, policy: Policy, seconds: float, rng: np.random.G
     ranges, robot, trunk = Randomisation(), task.robot, f"{task.robot.trunk}.mass"
     heavier = robot.with_parameters({trunk: within(ranges.mass, rng.random()) * robot.parameter(trunk)})
     q, v = robot.state("stand")
-    start: Any = (task.started(q, ranges, rng.random(robot.nj), rng.random(4)), v)
+    start: Given = (task.started(q, ranges, rng.random(robot.nj), rng.random(4)), v)
     simulation = Simulation(
         heavier, policy, ground=Plane(friction=within(ranges.friction, rng.random())), dt=task.dt, start=start,
         collisions=task.touching, stop_on_fall=False, compile_controller=False,

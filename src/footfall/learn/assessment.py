@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,12 +18,15 @@ from footfall.batch.batch import Batch, counted
 from footfall.compare.mujoco_run import mujoco_model, run_mujoco
 from footfall.contact.ground import Plane
 from footfall.control.interface import Command
+from footfall.control.learned.policy import Policy
+from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import unknown
 from footfall.learn.episode import COMMANDS
 from footfall.learn.preflight import ENGINES, TRACKING
 from footfall.learn.randomise import Randomisation, Range, within
 from footfall.learn.task import WalkTask, lowest_foot
 from footfall.learn.task_base import heading_velocity
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
 from footfall.simulate.simulation import Simulation
@@ -72,8 +74,9 @@ class _Drawn:
 
 
 def assess(
-    policy: Any, robot: Robot, *, engine: str = "footfall", robots: int = 100, seconds: float = 10.0, seed: int = SEED,
-    randomise: Any = True, progress: Callable[[str, int, int], None] | None = None,
+    policy: Policy | TravelledPolicy, robot: Robot, *, engine: str = "footfall", robots: int = 100,
+    seconds: float = 10.0, seed: int = SEED, randomise: Given = True,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Assessment:  # fmt: skip
     """Let robots walk for some seconds, each under its own command."""
     if engine not in ENGINES:
@@ -101,7 +104,7 @@ def _draw(
     return _Drawn(command, friction, mass, joints, tuple(pushes))
 
 
-def _start(robot: Robot, policy: Any, one: _Drawn) -> tuple[ndarray, ndarray]:
+def _start(robot: Robot, policy: Policy | TravelledPolicy, one: _Drawn) -> tuple[ndarray, ndarray]:
     """As the policy stands, joints a little off, the lowest foot on the ground."""
     q, v = robot.state(policy.posture(robot) + one.joints)
     q[2] -= float(lowest_foot(robot, q))
@@ -109,8 +112,9 @@ def _start(robot: Robot, policy: Any, one: _Drawn) -> tuple[ndarray, ndarray]:
 
 
 def _in_mujoco(
-    policy: Any, robot: Robot, drawn: list[_Drawn], seconds: float, progress: Callable[[str, int, int], None]
-) -> tuple[ndarray, ndarray]:
+    policy: Policy | TravelledPolicy, robot: Robot, drawn: list[_Drawn], seconds: float,
+    progress: Callable[[str, int, int], None],
+) -> tuple[ndarray, ndarray]:  # fmt: skip
     velocity, fallen = np.zeros((len(drawn), 3)), np.zeros(len(drawn), bool)
     for k, one in enumerate(drawn):
         progress("in MuJoCo", k, len(drawn))
@@ -133,8 +137,9 @@ def _low(robot: Robot) -> float:
 
 
 def _in_footfall(
-    policy: Any, robot: Robot, drawn: list[_Drawn], seconds: float, progress: Callable[[str, int, int], None]
-) -> tuple[ndarray, ndarray]:
+    policy: Policy | TravelledPolicy, robot: Robot, drawn: list[_Drawn], seconds: float,
+    progress: Callable[[str, int, int], None],
+) -> tuple[ndarray, ndarray]:  # fmt: skip
     trunk, n = f"{robot.trunk}.mass", len(drawn)
     batch = Batch(robot, n, policy, free=("ground.friction", trunk), dtype=np.float32, dt=_DT)
     starts = [_start(robot, policy, one) for one in drawn]

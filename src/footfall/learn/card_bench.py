@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from footfall.control.learned.policy import Policy
 from footfall.learn import training_bench
@@ -29,6 +28,7 @@ from footfall.learn.rough import KINDS, RoughTask
 from footfall.learn.rough_blind import BlindTask
 from footfall.learn.task import WalkTask
 from footfall.learn.task_base import Task
+from footfall.nests import Json
 from footfall.robot.library import load
 from footfall.robot.model.description import Robot
 
@@ -64,10 +64,10 @@ class Bench:
     robot: str = "mini_cheetah"
     seed: int = 0
 
-    def say(self, **words: Any) -> None:
+    def say(self, **words: Json) -> None:
         print(json.dumps({"left": round(self.until - time.monotonic()), **words}), file=sys.stderr, flush=True)
 
-    def part(self, name: str) -> dict[str, Any]:
+    def part(self, name: str) -> dict[str, Json]:
         """Train and judge; the policy is written before it is judged."""
         robot = load(self.robot)
         task = TASKS[name](robot)
@@ -101,7 +101,7 @@ class Bench:
             policy = keeper.best or policy
         return policy, keeper
 
-    def judged(self, name: str, task: Task, policy: Policy) -> dict[str, Any]:
+    def judged(self, name: str, task: Task, policy: Policy) -> dict[str, Json]:
         """By robots of unseen draws, on the card."""
         if name == "walk":
             return walking(task.robot, policy, self.count)
@@ -114,9 +114,9 @@ class Bench:
         percent = (100 * mastery.success).round(1).tolist()
         return {"mastered": float(mastery.success.mean()), "percent_by_level": dict(zip(KINDS, percent))}
 
-    def run(self, parts: Sequence[str]) -> dict[str, Any]:
+    def run(self, parts: Sequence[str]) -> dict[str, Json]:
         file = self.folder / "tasks.json"
-        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        found: dict[str, Json] = json.loads(file.read_text()) if file.exists() else {}
         for name in parts:
             if self.until - time.monotonic() < _LEAST + _JUDGING:
                 self.say(part=name, left_out=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -22,6 +22,7 @@ from footfall.learn.recover import WITHIN, RecoverTask
 from footfall.learn.rough import KINDS, LEVELS, UP, GivenCourse, Mastery, RoughTask
 from footfall.learn.task import WalkTask
 from footfall.learn.task_base import Task
+from footfall.nests import Given, Json
 from footfall.robot.model.description import Robot
 
 _AFTER = 1.0  # [s] that do not count in a mean velocity
@@ -41,11 +42,11 @@ class Sat:
 class CardExam:
     """n robots of a task for some seconds. ``lanes``: a ``CudaLanes``, whose episodes last longer than that."""
 
-    def __init__(self, task: Task, lanes: Any, seconds: float) -> None:
+    def __init__(self, task: Task, lanes: CudaLanes, seconds: float) -> None:
         self.task, self.lanes, self.ticks = task, lanes, round(seconds * task.drive.rate)
 
     @staticmethod
-    def of(task: Task, n: int, seconds: float, command: Mapping[str, Any] | None = None) -> CardExam:
+    def of(task: Task, n: int, seconds: float, command: Mapping[str, Given] | None = None) -> CardExam:
         ranges = {**task.command_ranges, **(command or {})}
         return CardExam(task, CudaLanes(task, n, command=ranges, seconds=seconds + 1.0), seconds)
 
@@ -110,7 +111,7 @@ class CardRising:
         return float((self.exam.sit(policy, seed).score > 0.5).mean())
 
 
-def walking(robot: Robot, policy: Policy, robots: int = 1000, seed: int = 2_000_000) -> dict[str, Any]:
+def walking(robot: Robot, policy: Policy, robots: int = 1000, seed: int = 2_000_000) -> dict[str, Json]:
     """Who fell in 10 s under commands of chance, and how far the others' velocities are off [m/s]."""
     sat = CardExam.of(WalkTask(robot, policy.drive), robots, 10.0).sit(policy, seed)
     off = np.linalg.norm(sat.velocity[:, :2] - sat.command[:, :2], axis=1)[~sat.fallen]

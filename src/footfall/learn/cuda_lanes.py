@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,11 @@ from footfall.errors import InputError
 from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, no_past, shown
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task_base import Task
+from footfall.nests import Given
 from footfall.trace.targets import cuda, emit
+
+if TYPE_CHECKING:
+    from cupy import ndarray as DeviceArray
 
 BLOCK = 32  # threads of the kernel that judges: a warp, so that few thousand robots are spread over the whole card
 
@@ -50,7 +54,7 @@ def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Trac
 class JudgeSource:
     """The CUDA source of what follows a tick, and where its numbers lie; needs no GPU."""
 
-    def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Any], seconds: float) -> None:
+    def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Given], seconds: float) -> None:
         paths = (*randomisation.paths(task.robot), *task.paths)
         self.ticks = TickSource(
             task.robot, task.controller, free=paths, uses_foot_forces=True, threads=4, **task.world, **task.effects
@@ -94,7 +98,7 @@ class CudaLanes:
     """n robots of a task on one GPU. ``columns`` is a CuPy array (number, robot); PyTorch takes it over by DLPack."""
 
     def __init__(
-        self, task: Task, n: int, *, command: Mapping[str, Any], randomise: Any = True, seconds: float = 20.0
+        self, task: Task, n: int, *, command: Mapping[str, Given], randomise: Given = True, seconds: float = 20.0
     ) -> None:
         if int(n) != n or n < 1:
             raise InputError(f"a training needs at least one robot, got {n}")
@@ -114,21 +118,21 @@ class CudaLanes:
         )
         self._shared = self.cupy.zeros(1, np.float32)
 
-    def rows(self, name: str) -> Any:
+    def rows(self, name: str) -> DeviceArray:
         """A part of every robot's column, (number, robot), on the card."""
         return self.columns[self.source.places[name]]
 
-    def begin(self, chance: Any) -> None:
+    def begin(self, chance: DeviceArray) -> None:
         """New episodes for all robots, from draws (number, robot)."""
         self._launch("begin", BLOCK, self.n, (self.columns, chance))
 
-    def tick(self, chance: Any) -> None:
+    def tick(self, chance: DeviceArray) -> None:
         """One tick under the actions in ``rows("action")``, judged; a new episode where one is over."""
         ticks = self.source.ticks
         self._launch(KERNEL, ticks.block, self.n * ticks.threads, (self._state, self._rest))
         self._launch("judge", BLOCK, self.n, (self.columns, chance))
 
-    def _launch(self, name: str, block: int, threads: int, arrays: tuple[Any, Any]) -> None:
+    def _launch(self, name: str, block: int, threads: int, arrays: tuple[DeviceArray, DeviceArray]) -> None:
         arguments = (*arrays, self._shared, np.int32(1), np.int32(self.n))
         self._kernels[name]((-(-threads // block),), (block,), arguments)
 

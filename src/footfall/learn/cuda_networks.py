@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from footfall.errors import InputError
 from footfall.learn.network import Weights
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Networks:
@@ -46,7 +49,7 @@ class Networks:
         self.given_by = [torch.zeros(width, rows, device="cuda") for width in widths]  # by each hidden layer
         self.given = torch.zeros(len(actor[-1][1]) + 1, rows, device="cuda")  # mean actions, and the value
 
-    def _views(self, flat: Any) -> list[Any]:
+    def _views(self, flat: Tensor) -> list[Tensor]:
         """The layers within a vector: the first, then (W, b) of actor and critic, layer by layer."""
         out, at = [], 0
         for shape in self.shapes:
@@ -55,23 +58,23 @@ class Networks:
             at += size
         return out
 
-    def _later(self, parts: list[Any]) -> list[list[Any]]:
+    def _later(self, parts: list[Tensor]) -> list[list[Tensor]]:
         """(W, b, W, b) of actor and critic for every layer but the first."""
         return [parts[k : k + 4] for k in range(1, len(parts), 4)]
 
-    def _activate(self, x: Any) -> Any:
+    def _activate(self, x: Tensor) -> Tensor:
         if self.activation == "tanh":
             return x.tanh_()
         return self.torch.nn.functional.elu_(x) if self.activation == "elu" else x.relu_()
 
-    def actions(self, observation: Any) -> Any:
+    def actions(self, observation: Tensor) -> Tensor:
         """Mean actions, for observations above a row of ones."""
         return self._alone(observation, 0)
 
-    def values(self, observation: Any) -> Any:
+    def values(self, observation: Tensor) -> Tensor:
         return self._alone(observation, 1)
 
-    def _alone(self, observation: Any, which: int) -> Any:
+    def _alone(self, observation: Tensor, which: int) -> Tensor:
         half, told = slice(which * self.hidden, (which + 1) * self.hidden), 0 if which else self.privileged
         x = self._activate(self.parts[0][half, told:] @ observation[told:])
         layers = self._later(self.parts)
@@ -80,7 +83,7 @@ class Networks:
             x = x if k == len(layers) - 1 else self._activate(x)
         return x
 
-    def forward(self, observation: Any) -> None:
+    def forward(self, observation: Tensor) -> None:
         """Both networks for a minibatch; what they give is in ``given``."""
         torch = self.torch
         torch.mm(self.parts[0], observation, out=self.given_by[0])
@@ -94,7 +97,7 @@ class Networks:
             if k < len(layers) - 1:
                 self._activate(out)
 
-    def backward(self, observation: Any, slope: Any, gradient: Any) -> None:
+    def backward(self, observation: Tensor, slope: Tensor, gradient: Tensor) -> None:
         """The gradient of a loss into a vector like ``theta``, from its slope by ``given``."""
         torch, parts = self.torch, self._views(gradient)
         theirs, ours = self._later(parts), self._later(self.parts)
@@ -114,7 +117,7 @@ class Networks:
         if self.privileged:
             parts[0][: self.hidden, : self.privileged] = 0.0
 
-    def _back(self, slope: Any, given: Any) -> Any:
+    def _back(self, slope: Tensor, given: Tensor) -> Tensor:
         """A slope before an activation, from that after it and what it gave."""
         aten = self.torch.ops.aten
         if self.activation == "tanh":

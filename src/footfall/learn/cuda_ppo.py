@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,14 @@ from footfall.learn.cuda_lanes import CudaLanes
 from footfall.learn.cuda_networks import Networks
 from footfall.learn.network import orthogonal
 from footfall.learn.ppo import Settings, divergence, policy_slopes
+from footfall.nests import Nest, Scalar
 from footfall.trace.targets import cuda, emit
+
+if TYPE_CHECKING:
+    from cupy import ndarray as DeviceArray
+    from cupy.cuda import Stream
+    from torch import Tensor
+    from torch.cuda import CUDAGraph
 
 BLOCK = 128  # threads of the kernel of slopes
 FORGET = 50.0  # rollouts that the running means of observations look back on
@@ -38,7 +45,7 @@ def pytorch() -> ModuleType:
     return torch
 
 
-def row_slopes(clip: float, given: Any, row: Any, noise: Any) -> tuple[Any, ...]:
+def row_slopes(clip: float, given: Nest, row: Nest, noise: Nest) -> tuple[Scalar, ...]:
     """Slopes of both losses by what the networks gave for one row, by the log of the noise; and the divergence.
 
     given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: log of it now,
@@ -77,7 +84,7 @@ class CudaPPO:
         module = lanes.cupy.RawModule(code=slopes_source(s.clip, acts), options=OPTIONS, backend="nvrtc")
         self._slopes = module.get_function("slopes_evaluate")
         self._make_buffers(self.privileged + seen, acts)
-        self.graphs: tuple[Any, Any] | None = None
+        self.graphs: tuple[CUDAGraph, CUDAGraph] | None = None
         self.random = torch.Generator("cuda").manual_seed(seed)  # trainings side by side do not meet
         self._begin()
         self.iteration = 0
@@ -85,7 +92,7 @@ class CudaPPO:
     def _make_buffers(self, seen: int, acts: int) -> None:
         torch, s, n = self.torch, self.settings, self.lanes.n
 
-        def zeros(*shape: int) -> Any:
+        def zeros(*shape: int) -> Tensor:
             return torch.zeros(shape, device="cuda")
 
         T, places = s.steps, self.lanes.source.places
@@ -129,13 +136,13 @@ class CudaPPO:
             self.columns[source.places[key]] += passed
         self._count_observations(self.seen)
 
-    def _uniform(self, *shape: int) -> Any:
+    def _uniform(self, *shape: int) -> Tensor:
         return self.torch.rand(shape, generator=self.random, device="cuda")
 
-    def _stream(self) -> Any:
+    def _stream(self) -> Stream:
         return self.lanes.cupy.cuda.Stream.from_external(self.torch.cuda.current_stream())
 
-    def _cupy(self, tensor: Any) -> Any:
+    def _cupy(self, tensor: Tensor) -> DeviceArray:
         return self.lanes.cupy.from_dlpack(tensor.detach())
 
     def _rollout(self) -> None:
@@ -162,7 +169,7 @@ class CudaPPO:
         self._count_observations(observation[:seen].reshape(seen, -1) / self.inverse + self.mean)
         self._shuffle()
 
-    def _normalised(self, rows: Any, out: Any) -> None:
+    def _normalised(self, rows: Tensor, out: Tensor) -> None:
         self.torch.sub(rows, self.mean, out=out)
         out.mul_(self.inverse)
 
@@ -197,7 +204,7 @@ class CudaPPO:
         stacked = [means[0], off[0], off[2], means[1], means[6], self.log_noise[0].exp().mean()]
         self.summary.copy_(self.torch.stack(stacked))
 
-    def _count_observations(self, rows: Any) -> None:
+    def _count_observations(self, rows: Tensor) -> None:
         """Running mean and variance (Chan, Golub & LeVeque 1983) over the last rollouts."""
         new, mean, variance = float(rows.shape[1]), rows.mean(1, True), rows.var(1, unbiased=False, keepdim=True)
         total, away = self.count + new, mean - self.mean
@@ -274,7 +281,7 @@ class CudaPPO:
         self.random.set_state(random)
         torch.cuda.synchronize()
 
-    def _captured(self, work: Callable[[], None], stream: Any) -> Any:
+    def _captured(self, work: Callable[[], None], stream: Stream) -> CUDAGraph:
         graph = self.torch.cuda.CUDAGraph()
         graph.register_generator_state(self.random)
         with self.torch.cuda.graph(graph, stream=stream):
@@ -301,7 +308,7 @@ class CudaPPO:
             "noise": noise,
         }  # fmt: skip
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, Tensor]:
         """All that a training is made of but its random numbers: for checkpoints."""
         return {
             "columns": self.columns, "theta": self.networks.theta, "log_noise": self.log_noise, "moment": self.moment,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -15,6 +14,7 @@ from footfall.learn.cuda_ppo import CudaPPO, pytorch
 from footfall.learn.ppo import Settings
 from footfall.learn.task_base import Task
 from footfall.learn.training import Training
+from footfall.nests import Given, Json
 
 
 class CudaTraining(Training):
@@ -25,7 +25,7 @@ class CudaTraining(Training):
 
     def __init__(
         self, task: Task, robots: int = 4096, seed: int = 0, settings: Settings | None = None,
-        command: Mapping[str, Any] | None = None, randomise: Any = True, seconds: float | None = None,
+        command: Mapping[str, Given] | None = None, randomise: Given = True, seconds: float | None = None,
     ) -> None:  # fmt: skip
         super().__init__(task, robots, seed, settings, randomise)
         self.torch = pytorch()
@@ -58,10 +58,10 @@ class CudaTraining(Training):
         arrays = {key: value.cpu().numpy() for key, value in self.ppo.numbers().items()}
         return {**arrays, "random": self.ppo.random.get_state().numpy()}
 
-    def _words(self) -> dict[str, Any]:
+    def _words(self) -> dict[str, Json]:
         return {"iteration": self.ppo.iteration}
 
-    def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
+    def _take(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
         for key, tensor in self.ppo.numbers().items():
             tensor.copy_(self.torch.from_numpy(np.array(numbers[key])))
         self.ppo.random.set_state(self.torch.from_numpy(np.array(numbers["random"])))

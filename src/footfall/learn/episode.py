@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +20,7 @@ from footfall.control.learned.past import pushed_on
 from footfall.identity import digest_of
 from footfall.learn.randomise import EXTRAS, Randomisation, Range, within
 from footfall.learn.task_base import Task
+from footfall.nests import Nest, Scalar
 from footfall.simulate.tick import Inputs, RunState
 from footfall.trace.face import tree
 
@@ -38,7 +38,7 @@ class Episodes:
     randomisation: Randomisation
     ranges: Mapping[str, Range]  # of the command
     first: RunState
-    nominal: Mapping[str, Any]
+    nominal: Mapping[str, Scalar]
     limit: int
 
     @property
@@ -64,14 +64,14 @@ class Episode:
 
     state: RunState
     inputs: Inputs
-    parameters: dict[str, Any]
-    age: Any  # ticks
-    next_push: Any  # the age at which it is pushed
-    level: Any = 0.0  # of difficulty, from 0 on
-    past: dict[str, Any] = field(default_factory=dict)  # what was seen before, where that matters (``no_past``)
+    parameters: dict[str, Scalar]
+    age: Scalar  # ticks
+    next_push: Scalar  # the age at which it is pushed
+    level: Scalar = 0.0  # of difficulty, from 0 on
+    past: dict[str, Nest] = field(default_factory=dict)  # what was seen before, where that matters (``no_past``)
 
 
-def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0) -> Episode:
+def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Scalar = 0.0) -> Episode:
     """A new episode from uniform draws in [0, 1): command, parameters, where it begins, phase of the clock."""
     task, ranges, first = episodes.task, episodes.randomisation, episodes.first
     robot, drive = task.robot, task.drive
@@ -101,8 +101,8 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Any = 0.0)
 
 
 def pushed(
-    episodes: Episodes, age: Any, next_push: Any, chance: Float[ndarray, "2"]
-) -> tuple[Float[ndarray, "6"], Any]:
+    episodes: Episodes, age: Scalar, next_push: Scalar, chance: Float[ndarray, "2"]
+) -> tuple[Float[ndarray, "6"], Scalar]:
     """(wrench on the trunk in the tick to come, age of the push after it). An impulse is a force for one tick."""
     ranges, rate = episodes.randomisation, episodes.task.drive.rate
     now = np.abs(age - next_push) < 0.5
@@ -121,11 +121,11 @@ class Outcome:
     seen: Float[ndarray, "no"]  # the observation to act on next
     final_privileged: Float[ndarray, "k"] | tuple[()]
     final: Float[ndarray, "no"]  # the one that ended the tick: another where a new episode has begun
-    reward: Any
-    fallen: Any  # 1 or 0
-    late: Any  # 1 where the time limit was reached without a fall
+    reward: Scalar
+    fallen: Scalar  # 1 or 0
+    late: Scalar  # 1 where the time limit was reached without a fall
     velocity: Float[ndarray, "3"]
-    score: Any  # how well the task is done, from 0 to 1
+    score: Scalar  # how well the task is done, from 0 to 1
 
 
 def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, Outcome]:
@@ -156,11 +156,11 @@ def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]
     return now, outcome
 
 
-def no_past(episodes: Episodes, latency: Any = 0.0) -> dict[str, Any]:
+def no_past(episodes: Episodes, latency: Scalar = 0.0) -> dict[str, Nest]:
     """What is kept of the past where an episode begins: ``frames`` that are still to be shown, their ``latency``
     [ticks], and ``shown``, of a policy with a history. Nothing where nothing comes late and nothing is kept."""
     size, longest = len(episodes.task.frame_bounds), episodes.randomisation.latency[1]
-    past: dict[str, Any] = {}
+    past: dict[str, Nest] = {}
     if longest > 0:
         past |= {"frames": np.zeros((ceil(longest) + 1, size)), "latency": latency}
     if episodes.task.drive.history > 1:
@@ -169,8 +169,9 @@ def no_past(episodes: Episodes, latency: Any = 0.0) -> dict[str, Any]:
 
 
 def shown(
-    episodes: Episodes, past: Mapping[str, Any], frame: Float[ndarray, "size"], age: Any, chance: ndarray | None = None
-) -> tuple[dict[str, Any], Float[ndarray, "no"]]:
+    episodes: Episodes, past: Mapping[str, Nest], frame: Float[ndarray, "size"], age: Scalar,
+    chance: ndarray | None = None,
+) -> tuple[dict[str, Nest], Float[ndarray, "no"]]:  # fmt: skip
     """(the past after it, what a policy sees): what is measured comes late and with noise, behind what it saw before.
 
     chance: of the noise; none without. An episode has no past at the age of 0.
@@ -202,12 +203,12 @@ def noisy(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Fl
     return np.clip(seen + most * (2.0 * chance - 1.0), -bounds, bounds)
 
 
-def scored(task: Task, score: Any, level: Any) -> Any:
+def scored(task: Task, score: Scalar, level: Scalar) -> Scalar:
     """How well a task is done: of one with levels, how high a robot has come."""
     return (np.floor(level) + 1.0) / task.levels if task.levels > 1 else score
 
 
-def chosen(condition: Any, one: Any, other: Any) -> Any:
+def chosen(condition: Scalar, one: Nest, other: Nest) -> Nest:
     """One of two nests of arrays, by a condition that may be traced."""
     ones, rebuild = tree.flatten(one)
     others, _ = tree.flatten(other)

@@ -15,6 +15,7 @@ from footfall.gait.pattern import LEGS
 from footfall.learn.episode import COMMANDS
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.task import WalkTask
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 
 
@@ -47,7 +48,7 @@ def evaluate(
     robots: int = 256,
     seconds: float = 10.0,
     after: float = 1.0,
-    randomise: Any = True,
+    randomise: Given = True,
     seed: int = 1_000_000,
     **options: Any,
 ) -> Evaluation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def _still(axis: Axes, rec: Recording, row: int) -> None:
     for leg in ("RF", "RH", "LF", "LH"):  # the far side first
         k = robot.foot_names.index(leg)
         near = leg.startswith("L")
-        color: Any = COLORS[LEGS.index(leg)] if near else "#b4bac2"
+        color: str = COLORS[LEGS.index(leg)] if near else "#b4bac2"
         at, chain = tree.feet[k], [feet[k]]
         while at > 0:
             chain.append(poses[at].p)

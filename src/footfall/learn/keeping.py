@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -18,6 +17,7 @@ from footfall.errors import InputError
 from footfall.learn.recover import RecoverTask, evaluate_recovery
 from footfall.learn.rough import Courses, RoughTask
 from footfall.learn.task_base import Task
+from footfall.nests import Json
 
 SEED = 3_000_000  # of the robots of an exam
 EVERY = 250  # iterations
@@ -66,7 +66,7 @@ class Keeper:
         layers = {f"kept_{name}{k}": x for k, layer in enumerate(self.best.weights) for name, x in zip("Wb", layer)}
         return {"kept_mean": self.best.mean, "kept_spread": self.best.spread, **layers}
 
-    def take(self, numbers: dict[str, ndarray], scores: list[Any], like: Policy) -> None:
+    def take(self, numbers: dict[str, ndarray], scores: list[Json], like: Policy) -> None:
         """Go on from such arrays; ``like``: any policy of the training."""
         before = [(int(at), float(score)) for at, score in scores]
         best = None

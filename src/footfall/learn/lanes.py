@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy import ndarray
@@ -21,7 +21,10 @@ from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, no_past, 
 from footfall.learn.randomise import checked_range
 from footfall.learn.task import RANGES, Judged, Task, judge
 from footfall.learn.task_base import privileged
+from footfall.nests import Given, Nest
 from footfall.trace.face import tree
+
+Which: TypeAlias = slice | ndarray  # some of the lanes
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class WalkLanes:
         task: Task,
         n: int,
         *,
-        command: Mapping[str, Any] | None = None,
-        randomise: Any = True,
+        command: Mapping[str, Given] | None = None,
+        randomise: Given = True,
         seconds: float | None = None,
         dtype: DTypeLike = np.float32,
         threads: int | None = None,
@@ -153,29 +156,29 @@ class WalkLanes:
         judged = self.look(slice(None))
         return Ticked(judged, judged.fallen > 0.5, self.age >= self.limit)
 
-    def _now(self, which: Any) -> tuple[Any, Command, dict[str, ndarray]]:
+    def _now(self, which: Which) -> tuple[Nest, Command, dict[str, ndarray]]:
         """Some lanes as they are: state, command, parameters."""
         leaves, rebuild = tree.flatten(self.batch.state)
-        command: Any = {key: values[which] for key, values in self.batch.command.items()}
+        command: Given = {key: values[which] for key, values in self.batch.command.items()}
         parameters = {path: self.batch.parameters[path][which] for path in self.episodes.nominal}
         return rebuild([x[which] for x in leaves]), Command(**command), parameters
 
-    def privileged(self, which: Any) -> ndarray:
+    def privileged(self, which: Which) -> ndarray:
         """What a critic is told of some lanes beside what policies see; numbers that are lost are zeros."""
         if self._tell is None:
             return np.zeros((len(np.arange(self.n)[which]), 0), np.float32)
         told = np.asarray(self._tell(*self._now(which)), np.float32)
-        return np.nan_to_num(told, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+        return _zeros_for_lost(told)
 
-    def look(self, which: Any) -> Judged:
+    def look(self, which: Which) -> Judged:
         """Judge some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
         seen = self._judge(*self._now(which))
         found, back = tree.flatten(seen)
-        judged: Judged = back([x if np.isfinite(x).all() else _finite(x) for x in found])
+        judged: Judged = back([x if np.isfinite(x).all() else _zeros_for_lost(x) for x in found])
         self.ended[which] = judged.score
         return replace(judged, score=scored(self.task, judged.score, self.level[which]))
 
-    def show(self, frames: ndarray, which: Any = slice(None)) -> ndarray:
+    def show(self, frames: ndarray, which: Which = slice(None)) -> ndarray:
         """What policies of some lanes see after a tick, of what there is to see: late, with noise of each lane's own
         chance, and behind what was seen before. ``shown`` has that of all lanes."""
         lanes = np.arange(self.n)[which]
@@ -199,7 +202,7 @@ class WalkLanes:
         _, seen = self._end(before, frames, self.age[which].astype(float))
         return np.asarray(seen)
 
-    def episode(self, which: Any) -> dict[str, ndarray]:
+    def episode(self, which: Which) -> dict[str, ndarray]:
         """What was drawn for the episodes of some lanes."""
         command = np.stack([self.batch.command[key][which] for key in COMMANDS], axis=-1)
         parameters = self.batch.parameters
@@ -208,7 +211,7 @@ class WalkLanes:
         return {"command": command, **drawn, "gains": gains}
 
 
-def _finite(x: ndarray) -> ndarray:
+def _zeros_for_lost(x: ndarray) -> ndarray:
     return np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
 
 

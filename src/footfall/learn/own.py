@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -24,10 +23,11 @@ from footfall.errors import InputError
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task_base import NONE, WORST, Judged, Parameters, Task
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.tick import RunState
 
-Term = Callable[[Robot, Sensed, Command, ndarray], Any]
+Term = Callable[[Robot, Sensed, Command, ndarray], Scalar]
 Look = Callable[[Robot, Sensed, Command], ndarray]
 Drawn = Callable[[ndarray], Command]
 _PARTS = ("ground", "rewards", "observations")
@@ -105,7 +105,7 @@ class OwnTask(Task):
         return self.inner.start_draws
 
     @property
-    def settings(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def settings(self) -> Mapping[str, Given]:  # type: ignore[override]
         return self.inner.settings
 
     @property
@@ -120,23 +120,23 @@ class OwnTask(Task):
     def usual_randomisation(self) -> Randomisation:
         return self.inner.usual_randomisation
 
-    def assigned(self, level: Any, chance: ndarray) -> Any:
+    def assigned(self, level: Scalar, chance: ndarray) -> Scalar:
         return self.inner.assigned(level, chance)
 
-    def terrain(self, level: Any, chance: ndarray) -> dict[str, Any]:
+    def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
         return self.inner.terrain(level, chance)
 
-    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return self.inner.promoted(level, travelled, asked, fallen, score)
 
     # -- one's own -----------------------------------------------------------------------------------------------------
     @property
-    def world(self) -> dict[str, Any]:
+    def world(self) -> dict[str, Given]:
         return {**self.inner.world, "ground": self.ground}
 
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
-        parameters: Parameters = NONE, level: Any = 0.0,
+        parameters: Parameters = NONE, level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:  # fmt: skip
         """As the task begins, then up or down until the lowest foot touches this ground."""
         q = self.inner.started(q, ranges, joints, chance, parameters, level)
@@ -162,7 +162,7 @@ class OwnTask(Task):
         own = self._more(self._sensed(state), command)
         return np.concatenate([self.inner.observed(state, command, parameters), *own])
 
-    def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
+    def commanded(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
         return self.inner.commanded(drawn, chance) if self.commands_drawn is None else self.commands_drawn(chance)
 
     @property
@@ -183,7 +183,7 @@ class OwnTask(Task):
         return [] if self.observations is None else [np.asarray(self.observations(self.robot, sensed, command))]
 
 
-def _tried(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def _tried(what: str, function: Callable[..., Nest], *arguments: Nest) -> Nest:
     """What a user's function gives for a robot that stands; one that raises is told here, not in a trace."""
     try:
         return function(*arguments)
@@ -191,9 +191,9 @@ def _tried(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         raise InputError(f"{what} raised {type(error).__name__}: {error}") from error
 
 
-def own_parts(task: Task, options: dict[str, Any]) -> Task:
+def own_parts(task: Task, options: dict[str, Given]) -> Task:
     """The task with the parts that an environment's options name, which are taken out of them."""
-    given: dict[str, Any] = {key: options.pop(key) for key in _PARTS if key in options}
+    given: dict[str, Given] = {key: options.pop(key) for key in _PARTS if key in options}
     if callable(options.get("command")):
         given["commands_drawn"] = options.pop("command")
     return OwnTask(task, **given) if given else task

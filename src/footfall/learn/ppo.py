@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,10 @@ from numpy import ndarray
 from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
 from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal
+from footfall.nests import Scalar
+
+if TYPE_CHECKING:
+    from gymnasium.vector import VectorEnv
 
 _BLOCK = 1024  # rows
 
@@ -69,13 +73,15 @@ class Rollout:
 class PPO:
     """A training in the making: ``iterate`` until content."""
 
-    def __init__(self, env: Any, settings: Settings | None = None, seed: int = 0) -> None:
+    def __init__(self, env: VectorEnv, settings: Settings | None = None, seed: int = 0) -> None:
         from gymnasium.vector import AutoresetMode
         from threadpoolctl import ThreadpoolController
 
         if env.metadata.get("autoreset_mode") is not AutoresetMode.SAME_STEP:
             raise InputError("PPO needs a vector environment that resets in the same step")
         self.env, self.settings, self.rng = env, settings or Settings(), np.random.default_rng(seed)
+        assert env.single_observation_space.shape
+        assert env.single_action_space.shape
         seen, acts = env.single_observation_space.shape[0], env.single_action_space.shape[0]
         hidden = self.settings.hidden
         self.observation, infos = env.reset(seed=seed)
@@ -209,7 +215,7 @@ def log_likelihood(action: ndarray, center: ndarray, log_noise: ndarray) -> ndar
     return -0.5 * np.sum(off * off, axis=-1) - np.sum(log_noise) - 0.5 * len(log_noise) * np.float32(np.log(2 * np.pi))
 
 
-def divergence(center: ndarray, log_noise: ndarray, other: ndarray, other_log_noise: ndarray) -> Any:
+def divergence(center: ndarray, log_noise: ndarray, other: ndarray, other_log_noise: ndarray) -> Scalar:
     """Kullback-Leibler divergence of normal distributions from others, a row each."""
     variance, wider = np.exp(2.0 * log_noise), np.exp(2.0 * other_log_noise)
     apart = (center - other) ** 2
@@ -228,8 +234,8 @@ def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -
 
 
 def policy_slopes(
-    clip: float, center: ndarray, action: ndarray, before: Any, merit: Any, log_noise: ndarray
-) -> tuple[Any, ndarray, ndarray]:
+    clip: float, center: ndarray, action: ndarray, before: Scalar, merit: Scalar, log_noise: ndarray
+) -> tuple[Scalar, ndarray, ndarray]:
     """Of one row, or of rows: (clipped objective, negated; its slopes by the mean action and the log of the noise)."""
     ratio = np.exp(log_likelihood(action, center, log_noise) - before)
     free, cut = ratio * merit, np.clip(ratio, 1.0 - clip, 1.0 + clip) * merit

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from footfall.control.learned.policy import Policy
 from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.learn.train import TASKS
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
 
@@ -76,13 +76,13 @@ def preflight(
     """Check a policy's file against a robot, then let it walk for some seconds (0: not at all)."""
     if engine not in ENGINES:
         raise unknown("simulator", engine, ENGINES)
+    policy: Policy | TravelledPolicy | None
     if Path(file).suffix == ".onnx":
         found, policy = _check_onnx(Path(file), robot, read_mapping(mapping) if mapping is not None else {})
     else:
         found, policy = _check_own(Path(file), robot, mapping)
-    walks = task_of(file) != "recover"
-    runs = policy is not None and walks and not any(m.kind == "missing_joint" for m in found)
-    trial = try_out(policy, robot, engine, seconds, forward) if runs and seconds > 0 else None
+    walks = task_of(file) != "recover" and not any(m.kind == "missing_joint" for m in found)
+    trial = try_out(policy, robot, engine, seconds, forward) if policy is not None and walks and seconds > 0 else None
     return Preflight([*found, *(trial.mismatches() if trial else [])], trial)
 
 
@@ -94,7 +94,7 @@ def task_of(file: str | Path) -> str:
     return policy.task if isinstance(policy, Policy) else "walk"
 
 
-def _check_own(file: Path, robot: Robot, mapping: Any) -> tuple[list[Mismatch], Any]:
+def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch], Policy | None]:
     """An .npz, which is always ours."""
     policy = Policy.load(file, mapping)
     assert isinstance(policy, Policy)
@@ -107,7 +107,7 @@ def _check_own(file: Path, robot: Robot, mapping: Any) -> tuple[list[Mismatch], 
     return differences(said, reference, f"robot '{robot.name}'"), policy
 
 
-def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Any]) -> tuple[list[Mismatch], Any]:
+def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[list[Mismatch], TravelledPolicy | None]:
     graph, text = onnx_file.read_onnx(file)
     try:
         metadata = from_text(text, str(file))
@@ -148,11 +148,11 @@ def _history(text: Mapping[str, str]) -> int:
         return 1
 
 
-def _plain(words: dict[str, Any], mapping: dict[str, Any]) -> dict[str, Any]:
+def _plain(words: dict[str, Given], mapping: dict[str, Given]) -> dict[str, Given]:
     return {key: value for key, value in renamed(words, mapping).items() if key != ALIASES}
 
 
-def _named(words: dict[str, Any], robot: Robot, mapping: dict[str, Any]) -> list[Mismatch]:
+def _named(words: dict[str, Given], robot: Robot, mapping: dict[str, Given]) -> list[Mismatch]:
     """Joints that are not there, of words that do not fit together."""
     names = renamed(words, mapping).get("joint_names", list(robot.joint_names))
     wrong = [name for name in names if name not in robot.joint_names]
@@ -161,7 +161,7 @@ def _named(words: dict[str, Any], robot: Robot, mapping: dict[str, Any]) -> list
     return found + ([Mismatch("missing_joint", f"nothing drives {', '.join(idle)}")] if idle else [])
 
 
-def try_out(policy: Any, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:
+def try_out(policy: Policy | TravelledPolicy, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:
     """Walk straight ahead on level ground."""
     command = Command(forward=forward)
     policy = policy.over(Plane()) if policy.sees_ground else policy

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 import numpy as np
 
 from footfall.errors import InputError, unknown
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 
 Range = tuple[float, float]
@@ -66,7 +66,7 @@ class Randomisation:
         return Randomisation((0.8, 0.8), one, one, one, (0.0, 0.0), joints=(0.0, 0.0))
 
     @staticmethod
-    def from_option(option: Any) -> Randomisation:
+    def from_option(option: Given) -> Randomisation:
         """True: as it is; False or None: none; a mapping: changed ranges, the rest as it is."""
         if isinstance(option, Randomisation):
             return option
@@ -76,7 +76,7 @@ class Randomisation:
             return Randomisation() if option else Randomisation.none()
         raise InputError(f"randomise must be True, False, or ranges by name, got {option!r}")
 
-    def changed(self, ranges: Mapping[str, Any]) -> Randomisation:
+    def changed(self, ranges: Mapping[str, Given]) -> Randomisation:
         """These ranges with some changed by name."""
         known = [f.name for f in fields(self)]
         for key in ranges:
@@ -103,7 +103,7 @@ class Randomisation:
 RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints", "strength", "payload", "delay", "latency")
 
 
-def checked_range(value: Any, what: str) -> Range:
+def checked_range(value: Given, what: str) -> Range:
     """Two finite numbers in order; one number is a range of nothing."""
     try:
         low, high = (value, value) if np.ndim(value) == 0 else value
@@ -115,6 +115,6 @@ def checked_range(value: Any, what: str) -> Range:
     return low, high
 
 
-def within(limits: Range, chance: Any) -> Any:
+def within(limits: Range, chance: Scalar) -> Scalar:
     """A uniform draw in [0, 1) as one within limits."""
     return limits[0] + (limits[1] - limits[0]) * chance

@@ -39,6 +39,7 @@ from footfall.learn.task_base import (
     weighted,
     yielding,
 )
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.simulate.tick import RunState
@@ -90,7 +91,7 @@ class RecoverTask(Task):
     }  # fmt: skip
     start_draws: ClassVar[int] = 4
     levels: ClassVar[int] = 10
-    settings: ClassVar[Mapping[str, Any]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
+    settings: ClassVar[Mapping[str, Given]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
 
     def __post_init__(self) -> None:
         weights = check_weights(self.weights, WEIGHTS)
@@ -104,7 +105,7 @@ class RecoverTask(Task):
         return RecoverTask(robot, drive_of(robot, reach=REACH), **options)
 
     @property
-    def world(self) -> dict[str, Any]:
+    def world(self) -> dict[str, Given]:
         contact = self.contact or yielding(self.robot)
         return {"dt": self.dt, "collisions": self.touching, "contact": contact, "stop_on_fall": False}
 
@@ -123,7 +124,7 @@ class RecoverTask(Task):
 
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"],
-        parameters: Parameters = NONE, level: Any = 0.0,
+        parameters: Parameters = NONE, level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:  # fmt: skip
         """Turned some way or any, its lowest place just over the ground."""
         low, high = self.limits
@@ -145,7 +146,7 @@ class RecoverTask(Task):
             lowest = np.minimum(lowest, poses[sphere.body].point(sphere.center)[2] - sphere.radius)
         return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
 
-    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return np.clip(level + np.where(score > 0.5, 1.0, -0.5), 0.0, self.levels - 1.0)
 
     def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
@@ -196,7 +197,7 @@ class Recovery:
 
 
 def evaluate_recovery(
-    policy: Policy, robot: Robot, *, robots: int = 1000, seconds: float = WITHIN, randomise: Any = True,
+    policy: Policy, robot: Robot, *, robots: int = 1000, seconds: float = WITHIN, randomise: Given = True,
     seed: int = 1_000_000, contact: ContactModel | None = None, **options: Any,
 ) -> Recovery:  # fmt: skip
     """Robots that differ, from any pose, without noise: who is up after some seconds, and since when.

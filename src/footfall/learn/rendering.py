@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import webbrowser
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -12,6 +11,7 @@ from numpy import ndarray
 from footfall.contact.ground import Plane
 from footfall.draw.video import Film
 from footfall.errors import unknown
+from footfall.nests import Given
 from footfall.recording.ground_form import ground_form
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
@@ -20,7 +20,7 @@ MODES = ("rgb_array", "human")
 _KEPT = 200  # rows of the past that a picture's path is drawn from
 
 
-def checked_mode(mode: Any, modes: tuple[str, ...] = MODES) -> str | None:
+def checked_mode(mode: Given, modes: tuple[str, ...] = MODES) -> str | None:
     """A render mode of Gymnasium's, or None."""
     if mode is not None and mode not in modes:
         raise unknown("render_mode", mode, modes)
@@ -32,14 +32,14 @@ class Pictures:
 
     def __init__(self, robot: Robot, period: float, width: int = 480, height: int = 320) -> None:
         self.robot, self.period, self.size = robot, period, (width, height)
-        self.rows: list[tuple[Any, ...]] = []
+        self.rows: list[tuple[float | ndarray, ...]] = []
         self.film: Film | None = None
 
     def forget(self) -> None:
         self.rows = []
 
     def add(self, age: float, q: ndarray, v: ndarray, force: ndarray) -> None:
-        row = (age * self.period, *(np.array(x, float) for x in (q, v, force)))
+        row: tuple[float | ndarray, ...] = (age * self.period, *(np.array(x, float) for x in (q, v, force)))
         self.rows = [*self.rows[-_KEPT:], row]
 
     def picture(self) -> ndarray:

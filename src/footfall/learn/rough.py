@@ -25,6 +25,7 @@ from footfall.learn.randomise import Randomisation
 from footfall.learn.size import Size
 from footfall.learn.task import WEIGHTS, WalkTask
 from footfall.learn.task_base import Parameters, check_stands, drive_of, yielding
+from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 
 LEVELS = 10
@@ -69,7 +70,7 @@ class RoughTask(WalkTask):
         **WEIGHTS, "height": -8.0, "posture": -0.1, "bounce": -0.5,
         "footing": -2.0,  # part of the feet that stand on an edge
     }  # fmt: skip
-    settings: ClassVar[Mapping[str, Any]] = {"hidden": (128, 128)}
+    settings: ClassVar[Mapping[str, Given]] = {"hidden": (128, 128)}
 
     @staticmethod
     def of(robot: Robot, **options: Any) -> RoughTask:
@@ -82,7 +83,7 @@ class RoughTask(WalkTask):
         return Randomisation.full(self.robot)
 
     @property
-    def world(self) -> dict[str, Any]:
+    def world(self) -> dict[str, Given]:
         return {
             "dt": self.dt,
             "ground": Course(deep=DEEP),
@@ -91,28 +92,28 @@ class RoughTask(WalkTask):
         }
 
     # -- the course --------------------------------------------------------------------------------------------------
-    def assigned(self, level: Any, chance: Float[ndarray, "2"]) -> Any:
+    def assigned(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
         """A robot keeps the kind of its first course, so that each kind gets harder at its own pace."""
         kind = np.floor(chance[0] * len(KINDS))
         return np.where(level - np.floor(level) > 0.5 * _KIND, level, np.floor(level) + _KIND * (kind + 1.0))
 
-    def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
+    def terrain(self, level: Scalar, chance: Float[ndarray, "2"]) -> dict[str, Scalar]:
         """Mostly of the robot's level; now and then an easier one, which would be forgotten."""
         whole = np.floor(level)
         played = np.where(chance[0] < _EASIER, np.floor(chance[0] / _EASIER * (whole + 1.0)), whole)
         return course_of((level - whole) / _KIND - 1.0, played, np.floor(64.0 * chance[1]))
 
-    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         up = (travelled > UP * asked) & (fallen < 0.5)
         down = (travelled < DOWN * asked) | (fallen > 0.5)
         whole = np.floor(level)
         return level - whole + np.clip(whole + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)
 
-    def ground_height(self, x: Any, parameters: Parameters) -> Any:
+    def ground_height(self, x: Scalar, parameters: Parameters) -> Scalar:
         """Of a robot's own course at a place [m]."""
         return _course(parameters).height(x)
 
-    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Any:
+    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
         under = [self.ground_height(q[0] + x, parameters) for x in _UNDER]
         return q[2] - np.maximum(np.maximum(under[0], under[1]), under[2])
 
@@ -123,7 +124,7 @@ class RoughTask(WalkTask):
 
     def further_values(
         self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
-    ) -> dict[str, Any]:
+    ) -> dict[str, Scalar]:
         """Feet that stand where the ground drops beside them: next to a trench, or on the edge of a stair."""
         feet, on_edge = foot_positions(self.robot, q), []
         for k, foot in enumerate(self.robot.feet):
@@ -144,16 +145,16 @@ class RoughTask(WalkTask):
 class GivenCourse(RoughTask):
     """Whose first draw says which course it is, kind by kind and level by level: for exams."""
 
-    def assigned(self, level: Any, chance: Float[ndarray, "2"]) -> Any:
+    def assigned(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
         cell = np.floor(chance[0] * (len(KINDS) * LEVELS))
         kind = np.floor(cell / LEVELS)
         return cell - LEVELS * kind + _KIND * (kind + 1.0)
 
-    def terrain(self, level: Any, chance: Float[ndarray, "2"]) -> dict[str, Any]:
+    def terrain(self, level: Scalar, chance: Float[ndarray, "2"]) -> dict[str, Scalar]:
         whole = np.floor(level)
         return course_of((level - whole) / _KIND - 1.0, whole, np.floor(64.0 * chance[1]))
 
-    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return level
 
 
@@ -162,7 +163,7 @@ def long_strides(robot: Robot) -> Gait:
     return trot(period=0.5 * Size.of(robot).time, duty=0.55)
 
 
-def course_of(kind: Any, level: Any, phase: Any) -> dict[str, Any]:
+def course_of(kind: Scalar, level: Scalar, phase: Scalar) -> dict[str, Scalar]:
     """The parameters of a course of a kind (its place in ``KINDS``) and a level; for one robot or for many.
 
     phase, from 0 to 63: which heights its bumps have, and how far off it begins.
@@ -202,7 +203,7 @@ class Courses:
     """Robots on every level of every kind of course, ``each`` on a cell, that walk forward at one speed [m/s]."""
 
     def __init__(
-        self, task: RoughTask, *, each: int = 16, forward: float = 0.4, seconds: float = 10.0, randomise: Any = True,
+        self, task: RoughTask, *, each: int = 16, forward: float = 0.4, seconds: float = 10.0, randomise: Given = True,
         **options: Any,
     ) -> None:  # fmt: skip
         self.each, self.way = each, forward * seconds

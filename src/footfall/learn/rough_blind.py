@@ -18,6 +18,7 @@ from footfall.control.interface import Command
 from footfall.gravity import STANDARD
 from footfall.learn.rough import SCAN, RoughTask, long_strides
 from footfall.learn.task_base import NONE, Judged, Parameters, check_stands, drive_of, heading_velocity
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.tick import RunState
 from footfall.spatial.quaternion import to_rotation
@@ -41,7 +42,7 @@ class BlindTask(RoughTask):
         **RoughTask.worth,
         "way": 1.5,  # velocity along the course, in parts of what is asked, at most 1
     }
-    settings: ClassVar[Mapping[str, Any]] = {"hidden": (256, 128), "activation": "elu"}
+    settings: ClassVar[Mapping[str, Given]] = {"hidden": (256, 128), "activation": "elu"}
 
     @staticmethod
     def of(robot: Robot, **options: Any) -> BlindTask:

@@ -7,13 +7,18 @@ OnPolicyRunner(env, train_cfg, device="cuda").learn(300)
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footfall.control.learned.metadata import add_metadata
 from footfall.errors import MissingExtraError
 from footfall.learn.task import WalkTask
 from footfall.learn.tensors import tensor_walk, torch_library
+from footfall.nests import Json
 from footfall.robot.model.description import Robot
+
+if TYPE_CHECKING:
+    from rsl_rl.runners import OnPolicyRunner
+    from torch import Tensor
 
 try:
     from rsl_rl.env import VecEnv
@@ -32,31 +37,31 @@ class RslRlWalk(VecEnv):
         self.walk = tensor_walk(robot, num_envs, device, task=task, seed=seed, **options)
         self.num_envs, self.num_actions = num_envs, self.walk.task.robot.nj
         self.max_episode_length, self.device = self.walk.limit, torch_library().device(device)
-        self.cfg: dict[str, Any] = {"robot": self.walk.task.robot.name, "task": "footfall/Walk-v0"}
+        self.cfg: dict[str, Json] = {"robot": self.walk.task.robot.name, "task": "footfall/Walk-v0"}
 
     @property
-    def episode_length_buf(self) -> Any:
+    def episode_length_buf(self) -> Tensor:
         return self.walk.age
 
     @episode_length_buf.setter
-    def episode_length_buf(self, ages: Any) -> None:
+    def episode_length_buf(self, ages: Tensor) -> None:
         self.walk.set_age(ages)
 
-    def get_observations(self) -> Any:
+    def get_observations(self) -> TensorDict:
         """The present observations."""
         return self._dressed(self.walk.observation)
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
         """(observations, rewards, done, extras) after a tick; ``time_outs`` are the ends that were no falls."""
         done = self.walk.step(actions)
         over = (done.terminated | done.truncated).long()
         extras = {"time_outs": done.truncated.float(), "log": {"/falls": done.terminated.float().mean()}}
         return self._dressed(done.observation), done.reward, over, extras
 
-    def _dressed(self, observation: Any) -> Any:
+    def _dressed(self, observation: Tensor) -> TensorDict:
         return TensorDict({"policy": observation}, batch_size=[self.num_envs], device=self.device)
 
-    def export(self, runner: Any, path: str | Path) -> None:
+    def export(self, runner: OnPolicyRunner, path: str | Path) -> None:
         """A runner's policy as ONNX with footfall's metadata: ``Policy.load`` reads it, ``policy check`` checks it."""
         file = Path(path)
         runner.export_policy_to_onnx(str(file.parent), file.name)

@@ -26,9 +26,10 @@ except ImportError:
 class Sb3Walk(VecEnv):
     """Robots on SIMD lanes. Options as for ``WalkVectorEnv``."""
 
+    _actions: ndarray  # of ``step_async``
+
     def __init__(self, robot: Robot | str = "mini_cheetah", num_envs: int = 256, **options: Any) -> None:
         self.env = WalkVectorEnv(num_envs, robot, **options)
-        self._actions: Any = None
         super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> ndarray:
@@ -41,10 +42,10 @@ class Sb3Walk(VecEnv):
     def step_async(self, actions: ndarray) -> None:
         self._actions = actions
 
-    def step_wait(self) -> tuple[ndarray, ndarray, ndarray, list[dict[str, Any]]]:
+    def step_wait(self) -> tuple[ndarray, ndarray, ndarray, list[dict[str, object]]]:
         """(observations, rewards, done, infos); a done robot's info holds its last observation."""
         seen, reward, fallen, late, infos = self.env.step(self._actions)
-        told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        told: list[dict[str, object]] = [{} for _ in range(self.num_envs)]
         for k in np.flatnonzero(fallen | late):
             told[k] = {"terminal_observation": infos["final_obs"][k], "TimeLimit.truncated": bool(late[k])}
         return seen, reward.astype(np.float32), fallen | late, told
@@ -52,18 +53,20 @@ class Sb3Walk(VecEnv):
     def close(self) -> None:
         """Nothing to close."""
 
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+    def get_attr(self, attr_name: str, indices: int | Sequence[int] | None = None) -> list[object]:
         value = vars(self.env).get(attr_name) if attr_name != "render_mode" else None
         return [value] * len(self._chosen(indices))
 
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+    def set_attr(self, attr_name: str, value: object, indices: int | Sequence[int] | None = None) -> None:
         raise InputError("robots of one batch have no attributes of their own: give options when it is made")
 
-    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
+    def env_method(
+        self, method_name: str, *arguments: object, indices: int | Sequence[int] | None = None, **options: Any
+    ) -> list[object]:
         raise InputError("robots of one batch have no methods of their own: use a single footfall/Walk-v0")
 
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+    def env_is_wrapped(self, wrapper_class: object, indices: int | Sequence[int] | None = None) -> list[bool]:
         return [False] * len(self._chosen(indices))
 
-    def _chosen(self, indices: Any) -> Sequence[int]:
+    def _chosen(self, indices: int | Sequence[int] | None) -> Sequence[int]:
         return range(self.num_envs) if indices is None else np.atleast_1d(indices).tolist()

@@ -6,7 +6,7 @@ SequentialTrainer(env=env, agents=agent, cfg=...).train()
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from footfall.errors import MissingExtraError
 from footfall.learn.task import WalkTask
 from footfall.learn.tensors import TensorWalk, tensor_walk, torch_library
 from footfall.robot.model.description import Robot
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 try:
     import gymnasium
@@ -37,18 +40,18 @@ class SkrlWalk(Wrapper):
         self._spaces = (gymnasium.spaces.Box(-most, most), gymnasium.spaces.Box(-one, one))
 
     @property
-    def observation_space(self) -> Any:
+    def observation_space(self) -> gymnasium.spaces.Box:
         return self._spaces[0]
 
     @property
-    def action_space(self) -> Any:
+    def action_space(self) -> gymnasium.spaces.Box:
         return self._spaces[1]
 
-    def reset(self) -> tuple[Any, dict[str, Any]]:
+    def reset(self) -> tuple[Tensor, dict[str, Tensor]]:
         """The present observations: robots begin anew by themselves."""
         return self.walk.observation, {}
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
         """(observation, reward, fallen, out of time, info), the middle ones as columns."""
         done = self.walk.step(actions)
         column = [x.view(-1, 1) for x in (done.reward, done.terminated, done.truncated)]
@@ -57,7 +60,7 @@ class SkrlWalk(Wrapper):
     def state(self) -> None:
         """None: a critic sees what the policy sees."""
 
-    def render(self, *arguments: Any, **options: Any) -> None:
+    def render(self, *arguments: object, **options: Any) -> None:
         """Nothing: train here, and draw the policy with ``WalkEnv(render_mode=...)``."""
 
     def close(self) -> None:

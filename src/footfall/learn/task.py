@@ -34,6 +34,7 @@ from footfall.learn.task_base import (
     heading_velocity,
     weighted,
 )  # fmt: skip
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel, joint_forces
 from footfall.simulate.tick import RunState
@@ -95,7 +96,7 @@ class WalkTask(Task):
 
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
-        parameters: Parameters = NONE, level: Any = 0.0,
+        parameters: Parameters = NONE, level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:  # fmt: skip
         """Standing with its lowest foot on the ground, its joints off by a little."""
         robot = self.robot
@@ -104,7 +105,7 @@ class WalkTask(Task):
         return q - np.concatenate([np.zeros(2), np.stack([lowest]), np.zeros(robot.nq - 3)])
 
     # -- of the ground, which is level here ------------------------------------------------------------------------
-    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Any:
+    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
         """Of the trunk's origin over the ground [m]."""
         return q[2]
 
@@ -114,7 +115,7 @@ class WalkTask(Task):
 
     def further_values(
         self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
-    ) -> dict[str, Any]:
+    ) -> dict[str, Scalar]:
         """What else is worth something, by its name in ``worth``."""
         return {}
 
@@ -165,16 +166,16 @@ def clock_of(robot: Robot) -> Gait:
     return trot(period=0.4 * Size.of(robot).time, duty=0.55)
 
 
-def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Any:
+def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Scalar:
     """Height of the lowest foot over flat ground [m]; below zero where it is in it."""
     return least(foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet]))
 
 
-def least(heights: Float[ndarray, "4"]) -> Any:
+def least(heights: Float[ndarray, "4"]) -> Scalar:
     return np.minimum(np.minimum(heights[0], heights[1]), np.minimum(heights[2], heights[3]))
 
 
-def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> Any:
+def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> Scalar:
     """Mean over the feet of the squared lack of height in a swing, in parts of its height, whose path is a sine's."""
     gait = task.drive.gait
     phase = clock_phase(gait, t)

@@ -27,11 +27,12 @@ from footfall.hardware.motor_model import MotorModel
 from footfall.identity import digest_of
 from footfall.learn.randomise import Randomisation
 from footfall.learn.size import Size
+from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.tick import RunState
 
-Parameters = Mapping[str, Any]
+Parameters = Mapping[str, Scalar]
 NONE: Parameters = {}
 WORST = 10.0  # what any term but a fall costs at most in a second, so that one wild robot does not drown the others
 WILD = 300.0  # length of a velocity that no robot has
@@ -77,12 +78,12 @@ class Judged:
     """What comes of a tick."""
 
     observation: Float[ndarray, "no"]
-    terms: dict[str, Any]  # of the reward, weighted
-    reward: Any
-    fallen: Any  # 1 or 0
+    terms: dict[str, Scalar]  # of the reward, weighted
+    reward: Scalar
+    fallen: Scalar  # 1 or 0
     velocity: Float[ndarray, "3"]  # forward, sideways [m/s], turn [rad/s], in the heading's axes
     contact: Float[ndarray, "nf"]  # 1 where a foot is down
-    score: Any  # how well the task is done, from 0 to 1, whatever it is worth: for curves
+    score: Scalar  # how well the task is done, from 0 to 1, whatever it is worth: for curves
 
 
 class Task(ABC):
@@ -100,15 +101,15 @@ class Task(ABC):
     start_draws: ClassVar[int] = 0  # of chance that ``started`` takes, beside one for every joint
     paths: ClassVar[tuple[str, ...]] = ()  # parameters that ``terrain`` draws
     levels: ClassVar[int] = 1  # of difficulty
-    settings: ClassVar[Mapping[str, Any]] = {}  # of its training, where they are not as usual (``ppo.Settings``)
+    settings: ClassVar[Mapping[str, Given]] = {}  # of its training, where they are not as usual (``ppo.Settings``)
 
     @property
-    def world(self) -> dict[str, Any]:
+    def world(self) -> dict[str, Given]:
         """Options of the simulation."""
         return {"dt": self.dt}
 
     @property
-    def effects(self) -> dict[str, Any]:
+    def effects(self) -> dict[str, Given]:
         """Further options of it: the effects in its joints."""
         return {} if self.joints is None else {"joints": self.joints}
 
@@ -127,7 +128,7 @@ class Task(ABC):
         """Ranges of ``commands`` for this robot."""
         return self.size.commands(self.commands)
 
-    def randomisation(self, option: Any) -> Randomisation:
+    def randomisation(self, option: Given) -> Randomisation:
         """What an environment draws that was given this option: True is as the task has it, ranges by name change
         some of that."""
         if option is True or isinstance(option, Mapping):
@@ -142,7 +143,7 @@ class Task(ABC):
     @abstractmethod
     def started(
         self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
-        parameters: Parameters = NONE, level: Any = 0.0,
+        parameters: Parameters = NONE, level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:  # fmt: skip
         """Where an episode begins, from where a simulation does and from uniform draws; parameters as in ``judged``."""
 
@@ -153,15 +154,15 @@ class Task(ABC):
         parameters: those that differ between robots, the ground's among them.
         """
 
-    def assigned(self, level: Any, chance: ndarray) -> Any:
+    def assigned(self, level: Scalar, chance: ndarray) -> Scalar:
         """The level with which an episode begins: what a task writes into its fraction stays with the robot."""
         return level
 
-    def terrain(self, level: Any, chance: ndarray) -> dict[str, Any]:
+    def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
         """The parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
 
-    def promoted(self, level: Any, travelled: Any, asked: Any, fallen: Any, score: Any) -> Any:
+    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         """The level of the next episode, after one in which a robot came so far of the way that was asked [m], and
         ended with a score."""
         return level
@@ -189,7 +190,7 @@ class Task(ABC):
         """
         return ()
 
-    def commanded(self, drawn: Mapping[str, Any], chance: Float[ndarray, "3"]) -> Command:
+    def commanded(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
         """The command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
         return Command(**drawn)
 
@@ -221,12 +222,12 @@ class Task(ABC):
         return digest_of(self)
 
 
-def privileged(task: Task, state: RunState, command: Command, parameters: Parameters) -> Any:
+def privileged(task: Task, state: RunState, command: Command, parameters: Parameters) -> Nest:
     """``task.privileged`` as a function to compile."""
     return task.privileged(state, command, parameters)
 
 
-def upright(q: Float[ndarray, "nq"]) -> Any:
+def upright(q: Float[ndarray, "nq"]) -> Scalar:
     """Cosine of the trunk's lean."""
     return 1.0 - 2.0 * (q[4] * q[4] + q[5] * q[5])
 
@@ -265,7 +266,7 @@ def yielding(robot: Robot) -> Compliant:
     )  # fmt: skip
 
 
-def weighted(values: Mapping[str, Any], weights: Mapping[str, float], rate: float) -> dict[str, Any]:
+def weighted(values: Mapping[str, Scalar], weights: Mapping[str, float], rate: float) -> dict[str, Scalar]:
     """The terms of a reward for a tick: each at worst ``WORST`` a second, that of a fall as it is."""
     terms = {key: np.maximum(weights[key] * value, -WORST) / rate for key, value in values.items() if key != "fall"}
     return {**terms, "fall": weights["fall"] / rate * values["fall"]}

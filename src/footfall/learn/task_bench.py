@@ -22,6 +22,7 @@ from footfall.learn.recover import evaluate_recovery
 from footfall.learn.rough import KINDS, LEVELS, evaluate_rough
 from footfall.learn.train import train
 from footfall.loading import load
+from footfall.nests import Json
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 
@@ -29,7 +30,7 @@ SECONDS = {"walk": 5.0, "recover": 30.0, "rough": 120.0, "rough_blind": 120.0}
 _MANY = 1_000_000  # iterations: the time ends a training
 
 
-def judged(task: str, policy: Policy, robot: Robot, count: int) -> dict[str, Any]:
+def judged(task: str, policy: Policy, robot: Robot, count: int) -> dict[str, Json]:
     """How ``count`` robots do with a policy; over rough ground, in percent by level, as many as fit the cells."""
     if task == "walk":
         walked = assess(policy, robot, robots=count)
@@ -44,9 +45,9 @@ def judged(task: str, policy: Policy, robot: Robot, count: int) -> dict[str, Any
 def report(
     folder: Path, device: str, tasks: Sequence[str], models: Sequence[str], seeds: int, count: int,
     seconds: float | None = None, **options: Any,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Json]]:  # fmt: skip
     """A row for every task, robot and seed; rough ground and getting up for the first robot alone."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Json]] = []
     for task in tasks:
         for place, name in enumerate(models if task == "walk" else models[:1]):
             robot = load(name)
@@ -64,7 +65,7 @@ def report(
     return rows
 
 
-def judged_folder(folder: Path, count: int) -> list[dict[str, Any]]:
+def judged_folder(folder: Path, count: int) -> list[dict[str, Json]]:
     """A row for every policy of a folder that knows its task."""
     rows = []
     for file in sorted(folder.glob("*.npz")):

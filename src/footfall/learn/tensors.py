@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from footfall.errors import InputError, MissingExtraError
 from footfall.learn.task import WalkTask
 from footfall.learn.walk import WalkVectorEnv
 from footfall.loading import load
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
+
+if TYPE_CHECKING:
+    from cupy.cuda import Stream
+    from torch import Tensor
 
 DEVICES = ("cpu", "cuda")
 
@@ -23,11 +28,11 @@ DEVICES = ("cpu", "cuda")
 class Stepped:
     """Tensors of one tick, a row a robot; a robot that was done has begun anew, and its observation is the new one."""
 
-    observation: Any
-    reward: Any
-    terminated: Any  # fell
-    truncated: Any  # out of time
-    final: Any  # the observation that ended the tick
+    observation: Tensor
+    reward: Tensor
+    terminated: Tensor  # fell
+    truncated: Tensor  # out of time
+    final: Tensor  # the observation that ended the tick
 
 
 class TensorWalk(Protocol):
@@ -39,18 +44,18 @@ class TensorWalk(Protocol):
     limit: int  # ticks of an episode
 
     @property
-    def observation(self) -> Any: ...
+    def observation(self) -> Tensor: ...
 
     @property
-    def age(self) -> Any:
+    def age(self) -> Tensor:
         """Ticks of the present episodes, as whole numbers."""
 
-    def set_age(self, age: Any) -> None:
+    def set_age(self, age: Tensor) -> None:
         """Let the present episodes be of some age."""
 
-    def reset(self, seed: int) -> Any: ...
+    def reset(self, seed: int) -> Tensor: ...
 
-    def step(self, actions: Any) -> Stepped: ...
+    def step(self, actions: Tensor) -> Stepped: ...
 
 
 def torch_library() -> ModuleType:
@@ -85,26 +90,26 @@ class CpuWalk:
         self.torch, self.task, self.num_envs = torch_library(), task, num_envs
         self.env = WalkVectorEnv(num_envs, task=task, **options)
         self.limit = self.env.lanes.limit
-        self._seen: Any = None
+        self._seen: Tensor = None
 
     @property
-    def observation(self) -> Any:
+    def observation(self) -> Tensor:
         return self._seen
 
     @property
-    def age(self) -> Any:
+    def age(self) -> Tensor:
         return self.torch.from_numpy(self.env.lanes.age.copy())
 
-    def set_age(self, age: Any) -> None:
+    def set_age(self, age: Tensor) -> None:
         lanes, new = self.env.lanes, age.cpu().numpy().astype(int)
         lanes.next_push += new - lanes.age
         lanes.age[:] = new
 
-    def reset(self, seed: int) -> Any:
+    def reset(self, seed: int) -> Tensor:
         self._seen = self.torch.from_numpy(self.env.reset(seed=seed)[0])
         return self._seen
 
-    def step(self, actions: Any) -> Stepped:
+    def step(self, actions: Tensor) -> Stepped:
         tensor = self.torch.from_numpy
         seen, reward, fallen, late, infos = self.env.step(actions.detach().cpu().numpy())
         self._seen, final = tensor(seen), seen
@@ -122,7 +127,7 @@ class CudaWalk:
     device = "cuda"
 
     def __init__(
-        self, task: WalkTask, num_envs: int, *, command: Any = None, randomise: Any = True, seconds: float = 20.0
+        self, task: WalkTask, num_envs: int, *, command: Given = None, randomise: Given = True, seconds: float = 20.0
     ) -> None:
         from footfall.learn.cuda_lanes import CudaLanes
 
@@ -135,33 +140,33 @@ class CudaWalk:
         self.chance = self.torch.zeros(self.lanes.source.draws, num_envs, device="cuda")
         self._chance = self.lanes.cupy.from_dlpack(self.chance)
 
-    def _rows(self, name: str) -> Any:
+    def _rows(self, name: str) -> Tensor:
         return self.columns[self.places[name]]
 
     @property
-    def observation(self) -> Any:
+    def observation(self) -> Tensor:
         return self._rows("seen").T.contiguous()
 
     @property
-    def age(self) -> Any:
+    def age(self) -> Tensor:
         return self._rows("age")[0].long()
 
-    def set_age(self, age: Any) -> None:
+    def set_age(self, age: Tensor) -> None:
         new = age.to("cuda").float()
         self._rows("next_push")[0] += new - self._rows("age")[0]
         self._rows("age")[0] = new
 
-    def _stream(self) -> Any:
+    def _stream(self) -> Stream:
         return self.lanes.cupy.cuda.Stream.from_external(self.torch.cuda.current_stream())
 
-    def reset(self, seed: int) -> Any:
+    def reset(self, seed: int) -> Tensor:
         self.random.manual_seed(seed)
         self.chance.uniform_(generator=self.random)
         with self._stream():
             self.lanes.begin(self._chance)
         return self.observation
 
-    def step(self, actions: Any) -> Stepped:
+    def step(self, actions: Tensor) -> Stepped:
         self._rows("action").copy_(actions.T.clamp(-1.0, 1.0))
         self.chance.uniform_(generator=self.random)
         with self._stream():

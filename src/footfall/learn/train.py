@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from footfall.checks import finite_number, is_number, number_between
 from footfall.control.learned import onnx_file
@@ -22,10 +21,11 @@ from footfall.learn.rough_blind import BlindTask
 from footfall.learn.task import Task, WalkTask
 from footfall.learn.training import Training, default_device, make_training
 from footfall.loading import load
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.simulate.identified import read_identified
 
-TASKS: dict[str, Callable[[Robot], Task]] = {
+TASKS: dict[str, Callable[[Robot], WalkTask | RecoverTask | RoughTask]] = {
     "walk": WalkTask.of, "recover": RecoverTask.of, "rough": RoughTask.of, "rough_blind": BlindTask.of,
 }  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda")
@@ -46,10 +46,10 @@ class Trained:
         return self.training.curve[-1]
 
 
-def _task(name: str, robot: Robot, history: int | None, file: str | Path | None) -> Any:
+def _task(name: str, robot: Robot, history: int | None, file: str | Path | None) -> Task:
     """The task of a robot, with its own history unless another is given, and the motors of a file if there is one."""
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
-    task: Any = TASKS[name](robot)
+    task = TASKS[name](robot)
     drive = task.drive if history is None else dataclasses.replace(task.drive, history=history)
     if motors is not None and motors.longest(drive.rate) > 1:
         raise InputError(f"the motors of '{file}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")
@@ -70,7 +70,7 @@ def train(
     resume: bool = False,
     settings: Settings | None = None,
     history: int | None = None,
-    randomise: Any = True,
+    randomise: Given = True,
     motors: str | Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Trained:

@@ -22,6 +22,7 @@ from footfall.learn.keeping import Keeper
 from footfall.learn.network import Normaliser
 from footfall.learn.ppo import PPO, Settings
 from footfall.learn.task_base import Task
+from footfall.nests import Given, Json, Nest
 from footfall.robot.model.description import Robot
 from footfall.trace.face import tree
 from footfall.whole_file import whole_file
@@ -38,7 +39,7 @@ class Training(ABC):
     usual = Settings()  # of a training on this device
 
     def __init__(
-        self, task: Task, robots: int, seed: int, settings: Settings | None, randomise: Any = True
+        self, task: Task, robots: int, seed: int, settings: Settings | None, randomise: Given = True
     ) -> None:  # fmt: skip
         if int(seed) != seed or seed < 0:
             raise InputError(f"the seed of a training must be a whole number, 0 or more, got {seed}")
@@ -66,11 +67,11 @@ class Training(ABC):
         """All arrays that the training goes on from."""
 
     @abstractmethod
-    def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
+    def _take(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
         """Go on from such arrays, and from what ``_words`` said."""
 
     @abstractmethod
-    def _words(self) -> dict[str, Any]:
+    def _words(self) -> dict[str, Json]:
         """What else the training goes on from, as plain JSON: its random numbers."""
 
     def _look(self, row: dict[str, float]) -> dict[str, float]:
@@ -85,7 +86,7 @@ class Training(ABC):
             writer.writeheader()
             writer.writerows({key: f"{value:.6g}" for key, value in row.items()} for row in self.curve)
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Json]:
         """What a checkpoint must have been made with."""
         settings = json.loads(json.dumps(asdict(self.settings)))
         return {"device": self.device, "robot": self.task.robot.name, "task": self.task.digest,
@@ -160,7 +161,7 @@ class CpuTraining(Training):
         row |= {"forward_error": means[0], "turn_error": means[1], "falls": self.task.drive.rate * means[2]}
         return self._look({**row, "score": means[3], "seconds": self.seconds})
 
-    def _seen(self, terminated: ndarray, infos: dict[str, Any]) -> tuple[float, ...]:
+    def _seen(self, terminated: ndarray, infos: dict[str, Nest]) -> tuple[float, ...]:
         """Errors of the forward speed and the turn, falls, score: means over the robots of a tick."""
         there = infos["_velocity"]
         command = np.stack([self.env.lanes.batch.command[key] for key in COMMANDS], axis=1)[there]
@@ -209,7 +210,7 @@ class CpuTraining(Training):
         told = {"told": self.ppo.more_normaliser} if self.ppo.privileged.size else {}
         return {"seen": self.ppo.normaliser, **told}
 
-    def _words(self) -> dict[str, Any]:
+    def _words(self) -> dict[str, Json]:
         ppo = self.ppo
         generators = [ppo.rng, *self.env.lanes.generators]
         return {
@@ -218,7 +219,7 @@ class CpuTraining(Training):
             "random": [generator.bit_generator.state for generator in generators],
         }  # fmt: skip
 
-    def _take(self, numbers: dict[str, ndarray], words: dict[str, Any]) -> None:
+    def _take(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
         ppo = self.ppo
         generators = [ppo.rng, *self.env.lanes.generators]
         count, rate, iteration, samples = (_amount(words[key]) for key in ("seen", "rate", "iteration", "samples"))
@@ -249,7 +250,7 @@ def _check_numbers(numbers: dict[str, ndarray], own: dict[str, ndarray]) -> None
             raise InputError(f"the checkpoint's {key} holds numbers that are not finite")
 
 
-def _amount(value: Any) -> float:
+def _amount(value: Json) -> float:
     """A finite number that is not negative; the caller says what was wrong."""
     amount = float(value)
     if not 0.0 <= amount < _MOST_AMOUNT:
@@ -258,7 +259,7 @@ def _amount(value: Any) -> float:
 
 
 def make_training(
-    task: Task, device: str, robots: int | None, seed: int, settings: Settings | None, randomise: Any = True
+    task: Task, device: str, robots: int | None, seed: int, settings: Settings | None, randomise: Given = True
 ) -> Training:
     """A training of a task on a device; as many robots as suit it unless given."""
     if device == "cpu":

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from footfall.learn.cuda_training import CudaTraining
 from footfall.learn.figures import read_curve
 from footfall.learn.task import WalkTask
 from footfall.learn.task_base import Task
+from footfall.nests import Json
 from footfall.robot.library import load
 
 CURVE = Path(__file__).parents[3] / "docs/measured/learning-mini-cheetah.csv"  # of a training on a processor
@@ -37,7 +37,7 @@ def level(curve: Path = CURVE) -> float:
     return float(np.mean([row["reward"] for row in rows[-LAST:]]))
 
 
-def reached(training: CudaTraining, wanted: float) -> dict[str, Any]:
+def reached(training: CudaTraining, wanted: float) -> dict[str, Json]:
     """Seconds until the mean reward of a rollout is a level, and where it is then."""
     while training.seconds < LONGEST:
         row = training.iterate(5)
@@ -61,7 +61,7 @@ def repeats(task: Task | None = None) -> dict[str, bool]:
     return {"again": bool(np.all(same[0])), "from_checkpoint": bool(np.all(same[1]))}
 
 
-def report(robots: tuple[str, ...] = ("mini_cheetah",), seeds: tuple[int, ...] = SEEDS) -> dict[str, Any]:
+def report(robots: tuple[str, ...] = ("mini_cheetah",), seeds: tuple[int, ...] = SEEDS) -> dict[str, Json]:
     """All of it, with the policies of the last seed."""
     import torch
 

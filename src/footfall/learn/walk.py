@@ -25,6 +25,7 @@ from footfall.learn.own import own_parts
 from footfall.learn.rendering import MODES, Page, Pictures, checked_mode
 from footfall.learn.task import Judged, Task, WalkTask
 from footfall.loading import load
+from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
 
 try:
@@ -38,7 +39,7 @@ except ImportError:
 RATE = 50
 
 
-def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Any]) -> WalkLanes:
+def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Given]) -> WalkLanes:
     if int(n) != n or n < 1:
         raise InputError(f"a vector environment needs at least one robot, got num_envs = {n}")
     if task is None:
@@ -72,12 +73,8 @@ class WalkEnv(gymnasium.Env):
     metadata = {"render_modes": list(MODES), "render_fps": RATE}  # noqa: RUF012
 
     def __init__(
-        self,
-        robot: Robot | str = "mini_cheetah",
-        task: Task | None = None,
-        render_mode: Any = None,
-        **options: Any,
-    ) -> None:
+        self, robot: Robot | str = "mini_cheetah", task: Task | None = None, render_mode: Given = None, **options: Any,
+    ) -> None:  # fmt: skip
         self.render_mode = checked_mode(render_mode)
         self.lanes = _lanes(robot, task, 1, {"threads": 1, **options})
         self.observation_space, self.action_space = _spaces(self.lanes.task)
@@ -88,8 +85,8 @@ class WalkEnv(gymnasium.Env):
         return f"WalkEnv('{self.lanes.task.robot.name}': observations {seen}, actions {acts}, {RATE} Hz)"
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ndarray, dict[str, Any]]:
+        self, *, seed: int | None = None, options: dict[str, Given] | None = None
+    ) -> tuple[ndarray, dict[str, Nest]]:
         """Begin an episode: (observation, what was drawn for it)."""
         super().reset(seed=seed)
         self.lanes.generators = [self.np_random]
@@ -99,7 +96,7 @@ class WalkEnv(gymnasium.Env):
             self._show(fresh=True)
         return _only(self.lanes.show(self.lanes.look(slice(None)).observation)), drawn
 
-    def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, Nest]]:
         """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
         done = self.lanes.tick(np.asarray(action)[None])
         info = {key: _only(value) for key, value in _info(done.judged).items()}
@@ -119,7 +116,7 @@ class WalkEnv(gymnasium.Env):
         state = self.lanes.batch.state
         self._shown.add(float(self.lanes.age[0]), state.q[0], state.v[0], state.forces[0, : robot.nf])
 
-    def render(self) -> Any:
+    def render(self) -> ndarray | None:
         """A picture of the robot (height, width, 3), or None where a page shows it."""
         if self.render_mode is None:
             raise InputError('there is nothing to render: make the environment with render_mode="rgb_array"')
@@ -134,7 +131,7 @@ class WalkEnv(gymnasium.Env):
         self._shown = None
 
 
-def _only(array: ndarray) -> Any:
+def _only(array: ndarray) -> ndarray:
     """The one lane's value, in memory of its own."""
     return array[0].copy() if array.ndim > 1 else array[0]
 
@@ -151,7 +148,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
 
     def __init__(
         self, num_envs: int = 1, robot: Robot | str = "mini_cheetah", task: Task | None = None,
-        render_mode: Any = None, **options: Any,
+        render_mode: Given = None, **options: Any,
     ) -> None:  # fmt: skip
         self.render_mode = checked_mode(render_mode, ("rgb_array",))
         self._pictures: list[Pictures] = []
@@ -162,13 +159,13 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ndarray, dict[str, Any]]:
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Given] | None = None
+    ) -> tuple[ndarray, dict[str, Nest]]:
         """Begin anew, with seeds seed, seed + 1, ... or one given for each; ``options["reset_mask"]``: some lanes."""
         which = _mask((options or {}).get("reset_mask"), self.num_envs)
         self._seed(seed, which)
         self.lanes.begin(which)
-        infos: dict[str, Any] = {}
+        infos: dict[str, Nest] = {}
         mask = np.isin(np.arange(self.num_envs), which)
         _add(infos, self.lanes.episode(which), mask)
         self.lanes.show(self.lanes.look(which).observation, which)
@@ -183,21 +180,23 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
             seeds = seed
         if len(seeds) != self.num_envs:
             raise InputError(f"{self.num_envs} robots need as many seeds, got {len(seeds)}")
-        fresh = not self.lanes.generators
-        made: list[Any] = [None] * self.num_envs if fresh else list(self.lanes.generators)
-        for k in range(self.num_envs) if fresh else which:
-            if made[k] is None or seeds[k] is not None:
+        if not self.lanes.generators:
+            self.lanes.generators = [seeding.np_random(own)[0] for own in seeds]
+            return
+        made = list(self.lanes.generators)
+        for k in which:
+            if seeds[k] is not None:
                 made[k] = seeding.np_random(seeds[k])[0]
         self.lanes.generators = made
 
-    def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, Any]]:
+    def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, Nest]]:
         """Act for a tick on every lane; lanes that are done begin anew."""
         done = self.lanes.tick(actions)
         terminated, truncated = done.fallen, done.late & ~done.fallen
         over = terminated | truncated
         frames = done.judged.observation.copy()
         info = _info(done.judged)
-        infos: dict[str, Any] = {}
+        infos: dict[str, Nest] = {}
         told = ended = self.lanes.privileged(slice(None))
         if not over.all():
             _add(infos, {key: value[~over] for key, value in info.items()}, ~over)
@@ -208,7 +207,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
                 final[k] = last.astype(np.float32)
             infos["final_obs"], infos["_final_obs"] = final, over.copy()
             told = ended.copy()
-            ends: dict[str, Any] = {}
+            ends: dict[str, Nest] = {}
             _add(ends, {key: value[over] for key, value in info.items()}, over)
             infos["final_info"], infos["_final_info"] = ends, over.copy()
             self.lanes.begin(which)
@@ -235,7 +234,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         return tuple(pictures.picture() for pictures in self._pictures)
 
 
-def _mask(mask: Any, n: int) -> ndarray:
+def _mask(mask: object, n: int) -> ndarray:
     """The lanes that a mask names; all without one."""
     if mask is None:
         return np.arange(n)
@@ -244,7 +243,7 @@ def _mask(mask: Any, n: int) -> ndarray:
     return np.flatnonzero(mask)
 
 
-def _add(infos: dict[str, Any], values: Mapping[str, ndarray], mask: ndarray) -> None:
+def _add(infos: dict[str, Nest], values: Mapping[str, ndarray], mask: ndarray) -> None:
     """Gymnasium's infos of a vector: an array over all lanes, and under ``_key`` which lanes have the value."""
     for key, value in values.items():
         if mask.all():

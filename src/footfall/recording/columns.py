@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.nests import Operand
 from footfall.robot.model.description import Robot
 
 
@@ -72,7 +73,7 @@ def dims_of(name: str, shape: tuple[int, ...], robot: Robot) -> tuple[str, ...]:
     return tuple(f"{name}_{k}" for k in range(len(shape)))
 
 
-def checked(columns: Mapping[str, Any], robot: Robot, needed: tuple[str, ...] = NEEDED) -> dict[str, ndarray]:
+def checked(columns: Mapping[str, Operand], robot: Robot, needed: tuple[str, ...] = NEEDED) -> dict[str, ndarray]:
     """The columns as arrays of float64, int64 or bool with one leading length, or an InputError that names one."""
     arrays: dict[str, ndarray] = {}
     for name in needed:

@@ -10,7 +10,6 @@ import base64
 import dataclasses
 import math
 import zlib
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -18,15 +17,17 @@ from numpy import ndarray
 from footfall.contact.boxes import Box, Boxes
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.heightfield import Heightfield
+from footfall.contact.model import ContactModel
 from footfall.contact.terrain import Patches, Steps
 from footfall.errors import FootfallError, InputError
+from footfall.nests import Json
 
 GRAIN = 1e-5  # [m] of stored heights
 _MOST = 4_000_000  # nodes
 _HOLE = np.iinfo(np.int32).min
 
 
-def ground_form(ground: Any) -> dict[str, Any] | None:
+def ground_form(ground: Ground | None) -> dict[str, Json] | None:
     """The form of a ground; None if it has none."""
     match ground:
         case Plane():
@@ -47,11 +48,11 @@ def ground_form(ground: Any) -> dict[str, Any] | None:
     return None
 
 
-def ground_of(form: Any) -> Ground:
+def ground_of(form: Json) -> Ground:
     """The ground of a form. Nobody vouches for a file: what is no form is refused."""
     if not isinstance(form, dict):
         raise InputError("the ground is no JSON object")
-    fields: dict[str, Any] = dict(form)
+    fields: dict[str, Json] = dict(form)
     kind = fields.pop("kind", None)
     try:
         match kind:
@@ -74,7 +75,7 @@ def ground_of(form: Any) -> Ground:
     raise InputError(f"the ground is of the unknown kind {str(kind)[:40]!r}")
 
 
-def contact_settings(model: Any) -> dict[str, float | bool | str | int]:
+def contact_settings(model: ContactModel | None) -> dict[str, float | bool | str | int]:
     """The numbers and words that a contact model was made with."""
     if not dataclasses.is_dataclass(model):
         return {}
@@ -86,7 +87,7 @@ def contact_settings(model: Any) -> dict[str, float | bool | str | int]:
     }
 
 
-def _fields(ground: Any) -> dict[str, Any]:
+def _fields(ground: Plane | Steps | Heightfield | Boxes | Patches | Box) -> dict[str, Json]:
     plain = {f.name: getattr(ground, f.name) for f in dataclasses.fields(ground)}
     return {
         key: value.tolist() if isinstance(value, ndarray) else value
@@ -103,7 +104,7 @@ def _is_rough(ground: Heightfield) -> bool:
     return again.heights.shape == np.shape(ground.heights) and bool((again.heights == ground.heights).all())
 
 
-def _packed(heights: ndarray) -> dict[str, Any]:
+def _packed(heights: ndarray) -> dict[str, Json]:
     """Heights in grains, as differences along both axes, which are small numbers, deflated."""
     hole = np.isnan(heights)
     grains = np.where(hole, 0, np.rint(np.where(hole, 0.0, heights) / GRAIN)).astype(np.int64)
@@ -117,7 +118,7 @@ def _packed(heights: ndarray) -> dict[str, Any]:
     return {"shape": list(heights.shape), "holes": bool(hole.any()), "data": data}
 
 
-def _unpacked(form: Any) -> ndarray:
+def _unpacked(form: Json) -> ndarray:
     rows, columns = (int(n) for n in form["shape"])
     if not (0 < rows <= _MOST and 0 < columns <= _MOST and rows * columns <= _MOST):
         raise InputError(f"{rows} x {columns} nodes are too many")

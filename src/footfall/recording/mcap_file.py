@@ -14,10 +14,12 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy import ndarray
+
+from footfall.nests import Foreign
 
 MAGIC = b"\x89MCAP0\r\n"
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 1, 2, 3, 4, 5, 6
@@ -29,7 +31,8 @@ MOST_UNPACKED = 1 << 30  # bytes of a file's chunks, unless ...
 MOST_PACKING = 100  # ... they are packed less than so many times: rows of a run are 3 times, of one frozen stiff 23
 MOST_RECORDS = 1_000_000  # inside of chunks that are no runs of rows
 
-MESSAGE_HEAD: list[tuple[Any, ...]] = [
+DtypeField: TypeAlias = tuple[str, str] | tuple[str, str, tuple[int, ...]]  # as NumPy takes it
+MESSAGE_HEAD: list[DtypeField] = [
     ("opcode", "u1"), ("length", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("log_time", "<u8"),
     ("publish_time", "<u8"),
 ]  # fmt: skip
@@ -43,12 +46,12 @@ class TooMuch(Exception):
     """A file that holds far more than it seems to."""
 
 
-def message_dtype(payload: list[tuple[Any, ...]]) -> np.dtype[Any]:
+def message_dtype(payload: list[DtypeField]) -> np.dtype[np.void]:
     """A message record of the given payload as a packed NumPy record."""
     return np.dtype([*MESSAGE_HEAD, ("data", np.dtype(payload))])
 
 
-def messages(dtype: np.dtype[Any], channel: int, sequence: int, nanoseconds: ndarray) -> ndarray:
+def messages(dtype: np.dtype[np.void], channel: int, sequence: int, nanoseconds: ndarray) -> ndarray:
     """Message records with their heads filled and their data still empty."""
     rows = np.zeros(len(nanoseconds), dtype)
     rows["opcode"], rows["length"], rows["channel"] = MESSAGE, dtype.itemsize - RECORD_HEAD, channel
@@ -66,12 +69,12 @@ class McapWriter:
     def __init__(self, path: Path, library: str, compression: str = "", profile: str = "") -> None:
         from mcap import records
 
-        self._records: Any = records
+        self._records: Foreign = records
         self.compression = compression
-        self._schemas: list[Any] = []
-        self._channels: list[Any] = []
-        self._chunks: list[tuple[Any, dict[int, int]]] = []
-        self._indexes: list[tuple[int, int, Any]] = []  # of attachments and metadata: (opcode, place, record)
+        self._schemas: list[Foreign] = []
+        self._channels: list[Foreign] = []
+        self._chunks: list[tuple[Foreign, dict[int, int]]] = []
+        self._indexes: list[tuple[int, int, Foreign]] = []  # of attachments and metadata: (opcode, place, record)
         self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.size = 0
         try:
@@ -186,7 +189,7 @@ class McapWriter:
             message_start_time=min((c.message_start_time for c in chunks), default=0),
             message_end_time=max((c.message_end_time for c in chunks), default=0),
         )  # fmt: skip
-        groups: dict[int, list[Any]] = {
+        groups: dict[int, list[Foreign]] = {
             SCHEMA: self._schemas, CHANNEL: self._channels, STATISTICS: [statistics], CHUNK_INDEX: chunks,
         }  # fmt: skip
         for opcode, _, record in self._indexes:
@@ -208,7 +211,7 @@ class McapWriter:
         footer = self._records.Footer(summary_start=start, summary_offset_start=offset_start, summary_crc=crc)
         return end + body + self._bytes(footer) + MAGIC
 
-    def _bytes(self, record: Any) -> bytes:
+    def _bytes(self, record: Foreign) -> bytes:
         from mcap.data_stream import RecordBuilder
 
         builder = RecordBuilder()
@@ -312,14 +315,14 @@ def _equal_messages(data: memoryview, size: int) -> int:
     return seen
 
 
-def parsed(opcode: int, body: memoryview) -> Any:
+def parsed(opcode: int, body: memoryview) -> Foreign:
     """A schema, channel, attachment, metadata or other small record as the mcap package's object."""
     from io import BytesIO
 
     from mcap import records
     from mcap.data_stream import ReadDataStream
 
-    kinds: dict[int, Any] = {SCHEMA: records.Schema, CHANNEL: records.Channel, ATTACHMENT: records.Attachment,
+    kinds: dict[int, Foreign] = {SCHEMA: records.Schema, CHANNEL: records.Channel, ATTACHMENT: records.Attachment,
              METADATA: records.Metadata, HEADER: records.Header}  # fmt: skip
     try:
         record = kinds[opcode].read(ReadDataStream(BytesIO(bytes(body))))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox
 from footfall.errors import FootfallError, InputError
+from footfall.nests import Json
 
 _MOST = 1000
 
 
-def object_forms(objects: Sequence[FreeBody]) -> list[dict[str, Any]]:
+def object_forms(objects: Sequence[FreeBody]) -> list[dict[str, Json]]:
     """One form each, in the order of the column ``object_pose``."""
     return [_form(body) for body in objects]
 
 
-def _form(body: FreeBody) -> dict[str, Any]:
+def _form(body: FreeBody) -> dict[str, Json]:
     start = {"position": body.start[:3].tolist(), "name": body.name, "friction": body.friction}
     if isinstance(body, FreeBall):
         return {"kind": "ball", "radius": body.radius, "mass": body.mass, "hollow": body.hollow, **start}
@@ -24,7 +24,7 @@ def _form(body: FreeBody) -> dict[str, Any]:
     return {"kind": "box", "size": body.size.tolist(), "mass": body.mass, **start}
 
 
-def objects_of(forms: Any) -> tuple[FreeBody, ...]:
+def objects_of(forms: Json) -> tuple[FreeBody, ...]:
     """The free bodies of forms, which nobody vouches for."""
     if not isinstance(forms, list) or len(forms) > _MOST or not all(isinstance(form, dict) for form in forms):
         raise InputError("its objects are no list of JSON objects")

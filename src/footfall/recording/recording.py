@@ -22,6 +22,7 @@ from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground
 from footfall.errors import InputError, unknown
 from footfall.gravity import GRAVITY, weight_of
+from footfall.nests import Json, Operand
 from footfall.recording import recording_file
 from footfall.recording.columns import checked
 from footfall.recording.ground_form import ground_of
@@ -45,15 +46,15 @@ class Recording:
     """The columns of one run, its events, and ``meta``: the run in words (robot, dt, controller, seed, ...)."""
 
     def __init__(
-        self, robot: Robot, columns: Mapping[str, Any], events: Iterable[Event] = (),
-        meta: Mapping[str, Any] | None = None,
+        self, robot: Robot, columns: Mapping[str, Operand], events: Iterable[Event] = (),
+        meta: Mapping[str, Json] | None = None,
     ) -> None:  # fmt: skip
         self.robot = robot
         self.columns: MutableMapping[str, ndarray] = (
             columns if isinstance(columns, LazyColumns) else checked(columns, robot)
         )
         self.events = list(events)
-        self.meta: dict[str, Any] = dict(meta or {})
+        self.meta: dict[str, Json] = dict(meta or {})
         self.meta.setdefault("robot", robot.name)
         self.meta.setdefault("digest", robot.digest)
         self.meta.setdefault("versions", dict(versions()))
@@ -68,7 +69,7 @@ class Recording:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> ndarray:
         columns = self.__dict__.get("columns")
         if name.startswith("_") or columns is None:
             raise AttributeError(name)

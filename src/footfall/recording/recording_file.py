@@ -24,12 +24,12 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.errors import SPOILED, InputError, ModelError, reason
+from footfall.nests import Json
 from footfall.recording import mcap_file
 from footfall.recording.recording_writer import FORMAT, Event, Layout, RecordingError, RecordingWriter, payload
 from footfall.robot.model.description import Robot
@@ -47,7 +47,7 @@ class Contents:
     robot: Robot
     columns: dict[str, ndarray]
     events: list[Event]
-    meta: dict[str, Any]
+    meta: dict[str, Json]
     messages: int
     lost_bytes: int
     whole: bool
@@ -74,7 +74,7 @@ def recover(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = N
     return RecoverResult(found.messages, found.lost_bytes, target)
 
 
-def write(path: Path, robot: Robot, columns: Mapping[str, ndarray], events: list[Event], meta: dict[str, Any]) -> None:
+def write(path: Path, robot: Robot, columns: Mapping[str, ndarray], events: list[Event], meta: dict[str, Json]) -> None:
     """A whole recording at once: under a passing name first, so that ``path`` is never half a file."""
     try:
         with whole_file(path) as passing, RecordingWriter(passing, robot, meta, chunk_rows=1024) as writer:
@@ -115,7 +115,7 @@ class _Reader:
 
     data: memoryview
     robot: Robot | None = None
-    meta: dict[str, Any] = field(default_factory=dict)
+    meta: dict[str, Json] = field(default_factory=dict)
     topics: dict[int, str] = field(default_factory=dict)
     layout: list[Layout] = field(default_factory=list)
     rows: list[ndarray] = field(default_factory=list)
@@ -205,7 +205,7 @@ def _column(parts: list[ndarray], column: Layout) -> ndarray:
     return np.ascontiguousarray(np.concatenate(parts), dtype=column.kind)
 
 
-def _layout(entries: Any) -> list[Layout]:
+def _layout(entries: Json) -> list[Layout]:
     """The columns as a channel's metadata gives them, checked: nobody vouches for a file."""
     layout = []
     for entry in entries if isinstance(entries, list) else [None]:
@@ -228,14 +228,14 @@ def _count(shape: tuple[int, ...]) -> int:
     return product
 
 
-def _event(data: Any) -> Event:
+def _event(data: Json) -> Event:
     match data:
         case {"time": float() | int() as time, "name": str(kind), "message": str(message)}:
             return Event(float(time), kind, message)
     raise mcap_file.Damaged(f"an event cannot be understood: {str(data)[:80]}")
 
 
-def _json(text: str | bytes) -> Any:
+def _json(text: str | bytes) -> Json:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

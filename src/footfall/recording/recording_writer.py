@@ -13,14 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, reason
+from footfall.nests import Json, Operand
 from footfall.recording import mcap_file, termination
 from footfall.recording.columns import checked, unit_of
+from footfall.recording.mcap_file import DtypeField
 from footfall.robot.model.description import Robot
 from footfall.robot.model.json_form import robot_to_json
 
@@ -79,7 +81,7 @@ class RecordingWriter:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], robot: Robot, meta: Mapping[str, Any] | None = None,
+        self, path: str | os.PathLike[str], robot: Robot, meta: Mapping[str, Json] | None = None,
         chunk_rows: int = CHUNK_ROWS, compression: str = "zstd",
     ) -> None:  # fmt: skip
         if chunk_rows < 1:
@@ -94,7 +96,7 @@ class RecordingWriter:
         self._waiting_rows = 0
         self._events: list[ndarray] = []
         self._event_count = 0
-        self._dtype: np.dtype[Any] | None = None
+        self._dtype: np.dtype[np.void] | None = None
         self._layout: list[Layout] = []
         robot_json, meta_json = robot_to_json(robot).encode(), to_json(self.meta)
         opened: mcap_file.McapWriter | None = None
@@ -112,7 +114,7 @@ class RecordingWriter:
         self._flushed = time.monotonic()
         termination.opened(self)
 
-    def append(self, columns: Mapping[str, Any], events: Iterable[Event] = ()) -> None:
+    def append(self, columns: Mapping[str, Operand], events: Iterable[Event] = ()) -> None:
         """Add rows: arrays with a leading time axis, the same columns every time; and events, or events alone."""
         if self.closed:
             raise RecordingError(f"the recording {self.path} is closed")
@@ -244,10 +246,10 @@ def _uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.Signals(came[0]))
 
 
-def to_json(meta: Mapping[str, Any]) -> str:
+def to_json(meta: Mapping[str, Json]) -> str:
     """``meta`` as JSON; NumPy numbers and arrays count as numbers and lists."""
 
-    def plain(value: Any) -> Any:
+    def plain(value: Json) -> Json:
         if isinstance(value, (np.ndarray, np.generic)):
             return value.tolist()
         if isinstance(value, (set, frozenset)):
@@ -259,7 +261,7 @@ def to_json(meta: Mapping[str, Any]) -> str:
     return json.dumps(meta, default=plain)
 
 
-def payload(layout: list[Layout]) -> list[tuple[Any, ...]]:
+def payload(layout: list[Layout]) -> list[DtypeField]:
     kinds = {"float64": "<f8", "int64": "<i8", "bool": "?"}
     return [(c.name, kinds[c.kind], c.shape) for c in layout]
 

@@ -8,7 +8,6 @@ import weakref
 from abc import abstractmethod
 from collections.abc import ItemsView, Iterator, MutableMapping, ValuesView
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -76,7 +75,7 @@ class StoredColumns(LazyColumns):
     def values(self) -> ValuesView[ndarray]:
         return self._all().values()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return dict, (self._all(),)  # a copy or another process has no part in the open file
 
     def part(self, rows: slice) -> LazyColumns:

@@ -11,11 +11,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from footfall.errors import SPOILED, InputError, MissingExtraError, ModelError, reason
+from footfall.nests import Json
 from footfall.recording.columns import STANDARD, dims_of, unit_of
 from footfall.recording.recording_writer import Event, RecordingError, to_json
 from footfall.robot.model.description import Robot
@@ -44,7 +46,7 @@ def to_xarray(rec: Recording) -> xarray.Dataset:
         if name in STANDARD:
             attrs["long_name"] = STANDARD[name].meaning
         variables[name] = (("time", *dims), array, attrs)
-    coordinates: dict[str, Any] = {"time": ("time", rec.time, {"units": "s"})}
+    coordinates: dict[str, Json] = {"time": ("time", rec.time, {"units": "s"})}
     coordinates.update({dim: list(labels) for dim, labels in names.items() if dim in used})
     attrs = {
         "robot": rec.robot.name, "meta": to_json(rec.meta), "events": json.dumps([asdict(e) for e in rec.events]),
@@ -157,7 +159,7 @@ def _check_readable(path: Path) -> None:
         raise RecordingError(f"{path} is not a recording of footfall: {last or 'HDF5 ends the process that reads it'}")
 
 
-def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], dict[str, Any]]:
+def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], dict[str, Json]]:
     """Robot, columns, events and meta of a file that ``to_netcdf`` wrote."""
     xarray = _needed("xarray", "a table of a recording")
     _netcdf()
@@ -184,7 +186,7 @@ def _coordinates(robot: Robot) -> dict[str, tuple[str, ...]]:
     }  # fmt: skip
 
 
-def _needed(package: str, purpose: str) -> Any:
+def _needed(package: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError:

@@ -13,7 +13,10 @@ import os
 import signal
 import threading
 import weakref
-from typing import Any, Protocol
+from types import FrameType
+from typing import Protocol
+
+from footfall.nests import Json
 
 STATUS = 128 + signal.SIGTERM
 _WHY = "SIGTERM: the process was told to end"
@@ -22,7 +25,7 @@ _WHY = "SIGTERM: the process was told to end"
 class Closes(Protocol):
     """A recording that is being written."""
 
-    meta: dict[str, Any]
+    meta: dict[str, Json]
 
     def close(self) -> None: ...
 
@@ -52,7 +55,7 @@ def closed(recording: Closes) -> None:
         _answering = False
 
 
-def _told(number: int, frame: Any) -> None:
+def _told(number: int, frame: FrameType | None) -> None:
     if os.getpid() not in _open.values():  # a child of ours has a copy of what it must not finish
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.raise_signal(signal.SIGTERM)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, finite, unknown
+from footfall.nests import Given
 
 SPAN = ("from", "to", "count", "spacing")
 SPACINGS = ("linear", "log")
@@ -22,7 +22,7 @@ _EDGE = 1e-12  # the normal distribution reaches to infinity
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
-def plain_value(value: Any, where: str) -> Any:
+def plain_value(value: Given, where: str) -> Given:
     """A number, a text, a truth value, or a list of numbers; everything finite."""
     if isinstance(value, bool | str):
         return value
@@ -35,9 +35,11 @@ def plain_value(value: Any, where: str) -> Any:
     raise InputError(f"{where} must be a number, a text, true or false, or a list of numbers, got {value!r}")
 
 
-def flattened(table: Mapping[str, Any], is_leaf: Any = None, prefix: str = "") -> dict[str, Any]:
+def flattened(
+    table: Mapping[str, Given], is_leaf: Callable[[Mapping[str, Given]], bool] | None = None, prefix: str = ""
+) -> dict[str, Given]:
     """``trunk.mass = 4`` and ``"trunk.mass" = 4`` mean the same: tables within tables become dotted names."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, Given] = {}
     for key, value in table.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping) and not (is_leaf and is_leaf(value)):
@@ -53,10 +55,10 @@ class Axis:
     """One parameter and the values it takes."""
 
     name: str
-    values: tuple[Any, ...]
+    values: tuple[Given, ...]
 
 
-def axis(name: str, given: Any, where: str) -> Axis:
+def axis(name: str, given: Given, where: str) -> Axis:
     """An axis from a list of values or from ``{ from = 0.2, to = 0.6, count = 5 }``."""
     here = f"{name} in {where}"
     if isinstance(given, Mapping):
@@ -66,7 +68,7 @@ def axis(name: str, given: Any, where: str) -> Axis:
     if not given:
         raise InputError(f"{here} has no values")
     values = [plain_value(value, here) for value in given]
-    seen: dict[str, Any] = {}
+    seen: dict[str, Given] = {}
     for value in values:
         key = json.dumps(value)
         if key in seen:
@@ -78,7 +80,7 @@ def axis(name: str, given: Any, where: str) -> Axis:
     return Axis(name, tuple(values))
 
 
-def _span(given: Mapping[str, Any], here: str) -> list[float]:
+def _span(given: Mapping[str, Given], here: str) -> list[float]:
     for key in given:
         if key not in SPAN:
             raise unknown(f"key of {here}", key, SPAN, "a range has")
@@ -105,9 +107,9 @@ class Distribution:
     """How one parameter is drawn: the kind, and its numbers or choices."""
 
     kind: str
-    given: tuple[Any, ...]
+    given: tuple[Given, ...]
 
-    def at(self, u: Float[ndarray, "n"]) -> list[Any]:
+    def at(self, u: Float[ndarray, "n"]) -> list[Given]:
         """Values at the given parts of all: the inverse of the cumulative distribution."""
         a = self.given[0]
         b = self.given[1] if len(self.given) > 1 else a
@@ -127,7 +129,7 @@ class Distribution:
 DISTRIBUTIONS = ("uniform", "log_uniform", "normal", "integer", "choice")
 
 
-def distribution(name: str, given: Any, where: str) -> Distribution:
+def distribution(name: str, given: Given, where: str) -> Distribution:
     """``{ uniform = [low, high] }``, ``{ log_uniform = [low, high] }``, ``{ normal = [mean, deviation] }``,
     ``{ integer = [low, high] }`` or ``{ choice = [..] }``."""
     here = f"{name} in {where}"
@@ -162,7 +164,7 @@ class Samples:
     method: str
     of: Mapping[str, Distribution]
 
-    def drawn(self, seed: int) -> list[dict[str, Any]]:
+    def drawn(self, seed: int) -> list[dict[str, Given]]:
         """The samples of a seed: the same ones every time."""
         names = list(self.of)
         u = _unit_cube(self.method, len(names), self.count, seed)
@@ -170,7 +172,7 @@ class Samples:
         return [dict(zip(names, row)) for row in zip(*columns)]
 
 
-def samples(given: Mapping[str, Any], where: str) -> Samples:
+def samples(given: Mapping[str, Given], where: str) -> Samples:
     """The table ``[samples]``: ``count``, ``method``, and a distribution for each parameter."""
     if "count" not in given:
         raise InputError(f"{where} needs count, how many samples to draw")
@@ -185,7 +187,7 @@ def samples(given: Mapping[str, Any], where: str) -> Samples:
     return Samples(count, method, {name: distribution(name, value, where) for name, value in flat.items()})
 
 
-def _nested(table: Mapping[str, Any]) -> bool:
+def _nested(table: Mapping[str, Given]) -> bool:
     return any(isinstance(value, Mapping) for value in table.values())
 
 
@@ -203,7 +205,7 @@ def _unit_cube(method: str, dimensions: int, count: int, seed: int) -> Float[nda
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
-def whole(value: Any, what: str, least: int | None = 1, most: int | None = None) -> int:
+def whole(value: Given, what: str, least: int | None = 1, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{what} must be a whole number, got {value!r}")
     if least is not None and value < least:
@@ -213,7 +215,7 @@ def whole(value: Any, what: str, least: int | None = 1, most: int | None = None)
     return value
 
 
-def _number(value: Any, what: str) -> float:
+def _number(value: Given, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not finite(value):
         raise InputError(f"{what} must be a finite number, got {value!r}")
     return float(value)

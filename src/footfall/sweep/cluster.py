@@ -11,12 +11,16 @@ import queue
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING
 
 from footfall.errors import FootfallError, InputError, MissingExtraError
+from footfall.nests import Json
 from footfall.sweep.item import evaluate
 from footfall.sweep.local import TRIES, Answer, died
 from footfall.sweep.study import Item, Study
+
+if TYPE_CHECKING:
+    from distributed import Future
 
 PATIENCE = 20.0  # [s] until a cluster that does not answer, or has no workers, is given up
 _AHEAD = 4  # items with the scheduler for each thread of its workers
@@ -38,7 +42,7 @@ class Cluster:
         try:
             with ThreadPoolExecutor(1) as apart:  # whoever calls may have an event loop of its own
                 apart.submit(asyncio.run, _greeted(address, patience)).result()
-            self.client: Any = Client(address, timeout=patience, set_as_default=False)
+            self.client = Client(address, timeout=patience, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
             raise FootfallError(f"no Dask scheduler answers at {address} within {patience:g} s ({why})") from None
@@ -54,14 +58,18 @@ class Cluster:
     def threads(self) -> int:
         """Threads of all workers together; 0 if there are none, or the scheduler does not answer."""
         try:
-            return sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=self.patience).values())
+            scheduler = self.client.scheduler
+            if scheduler is None:
+                return 0
+            return sum(self.client.sync(scheduler.ncores, callback_timeout=self.patience).values())
         except (OSError, TimeoutError, RuntimeError):
             return 0
 
     def run(self, items: Sequence[Item], study: Study) -> Iterator[Answer]:
         """Answers as they come, in any order."""
         function, folder, numbers = study.function, str(study.folder), study.numbers()
-        waiting, inside = deque(items), dict[str, tuple[Item, Any]]()
+        waiting = deque(items)
+        inside: dict[str, tuple[Item, Future[Json]]] = {}
         losses = dict.fromkeys((item.digest for item in items), 0)
         done: queue.Queue[str] = queue.Queue()
         most, silent = max(_AHEAD * self.threads(), 1), 0.0
@@ -99,7 +107,7 @@ class Cluster:
                 " gone: finished items are kept, go on with --resume when it is back"
             )
 
-    def _answer(self, future: Any) -> dict[str, Any] | None:
+    def _answer(self, future: Future[Json]) -> dict[str, Json] | None:
         """What came of an item; None if that is lost."""
         from distributed.scheduler import KilledWorker
 

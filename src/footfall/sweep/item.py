@@ -10,13 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from footfall.analysis.run_summary import UNITS as RUN_UNITS
 from footfall.analysis.run_summary import summary
 from footfall.errors import FootfallError, InputError, unknown
+from footfall.nests import Given
 from footfall.recording.recording import Recording
 from footfall.simulate.runfile import Planned
 from footfall.simulate.together import run_together
@@ -29,8 +29,8 @@ _INPUTS = ("robot", "gait", "controller", "contact", "ground", "recording")  # i
 
 
 def evaluate(
-    function: str, folder: str, parameters: Mapping[str, Any], numbers: Numbers | None = None
-) -> dict[str, Any]:
+    function: str, folder: str, parameters: Mapping[str, Given], numbers: Numbers | None = None
+) -> dict[str, Given]:
     """``status`` (done or failed), ``result`` (columns), ``message`` of a failure, ``seconds`` it took.
 
     numbers: which vary in the study (``Study.numbers``); simulations that differ in these share their machine code.
@@ -38,7 +38,7 @@ def evaluate(
     Never raises: an item that does is recorded and the others go on.
     """
     began = time.perf_counter()
-    result: dict[str, Any] = {}
+    result: dict[str, Given] = {}
     message = None
     try:
         if function == SIMULATE:
@@ -53,10 +53,10 @@ def evaluate(
 
 
 def evaluate_together(
-    function: str, folder: str, parameters: Sequence[Mapping[str, Any]], numbers: Numbers
-) -> list[dict[str, Any]]:
+    function: str, folder: str, parameters: Sequence[Mapping[str, Given]], numbers: Numbers
+) -> list[dict[str, Given]]:
     """The answers of several items; simulations that share machine code run at once, the others one by one."""
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, dict[str, Given]] = {}
     if function == SIMULATE and len(parameters) > 1:
         try:
             found = _simulated_together(parameters, Path(folder), numbers)
@@ -66,8 +66,8 @@ def evaluate_together(
 
 
 def _simulated_together(
-    parameters: Sequence[Mapping[str, Any]], folder: Path, numbers: Numbers
-) -> dict[int, dict[str, Any]]:  # fmt: skip
+    parameters: Sequence[Mapping[str, Given]], folder: Path, numbers: Numbers
+) -> dict[int, dict[str, Given]]:  # fmt: skip
     """Answers by place, of those that can run on lanes."""
     began, runs = time.perf_counter(), dict[int, Planned]()
     for k, each in enumerate(parameters):
@@ -84,21 +84,21 @@ def _simulated_together(
     return {k: _answer(*result, seconds) for k, result in zip(runs, results)}
 
 
-def _answer(result: dict[str, Any], message: str | None, seconds: float) -> dict[str, Any]:
+def _answer(result: dict[str, Given], message: str | None, seconds: float) -> dict[str, Given]:
     status = DONE if message is None else FAILED
     message = None if message is None else " ".join(message.split())
     return {"status": status, "result": result, "message": message, "seconds": seconds}
 
 
 def _simulated(
-    parameters: Mapping[str, Any], folder: Path, numbers: Numbers
-) -> tuple[dict[str, Any], str | None]:  # fmt: skip
+    parameters: Mapping[str, Given], folder: Path, numbers: Numbers
+) -> tuple[dict[str, Given], str | None]:  # fmt: skip
     run = planned(parameters, folder)
     share(run.simulation, parameters, folder, numbers)
     return _summarised(run, run.simulation.run(run.options.duration))
 
 
-def _summarised(run: Planned, rec: Recording) -> tuple[dict[str, Any], str | None]:
+def _summarised(run: Planned, rec: Recording) -> tuple[dict[str, Given], str | None]:
     """(the run's summary, why it counts as failed). A robot that falls is a result, a run that diverges is none."""
     found = {key: value for key, value in summary(run, rec).items() if key not in _INPUTS}
     stop = run.simulation.stopped
@@ -107,7 +107,7 @@ def _summarised(run: Planned, rec: Recording) -> tuple[dict[str, Any], str | Non
 
 
 # -- functions of one's own --------------------------------------------------------------------------------------------
-def named_function(name: str, folder: Path) -> Callable[..., Any]:
+def named_function(name: str, folder: Path) -> Callable[..., Given]:
     """The function that ``module:name`` names; modules beside the study are found too, unless it is footfall's own."""
     module_name, _, key = name.partition(":")
     if name not in OURS and str(folder) not in sys.path:
@@ -125,18 +125,18 @@ def named_function(name: str, folder: Path) -> Callable[..., Any]:
     return found
 
 
-def _called(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+def _called(function: Callable[..., Given], parameters: Mapping[str, Given]) -> Given:
     return function(**parameters)
 
 
-def _columns(found: Any, function: str) -> dict[str, Any]:
+def _columns(found: Given, function: str) -> dict[str, Given]:
     """What a function returned as plain columns."""
     if not isinstance(found, Mapping):
         found = {function.partition(":")[2]: found}
     return {str(key): _plain(value, str(key)) for key, value in found.items()}
 
 
-def _plain(value: Any, column: str) -> Any:
+def _plain(value: Given, column: str) -> Given:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -164,14 +164,14 @@ def check_names(study: Study) -> None:
                 _check_run({**first, axis.name: value}, study.folder, f"{axis.name} = {value!r}")
 
 
-def _check_run(parameters: Mapping[str, Any], folder: Path, what: str) -> None:
+def _check_run(parameters: Mapping[str, Given], folder: Path, what: str) -> None:
     try:
         planned(parameters, folder)
     except FootfallError as error:
         raise InputError(f"{what} of the study cannot run: {error}") from error
 
 
-def _check_signature(function: Callable[..., Any], parameters: Mapping[str, Any], name: str) -> None:
+def _check_signature(function: Callable[..., Given], parameters: Mapping[str, Given], name: str) -> None:
     try:
         known = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

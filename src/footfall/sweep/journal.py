@@ -11,9 +11,9 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from footfall.errors import SPOILED, FootfallError, InputError, finite, reason
+from footfall.nests import Json
 
 FILE = "journal.jsonl"
 _FORMAT = 1
@@ -63,7 +63,7 @@ class Journal:
         except OSError:
             return  # a file system without locks
 
-    def _read(self) -> tuple[dict[str, Any] | None, dict[str, dict[str, Any]], set[str], int]:
+    def _read(self) -> tuple[dict[str, Json] | None, dict[str, dict[str, Json]], set[str], int]:
         """(header, entries, functions that may run, lines dropped); cuts off a line that was not written whole."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
@@ -88,7 +88,7 @@ class Journal:
                 dropped += 1
         return header, entries, allowed, dropped
 
-    def _write(self, entry: dict[str, Any]) -> None:
+    def _write(self, entry: dict[str, Json]) -> None:
         data = json.dumps(entry, allow_nan=False).encode() + b"\n"
         while data:
             data = data[os.write(self._file, data) :]
@@ -100,7 +100,7 @@ class Journal:
             self._write({_CODE: function})
             self.allowed.add(function)
 
-    def append(self, digest: str, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+    def append(self, digest: str, parameters: dict[str, Json], answer: dict[str, Json]) -> None:
         """Keep the answer of an item: it is on the disk when this returns."""
         entry = {"item": digest, "parameters": parameters, **answer}
         self._write(entry)
@@ -122,11 +122,11 @@ def code_allowed(folder: Path) -> set[str]:
     return found
 
 
-def _is_answer(entry: Any) -> bool:
+def _is_answer(entry: Json) -> bool:
     """Whether a line is what ``append`` writes; an item with any other is done again."""
     match entry:
         case {"item": str(), "status": "done" | "failed", **rest}:
-            seconds: Any = rest.get("seconds")
+            seconds: Json = rest.get("seconds")
             timed = seconds is None or (type(seconds) in (int, float) and finite(seconds))
             said = isinstance(rest.get("message"), str | None)
             return timed and said and isinstance(rest.get("result", {}), dict)

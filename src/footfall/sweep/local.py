@@ -13,16 +13,17 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from footfall.errors import FootfallError
+from footfall.nests import Json
 from footfall.sweep.item import FAILED
 from footfall.sweep.study import SIMULATE, Item, Study
 
 TRIES = 3  # of an item whose worker dies
 TOGETHER = 16  # simulations that a worker gets at once, at most: these are done again if it dies
 _COMMAND = (sys.executable, "-P", "-m", "footfall.sweep.worker")
-Answer = tuple[Item, dict[str, Any]]
+Answer = tuple[Item, dict[str, Json]]
 
 
 def run_local(items: Sequence[Item], study: Study, workers: int, log: Path) -> Iterator[Answer]:
@@ -93,7 +94,7 @@ def _after_death(items: list[Item], deaths: dict[str, int]) -> tuple[list[list[I
     return [items] if items else [], []
 
 
-def died(message: str) -> dict[str, Any]:
+def died(message: str) -> dict[str, Json]:
     """The answer of an item that never came to answer."""
     return {"status": FAILED, "result": {}, "message": message, "seconds": None}
 
@@ -102,7 +103,7 @@ class _Worker:
     """One worker process, and the items that it has in hand."""
 
     def __init__(
-        self, common: dict[str, Any], events: queue.Queue[tuple[_Worker, str | None]], output: IO[bytes]
+        self, common: dict[str, Json], events: queue.Queue[tuple[_Worker, str | None]], output: IO[bytes]
     ) -> None:
         self.common, self.events = common, events
         self.items: list[Item] = []

@@ -12,13 +12,13 @@ import dataclasses
 import fnmatch
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from footfall.control.interface import ControllerWrapper
 from footfall.errors import InputError, unknown
 from footfall.loading import load
+from footfall.nests import Given
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.simulate.pushes import Push
@@ -51,7 +51,7 @@ def unit_of(name: str) -> str:
     return _ROBOT_UNITS.get(key, "") if part and part not in PARTS else ""
 
 
-def planned(parameters: Mapping[str, Any], folder: Path) -> Planned:
+def planned(parameters: Mapping[str, Given], folder: Path) -> Planned:
     """The run that parameters describe; paths in them are relative to ``folder``."""
     options, parts, of_robot = _sorted(parameters)
     if "robot" not in options:
@@ -64,7 +64,7 @@ def planned(parameters: Mapping[str, Any], folder: Path) -> Planned:
     return dataclasses.replace(run, simulation=_changed_simulation(run, parts))
 
 
-def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Any]]) -> Simulation:
+def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Given]]) -> Simulation:
     """The planned simulation with its parts changed, behind the same sensors; it stands as its controller now does."""
     old = run.simulation
     world = old.model.world
@@ -79,11 +79,11 @@ def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Any]]) ->
     )  # fmt: skip
 
 
-def _sorted(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, Any]]:
+def _sorted(parameters: Mapping[str, Given]) -> tuple[dict[str, Given], dict[str, dict[str, Given]], dict[str, Given]]:
     """(options of the run, changes by part, parameters of the robot)."""
-    options: dict[str, Any] = {}
-    parts: dict[str, dict[str, Any]] = {key: {} for key in (*PARTS, "gravity")}
-    of_robot: dict[str, Any] = {}
+    options: dict[str, Given] = {}
+    parts: dict[str, dict[str, Given]] = {key: {} for key in (*PARTS, "gravity")}
+    of_robot: dict[str, Given] = {}
     for name, value in parameters.items():
         name = "friction" if name == "ground.friction" else name  # the option, which every kind of ground takes
         part, dot, key = name.partition(".")
@@ -102,7 +102,7 @@ def _sorted(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, di
     return options, parts, of_robot
 
 
-def _with_paths(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _with_paths(options: Mapping[str, Given], folder: Path) -> dict[str, Given]:
     found = dict(options)
     robot = found["robot"]
     if isinstance(robot, str) and robot not in library.names() and "." in robot:
@@ -119,9 +119,9 @@ def _component(name: str) -> tuple[str, int | None]:
     return (whole, _AXES.index(last)) if whole and last in _AXES else (name, None)
 
 
-def _robot(robot: Robot, given: Mapping[str, Any]) -> Robot:
+def _robot(robot: Robot, given: Mapping[str, Given]) -> Robot:
     """The robot with its parameters changed and checked."""
-    changes: dict[str, Any] = {}
+    changes: dict[str, Given] = {}
     for pattern, value in given.items():
         whole, axis = _component(pattern)
         names = [whole]
@@ -135,7 +135,7 @@ def _robot(robot: Robot, given: Mapping[str, Any]) -> Robot:
     return robot.replace(changes) if changes else robot
 
 
-def _set(old: Any, axis: int | None, value: Any, name: str) -> Any:
+def _set(old: Given, axis: int | None, value: Given, name: str) -> Given:
     """A value, or the old vector with one component changed."""
     if axis is None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -153,18 +153,18 @@ def _set(old: Any, axis: int | None, value: Any, name: str) -> Any:
     return vector
 
 
-def _vector(name: str, given: Mapping[str, Any], old: Any) -> Any:
+def _vector(name: str, given: Mapping[str, Given], old: Given) -> Given:
     for key, value in given.items():
         old = _set(np.asarray(old, dtype=float), _component(key)[1], value, key)
     return tuple(float(x) for x in old)
 
 
-def _changed(part: Any, changes: Mapping[str, Any], name: str) -> Any:
+def _changed(part: Given, changes: Mapping[str, Given], name: str) -> Given:
     """A checked copy of a dataclass with fields changed."""
     if not changes:
         return part
     known = [f.name for f in dataclasses.fields(part) if f.init]
-    new: dict[str, Any] = {}
+    new: dict[str, Given] = {}
     for path, value in changes.items():
         key, axis = _component(path)
         if key not in known:
@@ -173,7 +173,7 @@ def _changed(part: Any, changes: Mapping[str, Any], name: str) -> Any:
     return dataclasses.replace(part, **new)
 
 
-def _changed_controller(controller: Any, changes: Mapping[str, Any]) -> Any:
+def _changed_controller(controller: Given, changes: Mapping[str, Given]) -> Given:
     """The controller, or one that it wraps, with its constants changed."""
     if not changes:
         return controller
@@ -185,10 +185,10 @@ def _changed_controller(controller: Any, changes: Mapping[str, Any]) -> Any:
     return _changed(controller, changes, "controller")
 
 
-def _pushes(given: Mapping[str, Any]) -> tuple[Push, ...]:
+def _pushes(given: Mapping[str, Given]) -> tuple[Push, ...]:
     if not given:
         return ()
-    found: dict[str, Any] = {"force": np.zeros(3), "moment": np.zeros(3)}
+    found: dict[str, Given] = {"force": np.zeros(3), "moment": np.zeros(3)}
     for path, value in given.items():
         key, axis = _component(path)
         if key not in ("start", "duration", "force", "moment"):

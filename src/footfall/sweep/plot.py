@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.draw.style import COLORS, new_figure
 from footfall.errors import unknown
+from footfall.nests import Given
 from footfall.sweep.study import SAMPLE, SIMULATE, Study, dim_name
 from footfall.sweep.table import OWN, SECONDS, STATUS
 from footfall.whole_file import whole_file
@@ -144,5 +145,5 @@ def _map(shown: Figure, panel: Axes, table: xarray.Dataset, column: str, dims: l
                 panel.text(across, row, _short(values[row, across]), ha="center", va="center", color=color, fontsize=7)
 
 
-def _short(value: Any) -> str:
+def _short(value: Given) -> str:
     return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)

@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footfall.cores import cores
 from footfall.errors import InputError
+from footfall.nests import Json
 from footfall.recording.recording import versions
 from footfall.sweep import plot as plots
 from footfall.sweep import table as tables
@@ -33,7 +34,7 @@ class Outcome:
     study: Study
     folder: Path
     items: list[Item]
-    entries: dict[str, dict[str, Any]]  # by digest
+    entries: dict[str, dict[str, Json]]  # by digest
     table: Path
     plot: Path
     dropped: int  # lines of the journal that could not be read
@@ -49,7 +50,7 @@ class Outcome:
     def failed(self) -> int:
         return self.count(FAILED)
 
-    def failures(self) -> list[tuple[dict[str, Any], str]]:
+    def failures(self) -> list[tuple[dict[str, Json], str]]:
         """(what was particular about an item, why it failed)."""
         found = []
         for item in self.items:

@@ -14,9 +14,9 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from footfall.errors import FootfallError
+from footfall.nests import Given
 from footfall.simulate.alike import agrees, differing, skeleton
 from footfall.simulate.engine import CompiledEngine, PythonEngine, kept_free
 from footfall.simulate.lanes_engine import LanesEngine
@@ -26,7 +26,7 @@ from footfall.simulate.tick import SimulationModel
 from footfall.simulate.together import energies_of
 from footfall.sweep.parameters import planned
 
-Numbers = Mapping[str, Sequence[Any]]  # two values of every number that varies, by the name of its axis
+Numbers = Mapping[str, Sequence[Given]]  # two values of every number that varies, by the name of its axis
 _MOST = 32  # families that are kept in memory
 
 
@@ -48,7 +48,7 @@ _lock = threading.Lock()
 
 
 def share(
-    simulation: Simulation, parameters: Mapping[str, Any], folder: Path, numbers: Numbers, lanes: bool = False
+    simulation: Simulation, parameters: Mapping[str, Given], folder: Path, numbers: Numbers, lanes: bool = False
 ) -> bool:
     """Give a simulation the machine code of its family; False if it has none and is compiled for itself.
 
@@ -62,7 +62,7 @@ def share(
     return True
 
 
-def _family_of(parameters: Mapping[str, Any], folder: Path, numbers: Numbers, lanes: bool) -> Family | None:
+def _family_of(parameters: Mapping[str, Given], folder: Path, numbers: Numbers, lanes: bool) -> Family | None:
     """The family that was made for the first of its kind, or is made now."""
     study = json.dumps([str(folder), dict(numbers), {n: v for n, v in parameters.items() if n not in numbers}])
     if study not in _changes:
@@ -82,7 +82,7 @@ def _family_of(parameters: Mapping[str, Any], folder: Path, numbers: Numbers, la
     return _families[key]
 
 
-def _changed(parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> dict[str, tuple[str, ...]]:
+def _changed(parameters: Mapping[str, Given], folder: Path, numbers: Numbers) -> dict[str, tuple[str, ...]]:
     """By axis, the numbers of a run that it changes, perhaps none; without the axes that change anything else."""
     usual = {**parameters, **{name: pair[0] for name, pair in numbers.items()}}
     first, found = _simulation(usual, folder), dict[str, tuple[str, ...]]()
@@ -100,7 +100,7 @@ def _changed(parameters: Mapping[str, Any], folder: Path, numbers: Numbers) -> d
 
 
 def _family(
-    parameters: Mapping[str, Any], folder: Path, numbers: Numbers, changes: Mapping[str, tuple[str, ...]], lanes: bool
+    parameters: Mapping[str, Given], folder: Path, numbers: Numbers, changes: Mapping[str, tuple[str, ...]], lanes: bool
 ) -> Family | None:
     """The family of an item, made with the first values of all numbers it shares; None if nothing can be shared."""
     first = _simulation({**parameters, **{name: numbers[name][0] for name in changes}}, folder)
@@ -118,7 +118,7 @@ def _family(
     return family if witness is not None and family.fits(witness.model) and agrees(engine, witness) else None
 
 
-def _simulation(parameters: Mapping[str, Any], folder: Path) -> Simulation | None:
+def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | None:
     """The simulation of an item; None where these numbers do not go together."""
     try:
         return planned(parameters, folder).simulation
@@ -143,7 +143,7 @@ def _engine(simulation: Simulation, free: tuple[str, ...], lanes: bool) -> Compi
     return kind(*asked, able)
 
 
-def _traces(kind: Any, asked: tuple[Any, ...], path: str) -> bool:
+def _traces(kind: type, asked: tuple[Given, ...], path: str) -> bool:
     try:
         kind(*asked, (path,))
     except Exception:

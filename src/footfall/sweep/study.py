@@ -27,9 +27,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from footfall.errors import InputError, unknown
+from footfall.nests import Given
 from footfall.sweep.axes import SPAN, Axis, Samples, axis, flattened, names_of, plain_value, samples, whole
 from footfall.toml_file import parse_toml, read_toml_text
 
@@ -47,7 +47,7 @@ class Item:
     """One point of a study: its place among the dimensions, its parameters, and a digest that names it for ever."""
 
     index: tuple[int, ...]
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Given]
     digest: str
 
 
@@ -60,7 +60,7 @@ class Study:
     folder: Path  # of the study file: what its paths and modules are relative to
     function: str
     seed: int
-    run: Mapping[str, Any]
+    run: Mapping[str, Given]
     axes: tuple[Axis, ...]
     samples: Samples | None
     plot: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Study:
         """Every parameter that varies."""
         return names_of(self.axes, self.samples)
 
-    def numbers(self) -> dict[str, list[Any]]:
+    def numbers(self) -> dict[str, list[Given]]:
         """Two different values of every number, or list of numbers, that varies."""
         rows = self.samples.drawn(self.seed) if self.samples else []
         values = {a.name: a.values for a in self.axes} | {key: [row[key] for row in rows] for key in (rows or [{}])[0]}
@@ -106,7 +106,7 @@ def dim_name(parameter: str) -> str:
     return parameter.replace(".", "_").replace("*", "all")
 
 
-def digest_of_item(function: str, parameters: Mapping[str, Any]) -> str:
+def digest_of_item(function: str, parameters: Mapping[str, Given]) -> str:
     """Equal parameters have equal digests, in any study and whatever their order."""
     words = json.dumps([function, dict(parameters)], sort_keys=True, allow_nan=False)
     return hashlib.sha256(words.encode()).hexdigest()[:24]
@@ -151,7 +151,7 @@ def parse_study(text: str, folder: str | Path, name: str = "study", where: str =
     return study
 
 
-def _text(found: Mapping[str, Any], key: str, default: str) -> str:
+def _text(found: Mapping[str, Given], key: str, default: str) -> str:
     value = found.get(key, default)
     if not isinstance(value, str) or not value:
         raise InputError(f"{key} of the study must be a text, got {value!r}")

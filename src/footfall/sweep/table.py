@@ -8,12 +8,13 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.errors import SPOILED, FootfallError, reason
+from footfall.nests import Given
 from footfall.recording.recording import versions
 from footfall.recording.tables import _needed, _netcdf
 from footfall.sweep.item import result_units
@@ -35,14 +36,14 @@ def check_installed() -> None:
     _netcdf()
 
 
-def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str, Any]]) -> xarray.Dataset:
+def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str, Given]]) -> xarray.Dataset:
     """Every column over the study's dimensions; what failed is NaN or empty and says why in ``item_message``."""
     xarray = _needed("xarray", "the table of a study")
     dims, units = study.dims, result_units(study)
     shape = tuple(dims.values())
     found = [entries.get(item.digest, {}) for item in items]
     coordinates = _coordinates(study, items)
-    variables: dict[str, Any] = {}
+    variables: dict[str, Given] = {}
     for name in dict.fromkeys(key for entry in found for key in entry.get("result", {})):
         values = [entry.get("result", {}).get(name) for entry in found]
         array, extra = _array(values, shape)
@@ -59,7 +60,7 @@ def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str
         variables[name] = (tuple(dims), text.reshape(shape), {})
     seconds = [entry.get("seconds") for entry in found]
     variables[SECONDS] = (tuple(dims), _array(seconds, shape)[0], {"units": "s", "long_name": "time an item took"})
-    about: dict[str, Any] = {
+    about: dict[str, Given] = {
         "study": study.name, "study_text": _text(study.text), "seed": study.seed, "function": study.function,
         "run": json.dumps(dict(study.run)), "versions": json.dumps(dict(versions())),
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -94,14 +95,14 @@ def _label(name: str, taken: set[str]) -> str:
     return label
 
 
-def _text(value: Any) -> str:
+def _text(value: Given) -> str:
     """A text that a NetCDF file can hold: no null characters, no halves of characters."""
     return str(value).encode("utf-8", "replace").decode().replace("\0", "?")
 
 
-def _coordinates(study: Study, items: list[Item]) -> dict[str, Any]:
+def _coordinates(study: Study, items: list[Item]) -> dict[str, Given]:
     unit = unit_of if study.function == SIMULATE else lambda _: ""
-    coordinates: dict[str, Any] = {}
+    coordinates: dict[str, Given] = {}
     for axis in study.axes:
         name = dim_name(axis.name)
         values = list(axis.values)
@@ -123,7 +124,7 @@ def _described(parameter: str, unit: str) -> dict[str, str]:
     return {"parameter": parameter} | ({"units": unit} if unit else {})
 
 
-def _float(value: Any) -> float:
+def _float(value: Given) -> float:
     """A number as a float, one that is too large as infinity."""
     try:
         return float(value)
@@ -131,7 +132,7 @@ def _float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _array(values: list[Any], shape: tuple[int, ...]) -> tuple[ndarray, int]:
+def _array(values: list[Given], shape: tuple[int, ...]) -> tuple[ndarray, int]:
     """(a column as an array, the length of its further dimension or 0); what is missing is NaN or an empty text."""
     given = [value for value in values if value is not None]
     if given and all(isinstance(value, bool) for value in given) and len(given) == len(values):

@@ -11,7 +11,8 @@ import os
 import queue
 import sys
 import threading
-from typing import Any
+
+from footfall.nests import Json
 
 READY = {"ready": True}
 
@@ -25,7 +26,7 @@ def main() -> None:
 
     from footfall.sweep.item import evaluate_together
 
-    def say(answer: Any) -> None:
+    def say(answer: Json) -> None:
         out.write(json.dumps(answer, allow_nan=False) + "\n")
         out.flush()
 

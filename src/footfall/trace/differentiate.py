@@ -12,18 +12,19 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from footfall.errors import InputError, unknown
+from footfall.nests import Given, Nest
 from footfall.trace import compiled, tracer
 from footfall.trace.face import signature, tree
 from footfall.trace.face.signature import Signature
 from footfall.trace.graph import derivative
+from footfall.trace.graph.graph import Graph
 from footfall.trace.passes import program as ssa
-from footfall.trace.passes.program import Program
+from footfall.trace.passes.program import Program, Statistics
 from footfall.trace.runtime import lanes as lane_width
 from footfall.trace.runtime import machine
 from footfall.trace.runtime.cache import Cache, opened
@@ -39,8 +40,8 @@ _SMALL = 2000  # operations: a Jacobian of no more is written out in any case
 
 def jacobian(
     function: Callable,
-    *examples: Any,
-    wrt: Any = 0,
+    *examples: Nest,
+    wrt: Given = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -88,7 +89,7 @@ def jacobian(
 
 def _on_lanes(
     traced: tracer.Trace, words: Signature, chosen: Sequence[int], target: str, number: np.dtype, lanes: int | None,
-    store: Cache | None, host: machine.Host | None, fold: Callable[[np.ndarray], Any],
+    store: Cache | None, host: machine.Host | None, fold: Callable[[np.ndarray], Nest],
 ) -> Jacobian:  # fmt: skip
     """A Jacobian with its directions on lanes."""
     inputs = traced.input_size
@@ -111,7 +112,7 @@ def _on_lanes(
 def _written(
     traced: tracer.Trace, words: Signature, chosen: Sequence[int], at_zero: bool, number: np.dtype,
     store: Cache | None, host: machine.Host, key: str | None,
-) -> tuple[Code, Program | Callable[[], Program], dict[str, Any]] | None:  # fmt: skip
+) -> tuple[Code, Program | Callable[[], Program], Statistics] | None:  # fmt: skip
     """(code, program, statistics) of a Jacobian that is written out; None where directions on lanes are less work."""
     key = key and f"{key} by {chosen}{' at zero' if at_zero else ''}"
 
@@ -133,8 +134,8 @@ def _written(
 
 def gradient(
     function: Callable,
-    *examples: Any,
-    wrt: Any = 0,
+    *examples: Nest,
+    wrt: Given = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -142,7 +143,7 @@ def gradient(
     names: Sequence[str] | None = None,
     host: machine.Host | None = None,
     settled: bool = False,
-) -> Any:
+) -> Function:
     """The derivative of one number by the arguments ``wrt``, by reverse mode.
 
     The callable returns what is shaped like the argument (a tuple for a sequence ``wrt``); target may be "batch" too.
@@ -162,7 +163,7 @@ def gradient(
     counts = [len(words.shapes[k]) for k in where]
     single = not isinstance(wrt, (tuple, list))
 
-    def rebuild(leaves: list) -> Any:
+    def rebuild(leaves: list) -> Nest:
         parts = iter(leaves)
         nests = [fold(list(itertools.islice(parts, n))) for fold, n in zip(rebuilds, counts)]
         return nests[0] if single else tuple(nests)
@@ -173,7 +174,7 @@ def gradient(
 
     @dataclass
     class Pulled:
-        graph: Any
+        graph: Graph
         outputs: list[int]
 
     return compiled.assemble(
@@ -185,7 +186,7 @@ def gradient(
 class _Argument:
     """An argument that is differentiated by: how to fold one array for each of its own."""
 
-    fold: Callable[[list], Any]
+    fold: Callable[[list], Nest]
     shapes: list[tuple[int, ...]]
     plain: bool
 
@@ -198,7 +199,7 @@ class _Folding:
     by: list[_Argument]
     single: bool
 
-    def folded(self, matrix: np.ndarray) -> Any:
+    def folded(self, matrix: np.ndarray) -> Nest:
         """One nest like the results for each differentiated argument."""
         nests, column = [], 0
         for argument in self.by:
@@ -213,7 +214,7 @@ class _Folding:
         return nests[0] if self.single else tuple(nests)
 
     @staticmethod
-    def _fold_argument(argument: _Argument, rows: np.ndarray, out: tuple[int, ...]) -> Any:
+    def _fold_argument(argument: _Argument, rows: np.ndarray, out: tuple[int, ...]) -> Nest:
         arrays, at = [], 0
         for shape in argument.shapes:
             count = tree.size(shape)
@@ -227,7 +228,7 @@ class Jacobian(Function):
 
     def __init__(
         self, words: Signature, dtype: np.dtype, program: Program, code: Code | None, directions: int,
-        fold: Callable[[np.ndarray], Any],
+        fold: Callable[[np.ndarray], Nest],
     ) -> None:  # fmt: skip
         super().__init__(words, dtype, program)
         self.__name__ = f"jacobian of {words.function}"
@@ -236,10 +237,10 @@ class Jacobian(Function):
         self.statistics = program.statistics()
         self._local = threading.local()
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Nest, **keywords: Nest) -> Nest:
         return self.folded(self.matrix(*arguments, **keywords))
 
-    def matrix(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+    def matrix(self, *arguments: Nest, **keywords: Nest) -> np.ndarray:
         """All outputs by all directions, both flat."""
         leaves = self._leaves(arguments, keywords)
         blocks, flat = self._buffers()
@@ -258,7 +259,7 @@ class Jacobian(Function):
         blocks.evaluate()
         return blocks.out.transpose(1, 0, 2).reshape(blocks.out.shape[1], -1)[:, :m].copy()
 
-    def matrices(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+    def matrices(self, *arguments: Nest, **keywords: Nest) -> np.ndarray:
         """``matrix`` for n robots, (n, outputs, directions): arrays have a leading robot axis, or are one for all.
 
         Every robot is evaluated by itself, so that its numbers do not depend on the others'.

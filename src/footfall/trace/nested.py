@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from footfall import numeric
 from footfall.errors import InputError, TraceError
+from footfall.nests import Nest
 from footfall.trace import tracer
 from footfall.trace.face import tree
 from footfall.trace.face.array import elements, symbols
@@ -34,7 +34,7 @@ from footfall.trace.targets import interpret
 _LOOPS = ("repeat", "item", "param", "counter", "saved", "stored", "rows", "lookup_input")
 
 
-def push(function: Callable[..., Any], arguments: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
+def push(function: Callable[..., Nest], arguments: Sequence[Nest], directions: Sequence[Nest]) -> tuple[Nest, Nest]:
     """(f(*arguments), its derivative along the directions), by one sweep; a direction None holds its argument."""
     part = _Part(function, arguments)
     moving = [k for k, d in enumerate(directions) if d is not None]
@@ -47,7 +47,7 @@ def push(function: Callable[..., Any], arguments: Sequence[Any], directions: Seq
     return part.folded(nodes[: len(values)]), part.folded(nodes[len(values) :])
 
 
-def gradient(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 0) -> Any:
+def gradient(function: Callable[..., Nest], arguments: Sequence[Nest], wrt: int = 0) -> Nest:
     """∂f/∂(one argument) of a function that returns one number, shaped like the argument, by one reverse sweep."""
     part = _Part(function, arguments)
     if len(part.outputs) != 1:
@@ -56,7 +56,7 @@ def gradient(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 
     return symbols(part.outer, part.write(graph, adjoints, [part.outer.const(1)]), part.shapes[wrt])
 
 
-def jacobian(function: Callable[..., Any], arguments: Sequence[Any], wrt: int = 0) -> Any:
+def jacobian(function: Callable[..., Nest], arguments: Sequence[Nest], wrt: int = 0) -> Nest:
     """∂f/∂(one argument) of a function that returns one array, of shape result.shape + argument.shape.
 
     Unrolled, in one forward sweep: every value carries its slopes by the numbers that move it, and by no others.
@@ -80,18 +80,18 @@ class interpreted:
     states at once, with NumPy. Both round alike: neither has a fused multiply-add.
     """
 
-    def __init__(self, function: Callable[..., Any], *examples: Any) -> None:
+    def __init__(self, function: Callable[..., Nest], *examples: Nest) -> None:
         self.traced = tracer.trace(function, *examples)
         self.program = ssa.build(self.traced.graph, self.traced.outputs, self.traced.input_size)
         self._steps = _float_steps(self.program)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Nest) -> Nest:
         flat = np.concatenate([np.asarray(leaf, float).reshape(-1) for leaf in tree.flatten(arguments)[0]])
         if len(flat) != self.traced.input_size:
             raise InputError(f"the traced function takes {self.traced.input_size} numbers, got {len(flat)}")
         return self._fold(self._floats(flat.tolist()) if self._steps else interpret.evaluate(self.program, flat))
 
-    def rows(self, *arrays: np.ndarray) -> Any:
+    def rows(self, *arrays: np.ndarray) -> Nest:
         """The same for states in rows: every argument and result has one more axis in front."""
         flat = np.concatenate([np.asarray(a, float).reshape(len(a), -1).T for a in tree.flatten(arrays)[0]])
         return self._fold(interpret.evaluate(self.program, flat), (flat.shape[1],))
@@ -114,7 +114,7 @@ class interpreted:
             values[slot] = inputs[position]
         return values, steps
 
-    def _fold(self, out: np.ndarray, batch: tuple[int, ...] = ()) -> Any:
+    def _fold(self, out: np.ndarray, batch: tuple[int, ...] = ()) -> Nest:
         parts, at = [], 0
         for shape in self.traced.output_shapes:
             count = tree.size(shape)
@@ -156,7 +156,7 @@ def _float_steps(program: Program) -> tuple[list[float], list[tuple[int, int]], 
 class _Part:
     """A function as a graph of its own: its arguments are the first inputs, what it reads from outside the next."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    def __init__(self, function: Callable[..., Nest], arguments: Sequence[Nest]) -> None:
         active = numeric.tracer.get()
         if active is None:
             raise TraceError("derivatives inside a function need a running trace: compile the function that takes them")
@@ -223,7 +223,7 @@ class _Part:
             new[i] = inputs[n[1]] if n[0] == "input" else derivative.rebuild(graph, self.outer, i, new)
         return [new[o] for o in outputs]
 
-    def folded(self, nodes: Sequence[Node]) -> Any:
+    def folded(self, nodes: Sequence[Node]) -> Nest:
         """The nest that the function returns, of these nodes."""
         parts, at = [], 0
         for shape in self.output_shapes:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from footfall import numeric
 from footfall.errors import TraceError
+from footfall.nests import Nest, Operand
 from footfall.trace.face import tree
 from footfall.trace.face.array import elements, is_truth
 from footfall.trace.face.constructors import symbolic_constructors
@@ -28,10 +28,10 @@ class Trace:
     argument_sizes: list[int]  # flat inputs of every positional argument
     outputs: list[Node]
     output_shapes: list[tuple[int, ...]]
-    rebuild_output: Callable[[Sequence[Any]], Any]
+    rebuild_output: Callable[[Sequence[Nest]], Nest]
     output_truths: list[bool] = field(default_factory=list)  # which leaves are truth values, given as 0 and 1
     doubts: list[Node] = field(default_factory=list)  # numbers that are 1 where its derivatives are not to be trusted
-    result: Any = None  # the nest that the function returned, of symbols: for tree.describe
+    result: Nest = None  # the nest that the function returned, of symbols: for tree.describe
 
     @property
     def input_size(self) -> int:
@@ -39,7 +39,7 @@ class Trace:
 
 
 def trace(
-    function: Callable[..., Any], *examples: Any, slopes: bool = False, doubts: bool = False, trusts: bool = False
+    function: Callable[..., Nest], *examples: Nest, slopes: bool = False, doubts: bool = False, trusts: bool = False
 ) -> Trace:
     """Trace ``function`` on symbols shaped like the examples (nests of arrays and numbers, see tree.py).
 
@@ -86,7 +86,7 @@ def trace(
     )
 
 
-def _check_numeric(leaf: Any) -> None:
+def _check_numeric(leaf: Operand) -> None:
     kind = np.asarray(leaf).dtype
     if kind.kind not in "fiub":
         raise TraceError(f"an example holds an array of {kind}: traced values are real numbers")
@@ -124,12 +124,12 @@ def _translated(active: Tracer, error: Exception) -> TraceError | None:
 
 
 def verify(
-    function: Callable[..., Any],
-    *examples: Any,
+    function: Callable[..., Nest],
+    *examples: Nest,
     samples: int = 3,
     tolerance: float = 1e-9,
     seed: int = 0,
-    subject: Any = None,
+    subject: object = None,
 ) -> Trace:
     """Trace twice and replay against NumPy; returns the trace, or raises TraceMismatch that says how they differ.
 

@@ -6,16 +6,17 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
+from footfall.nests import Nest
 from footfall.trace import compiled
 from footfall.trace.face import tree
 from footfall.trace.face.signature import Signature
 from footfall.trace.graph.columns import columns
 from footfall.trace.passes import program as ssa
-from footfall.trace.passes.program import Program
+from footfall.trace.passes.program import Program, Statistics
 from footfall.trace.runtime import machine
 from footfall.trace.runtime.cache import Cache, digest
 from footfall.trace.runtime.callables import Function, batch_axes
@@ -24,7 +25,15 @@ from footfall.trace.targets.emit import Layout
 from footfall.trace.tracer import Trace
 
 LARGEST = 80_000  # operations; more take long to compile
-Fold = Callable[[np.ndarray], Any]
+Fold = Callable[[np.ndarray], Nest]
+
+
+class Turned(Protocol):
+    """The Jacobian that goes through all turns of a solver."""
+
+    def matrix(self, *arguments: Nest, **keywords: Nest) -> np.ndarray: ...
+
+    def matrices_of(self, rows: np.ndarray) -> np.ndarray: ...
 
 
 def written_program(traced: Trace, words: Signature, chosen: Sequence[int], at_zero: bool) -> Program | None:
@@ -52,7 +61,7 @@ def code_of(program: Program, number: np.dtype, store: Cache | None, host: machi
 
 def stored_code(
     number: np.dtype, store: Cache | None, host: machine.Host, key: str | None
-) -> tuple[Code, dict[str, Any]] | None:
+) -> tuple[Code, Statistics] | None:
     """(what ``code_of`` stored under a key, its statistics), or None where there is nothing to be trusted."""
     entry = store.get(_full_key(key, number, host)) if key is not None and store is not None else None
     if entry is None:
@@ -78,8 +87,8 @@ class WrittenJacobian(Function):
     target = "native"
 
     def __init__(
-        self, words: Signature, code: Code, program: Program | Callable[[], Program], statistics: dict[str, Any],
-        directions: int, fold: Fold, turning: Callable[[], Any],
+        self, words: Signature, code: Code, program: Program | Callable[[], Program], statistics: Statistics,
+        directions: int, fold: Fold, turning: Callable[[], Turned],
     ) -> None:  # fmt: skip
         super().__init__(words, code.dtype, program)
         self.__name__ = f"jacobian of {words.function}"
@@ -88,14 +97,14 @@ class WrittenJacobian(Function):
         self._turning, self._local = turning, threading.local()
 
     @functools.cached_property
-    def turned(self) -> Any:
+    def turned(self) -> Turned:
         """The Jacobian that goes through all turns of a solver."""
         return self._turning()
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Nest, **keywords: Nest) -> Nest:
         return self.folded(self.matrix(*arguments, **keywords))
 
-    def matrix(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+    def matrix(self, *arguments: Nest, **keywords: Nest) -> np.ndarray:
         """All outputs by all directions, both flat."""
         leaves = self._leaves(arguments, keywords)
         blocks = self._blocks(1)
@@ -112,7 +121,7 @@ class WrittenJacobian(Function):
             return self.turned.matrix(*arguments, **keywords)
         return found[: self.size].reshape(-1, self.directions).copy()
 
-    def matrices(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+    def matrices(self, *arguments: Nest, **keywords: Nest) -> np.ndarray:
         """``matrix`` for n robots, (n, outputs, directions): arrays have a leading robot axis, or are one for all."""
         found = self.settled(*arguments, **keywords)
         blocks = self._blocks(len(found))
@@ -121,13 +130,13 @@ class WrittenJacobian(Function):
             found[doubted] = self.turned.matrices_of(blocks.areas["rest"][doubted, :, 0])
         return found
 
-    def settled(self, *arguments: Any, **keywords: Any) -> np.ndarray:
+    def settled(self, *arguments: Nest, **keywords: Nest) -> np.ndarray:
         """``matrices`` as the closers of solutions say, doubted or not."""
         blocks, robots = self.pack(*arguments, **keywords)
         blocks.evaluate()
         return blocks.out[:, : self.size, 0].reshape(robots, -1, self.directions).copy()
 
-    def pack(self, *arguments: Any, **keywords: Any) -> tuple[Blocks, int]:
+    def pack(self, *arguments: Nest, **keywords: Nest) -> tuple[Blocks, int]:
         """(this thread's blocks, one for each robot, filled; robots)."""
         leaves = [self.signature.real(k, leaf) for k, leaf in enumerate(self._leaves(arguments, keywords))]
         robots, moving = batch_axes(self.signature, leaves)

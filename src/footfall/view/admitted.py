@@ -7,13 +7,14 @@ messages that upload files or open a tunnel to the outside. Here everything is d
 from __future__ import annotations
 
 import math
-from typing import Any
+
+from footfall.nests import Foreign, Given
 
 MOST_A_SECOND = 200  # messages of one browser: a slider sends 20, the eye 60 while it moves
 _AS_THEY_ARE = ("ViewerCameraMessage", "CommandTriggerMessage")
 
 
-def admitted(raw: Any, gui: Any) -> bytes | None:
+def admitted(raw: Foreign, gui: Foreign) -> bytes | None:
     """The message to hand to viser, or None for one that is dropped; a ValueError for what is no message at all.
 
     gui: viser's, which knows the controls by their ids.
@@ -39,7 +40,7 @@ def admitted(raw: Any, gui: Any) -> bytes | None:
     raise ValueError("no type")
 
 
-def can_be(handle: Any, value: Any) -> bool:
+def can_be(handle: Foreign, value: Given) -> bool:
     """Whether a person could have given a control this value."""
     import viser
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from footfall.control.interface import as_controller
 from footfall.control.locomotion.locomotion import LIMITS
+from footfall.nests import Given
 from footfall.simulate.simulation import Simulation
 
 
@@ -17,7 +17,7 @@ def limit(key: str, sim: Simulation | None = None) -> float:
     return float(getattr(LIMITS, key)) if most is None else min(float(most), 100.0)
 
 
-def clipped(key: str, value: Any, sim: Simulation | None = None) -> float:
+def clipped(key: str, value: Given, sim: Simulation | None = None) -> float:
     """A number of a command within its limits; junk is zero."""
     try:
         number = float(value)

@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from footfall.contact.ground import Ground
 from footfall.contact.model import MODELS
 from footfall.contact.model import named as contact_named
 from footfall.control import posture
@@ -34,6 +34,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
 from footfall.gait.named_plans import PLANS
 from footfall.gait.networks import NAMES as NETWORKS
+from footfall.nests import Given
 from footfall.robot import library
 from footfall.robot.model.description import Pose, Robot
 from footfall.simulate.pushes import Push
@@ -160,12 +161,12 @@ class Driver:
             self._waiting[kind] += 1
         self._todo.put((kind, what))
 
-    def set_command(self, **values: Any) -> None:
+    def set_command(self, **values: Given) -> None:
         """Change parts of the velocity command: ``set_command(forward=0.4)``."""
         known = {key: clipped(key, value, self.sim) for key, value in values.items() if key in vars(LIMITS)}
         self.command = replace(self.command, **known)
 
-    def choose(self, key: str, name: Any) -> None:
+    def choose(self, key: str, name: Given) -> None:
         """Another robot, gait, controller, contact model or ground; a name that is none is ignored.
 
         What was asked for while another simulation was being made is made at once, not one after another.
@@ -380,13 +381,12 @@ class Driver:
         self._take(self.on_recorded)
 
     def _take(self, receive: Callable[[Path], None]) -> None:
-        path = self._finish_recording()
-        if path is not None:
+        if (path := self._finish_recording()) is not None:
             receive(path)
             path.unlink(missing_ok=True)  # whoever receives it has read it
 
     @property
-    def ground(self) -> Any:
+    def ground(self) -> Ground | None:
         return self.sim.model.world.ground
 
 

@@ -10,12 +10,12 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from footfall.errors import FootfallError, InputError
 from footfall.hardware.extras import need
+from footfall.nests import Foreign
 from footfall.recording.formats.foxglove import Stage
 from footfall.recording.formats.frames import Frame, frames
 from footfall.recording.recording import Recording
@@ -44,11 +44,11 @@ class FoxgloveLive:
                 " has no password"
             )
         context = self._context = foxglove.Context()  # its channels close with it
-        listener: Any = _Listener(self)
+        listener: Foreign = _Listener(self)
         self._last, self._channels = -np.inf, dict[tuple[int, int], str]()
         self._ended = threading.Event()
         try:
-            self.server: Any = foxglove.start_server(
+            self.server: Foreign = foxglove.start_server(
                 name="footfall", host=host, port=port, capabilities=[foxglove.Capability.ClientPublish],
                 supported_encodings=["json"], server_listener=listener, context=context,
             )  # fmt: skip
@@ -120,13 +120,13 @@ class _Listener:
     def __init__(self, live: FoxgloveLive) -> None:
         self._live = live
 
-    def on_client_advertise(self, client: Any, channel: Any) -> None:
+    def on_client_advertise(self, client: Foreign, channel: Foreign) -> None:
         self._live.advertised(client.id, channel.id, channel.topic, channel.encoding)
 
-    def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
+    def on_client_unadvertise(self, client: Foreign, client_channel_id: int) -> None:
         self._live.gone(client.id, client_channel_id)
 
-    def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
+    def on_message_data(self, client: Foreign, client_channel_id: int, data: bytes) -> None:
         self._live.hear(client.id, client_channel_id, data)
 
     def __getattr__(self, name: str) -> Callable[..., None]:

@@ -12,9 +12,9 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from footfall.errors import finite
+from footfall.nests import Given
 
 PROTOCOL = "footfall-gamepad"
 DEAD_ZONE = 0.12  # of a stick's way: sticks seldom rest at zero
@@ -70,7 +70,7 @@ class Seen:
         return not any(self.command.values())
 
 
-def understood(text: Any) -> Seen:
+def understood(text: Given) -> Seen:
     """A message of the script; a ValueError for anything else."""
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
         raise ValueError("no text, or too long")
@@ -104,7 +104,7 @@ class Gamepad:
     heard: float = field(default_factory=time.monotonic)
     last: Seen = Seen({}, frozenset())
 
-    def hear(self, text: Any) -> None:
+    def hear(self, text: Given) -> None:
         """A message; a ValueError says that it is none."""
         seen = understood(text)
         self.heard = time.monotonic()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.gait.stability import static_margin
 from footfall.kinematics.forward import center_of_mass, foot_positions
+from footfall.nests import Nest
 from footfall.simulate.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
@@ -61,7 +61,7 @@ class History:
         )
         self.forces.append(block["force"][:, :, 2].mean(axis=0))
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Nest]:
         """Columns as arrays, and ``force``: vertical forces, one row per foot."""
         table = np.array(self.rows).reshape(-1, len(self.COLUMNS))
         columns = {name: table[:, k] for k, name in enumerate(self.COLUMNS)}

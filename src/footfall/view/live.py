@@ -6,7 +6,6 @@ import functools
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from footfall.control.named import FOLLOWING, ON_A_GAIT, PLAN
 from footfall.draw.ground_surface import level_under
 from footfall.draw.solids import size_of
 from footfall.gravity import weight_of
+from footfall.nests import Foreign, Given
 from footfall.view.command_limits import limit
 from footfall.view.driver import CHOICES, Driver
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
@@ -53,8 +53,8 @@ class LivePage:
         self.commander: int | Gamepad | None = None  # whose command is followed
         self._lock = threading.Lock()
         self._texted = self._plotted = 0.0
-        self._shown: Any = None  # the state that is drawn
-        self._recording_for: Any = None  # the browser that asked for the recording
+        self._shown: Foreign = None  # the state that is drawn
+        self._recording_for: Foreign = None  # the browser that asked for the recording
         self._told = Command()  # what the sliders show
         light(self.scene)
         look_from(server.viser.initial_camera, size_of(driver.sim.robot))
@@ -79,7 +79,7 @@ class LivePage:
             return False
         return not (who.lost if isinstance(who, Gamepad) else self.server.lost(who))
 
-    def _left(self, client: Any) -> None:
+    def _left(self, client: Foreign) -> None:
         if client.client_id == self.commander:
             self.commander = None
             self.driver.command = Command()
@@ -89,7 +89,7 @@ class LivePage:
             self.commander = None
             self.driver.command = Command()
 
-    def _from(self, event: Any) -> bool:
+    def _from(self, event: Foreign) -> bool:
         """Remember who gave a command; False for changes that we made ourselves."""
         if event.client_id is None:
             return False
@@ -117,7 +117,7 @@ class LivePage:
 
     def _command_controls(self) -> None:
         gui = self.gui
-        self.sliders: dict[str, Any] = {}
+        self.sliders: dict[str, Foreign] = {}
         with gui.add_folder("Command"):
             self._sliders(SPEEDS)
             halt = gui.add_button("Stand still", color="red", hint="All speeds zero (space)")
@@ -147,7 +147,7 @@ class LivePage:
             self.record = gui.add_button("Record")
             self.record.on_click(self._recorded)
 
-    def _menu(self, key: str) -> Any:
+    def _menu(self, key: str) -> Foreign:
         names = CHOICES[key]
         if key == "robot" and self.driver.own is not None:
             names = (self.driver.own.name, *(n for n in names if n != self.driver.own.name))
@@ -166,15 +166,15 @@ class LivePage:
             command.on_trigger(lambda _, what=what: what())
 
     # -- what a person does --------------------------------------------------------------------------------------------
-    def _slid(self, key: str, event: Any) -> None:
+    def _slid(self, key: str, event: Foreign) -> None:
         if self._from(event):
             self.driver.set_command(**{key: event.target.value})
 
-    def _chosen(self, key: str, event: Any) -> None:
+    def _chosen(self, key: str, event: Foreign) -> None:
         if event.client_id is not None:  # a person, not ourselves
             self.driver.choose(key, event.target.value)
 
-    def _stepped(self, part: str, change: float, event: Any) -> None:
+    def _stepped(self, part: str, change: float, event: Foreign) -> None:
         self.commander = int(event.client_id)
         self.driver.set_command(**{part: round(getattr(self.driver.command, part) + change, 4)})
 
@@ -204,7 +204,7 @@ class LivePage:
         does = {"pause": self._pause, "go on": self._pause, "step": self.driver.step, "reset": self.driver.reset}
         does.get(name, lambda: None)()
 
-    def _recorded(self, event: Any) -> None:
+    def _recorded(self, event: Foreign) -> None:
         if self.driver.recording is None:
             self.driver.record()
             self.record.label, self._recording_for = "End recording and download", event.client
@@ -321,7 +321,7 @@ class LivePage:
         return "\n\n".join(lines)
 
 
-def _set(handle: Any, name: str, value: Any) -> None:
+def _set(handle: Foreign, name: str, value: Given) -> None:
     """A property of something on the page, told to the browsers only when it is another."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)

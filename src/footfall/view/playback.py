@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from footfall.draw.ground_surface import level_under
 from footfall.draw.solids import size_of
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY
+from footfall.nests import Foreign
 from footfall.recording.recording import Recording
 from footfall.view.plots import AXES, COLORS
 from footfall.view.replay import look_from
@@ -76,7 +76,7 @@ class PlaybackPage:
     def _toggle(self) -> None:
         self.playing.value = not self.playing.value
 
-    def _slid(self, event: Any) -> None:
+    def _slid(self, event: Foreign) -> None:
         if event.client_id is not None:  # a person, not the clock
             self._moved = True
 
@@ -111,7 +111,7 @@ class PlaybackPage:
         whose = f"**{as_text(self.title)}** ({as_text(self.rec.robot.name)})"
         return f"{whose}\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{said}"
 
-    def _plots(self, gui: Any) -> None:
+    def _plots(self, gui: Foreign) -> None:
         rec, rows = self.rec, slice(None, None, max(1, len(self.rec) // 600))
         time_ = np.ascontiguousarray(rec.time[rows])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from footfall.nests import Foreign
 from footfall.view.history import History
 
 COLORS = ("#2e75b6", "#d66e28", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
-AXES: Any = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {"size": 62})
+AXES: Foreign = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {"size": 62})
 _NO_FEET = ("no feet",)
 _FEW = 150  # points a line
 
@@ -17,7 +16,7 @@ _FEW = 150  # points a line
 class Plots:
     """Trunk, vertical forces, torque, margin, energy, power and cost of transport over the last seconds."""
 
-    def __init__(self, gui: Any, feet: tuple[str, ...]) -> None:
+    def __init__(self, gui: Foreign, feet: tuple[str, ...]) -> None:
         feet = feet or _NO_FEET
         self.made = {
             "height": self._plot(gui, "trunk height [mm]", ("height",)),
@@ -58,7 +57,7 @@ class Plots:
         for name, values in lines.items():
             self.made[name].data = (time, *(np.ascontiguousarray(_filled(value[rows])) for value in values))
 
-    def _plot(self, gui: Any, title: str, names: tuple[str, ...]) -> Any:
+    def _plot(self, gui: Foreign, title: str, names: tuple[str, ...]) -> Foreign:
         empty = tuple(np.zeros(2) for _ in range(len(names) + 1))
         return gui.add_uplot(
             empty, _series(names), title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}},
@@ -66,7 +65,7 @@ class Plots:
         )  # fmt: skip
 
 
-def _series(names: tuple[str, ...]) -> tuple[Any, ...]:
+def _series(names: tuple[str, ...]) -> tuple[Foreign, ...]:
     lines = [
         {"label": name, "stroke": COLORS[k % len(COLORS)], "width": 1.5, "points": {"show": False}}
         for k, name in enumerate(names)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from footfall.draw.solids import size_of
 from footfall.errors import InputError
 from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import center_of_mass
+from footfall.nests import Foreign
 from footfall.recording.recording import Recording
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
@@ -80,7 +80,7 @@ def replay_page(replay: Replay, frames: float = FRAMES) -> str:
         server.stop()
 
 
-def look_from(camera: Any, size: float, robots: int = 1) -> None:
+def look_from(camera: Foreign, size: float, robots: int = 1) -> None:
     """A first view from ahead, and from the right of a single robot, near enough to fill the page."""
     far = (2.6 + 0.5 * (robots - 1)) * size
     # several stand beside each other: seen from ahead they do not hide each other
@@ -93,7 +93,8 @@ def look_from(camera: Any, size: float, robots: int = 1) -> None:
 
 
 def _played(
-    server: Server, world: Any, stages: list[Stage], recordings: list[Recording], frames: float, ground: Ground | None
+    server: Server, world: Foreign, stages: list[Stage], recordings: list[Recording], frames: float,
+    ground: Ground | None,
 ) -> str:  # fmt: skip
     """Every frame in turn; a robot whose run ended early stays where it was."""
     start = min(float(rec.time[0]) for rec in recordings)

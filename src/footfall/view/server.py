@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from footfall.errors import FootfallError, InputError
+from footfall.nests import Foreign, Given
 from footfall.view.admitted import MOST_A_SECOND, admitted
 from footfall.view.stage import viser
 
@@ -54,7 +55,7 @@ _NARROW = """@media (max-width: 36em) {
 class Link(Protocol):
     """Who hears what comes over a link of our own; a ValueError closes it."""
 
-    def hear(self, text: Any) -> None: ...
+    def hear(self, text: Given) -> None: ...
 
     def end(self) -> None: ...
 
@@ -68,7 +69,7 @@ class Server:
         self.here = host in LOOPBACK  # for this machine alone
         self.token = secrets.token_urlsafe(18)
         self.cookie = f"{_COOKIE}_{self.port}"  # cookies know no ports: two pages of one machine must not share one
-        self.heard: dict[Any, float] = {}  # connection -> when it last answered
+        self.heard: dict[Foreign, float] = {}  # connection -> when it last answered
         self.script = ""  # of our own, in the page
         self.links: dict[str, Callable[[], Link]] = {}  # by protocol: links of our own beside viser's
         package = viser()
@@ -99,7 +100,7 @@ class Server:
         self.socket.close()
 
     # -- the guard -----------------------------------------------------------------------------------------------------
-    def refusal(self, request: Any) -> str | None:
+    def refusal(self, request: Foreign) -> str | None:
         """Why a request is refused, or None."""
         headers = request.headers
         if self.closed:
@@ -126,7 +127,7 @@ class Server:
     def _origins(self, host: str) -> set[str]:
         return {f"http://{name}" for name in (self._names() if self.here else {host.lower()})}
 
-    def _knows_token(self, request: Any, upgrade: bool) -> bool:
+    def _knows_token(self, request: Foreign, upgrade: bool) -> bool:
         given = [part.strip().partition("=") for part in request.headers.get("Cookie", "").split(";")]
         tokens = [value for name, _, value in given if name == self.cookie]
         if not upgrade:
@@ -135,7 +136,7 @@ class Server:
         own = self.token.encode()
         return any(hmac.compare_digest(token.encode(errors="backslashreplace"), own) for token in tokens)
 
-    async def watch(self, handler: Any, connection: Any) -> None:
+    async def watch(self, handler: Foreign, connection: Foreign) -> None:
         """Run viser's handler, and ask the browser again and again whether it is there."""
         self.heard[connection] = time.monotonic()
         pulse = asyncio.create_task(self._pulse(connection))
@@ -151,7 +152,7 @@ class Server:
             pulse.cancel()
             self.heard.pop(connection, None)
 
-    def _admitting(self, receive: Callable[[], Any]) -> Callable[[], Any]:
+    def _admitting(self, receive: Callable[[], Foreign]) -> Callable[[], Foreign]:
         """``receive`` with all dropped that the page never says; who says too much waits."""
         since, count = time.monotonic(), 0
 
@@ -170,7 +171,7 @@ class Server:
 
         return recv
 
-    async def _listen(self, connection: Any) -> None:
+    async def _listen(self, connection: Foreign) -> None:
         """Hand on what comes over a link of our own until it ends."""
         link = self.links[connection.subprotocol]()
         from websockets.exceptions import ConnectionClosed
@@ -190,7 +191,7 @@ class Server:
         own = f'<head><style>{_NARROW}</style><script nonce="{mark}">{self.script}</script>'
         return page.replace(b"<head>", own.encode(), 1)
 
-    async def _pulse(self, connection: Any) -> None:
+    async def _pulse(self, connection: Foreign) -> None:
         with contextlib.suppress(Exception):
             while True:
                 answer = await connection.ping()
@@ -210,8 +211,10 @@ def _guarded(server: Server) -> Iterator[None]:
     quiet = logging.getLogger("footfall.view.websockets")
     quiet.setLevel(logging.CRITICAL)
 
-    def guarded(handler: Any, host: Any, port: Any, process_request: Any = None, **options: Any) -> Any:
-        def check(connection: Any, request: Any) -> Any:
+    def guarded(
+        handler: Foreign, host: Foreign, port: Foreign, process_request: Foreign = None, **options: Any
+    ) -> Foreign:
+        def check(connection: Foreign, request: Foreign) -> Foreign:
             why = server.refusal(request)
             if why is not None:
                 body = f"refused: {why}\n".encode()
@@ -233,7 +236,7 @@ def _guarded(server: Server) -> Iterator[None]:
         options |= {"ping_interval": None}  # the watch asks more often
         viser_chooses = options["select_subprotocol"]
 
-        def choose(connection: Any, offered: Any) -> Any:
+        def choose(connection: Foreign, offered: Foreign) -> Foreign:
             return next((name for name in offered if name in server.links), None) or viser_chooses(connection, offered)
 
         options["select_subprotocol"] = choose
@@ -246,13 +249,13 @@ def _guarded(server: Server) -> Iterator[None]:
         websockets_server.serve = serve  # type: ignore[misc]
 
 
-def _quiet_about_junk(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _quiet_about_junk(loop: asyncio.AbstractEventLoop, context: dict[str, Foreign]) -> None:
     """A message that is well-formed and makes no sense is dropped, without a page of traceback in the terminal."""
     if not isinstance(context.get("exception"), _JUNK):
         loop.default_exception_handler(context)
 
 
-def _rewrite(response: Any, change: Callable[[bytes], bytes]) -> None:
+def _rewrite(response: Foreign, change: Callable[[bytes], bytes]) -> None:
     """Change the body of a response, packed or not."""
     packed = response.headers.get("Content-Encoding") == "gzip"
     body = change(gzip.decompress(response.body) if packed else response.body)

@@ -7,10 +7,10 @@ import sys
 import threading
 import webbrowser
 from dataclasses import dataclass
-from typing import Any
 
 from footfall.errors import InputError
 from footfall.loading import load
+from footfall.nests import Foreign
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -25,7 +25,7 @@ class Shown:
     """A page that is served until ``stop``."""
 
     server: Server
-    page: Any  # has stop
+    page: Foreign  # has stop
     note: str = ""  # what is not as one may expect it, in a sentence
 
     @property

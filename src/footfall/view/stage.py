@@ -6,7 +6,7 @@ The web page (``view``) and the replay of a report draw with the same pieces. A 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +22,7 @@ from footfall.errors import MissingExtraError
 from footfall.gait.stability import polygon_margin, support_polygon
 from footfall.gravity import GRAVITY, Gravity, force_scale
 from footfall.kinematics.forward import center_of_mass
+from footfall.nests import Foreign
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.spatial import quaternion
@@ -32,7 +33,7 @@ _MESH, _TILE = 0.1, 0.5  # [m] between places of a ground that is not level, and
 TRAIL = 240  # places of the centre of mass that are shown
 
 
-def viser() -> Any:
+def viser() -> ModuleType:
     """The package that draws, if it is installed."""
     try:
         import viser
@@ -46,7 +47,7 @@ class Stage:
     """One robot in a scene, under the node ``root``; ``offset`` moves it aside, ``label`` names it."""
 
     def __init__(
-        self, scene: Any, robot: Robot, root: str = "/world/robot", offset: Sequence[float] = (0.0, 0.0, 0.0),
+        self, scene: Foreign, robot: Robot, root: str = "/world/robot", offset: Sequence[float] = (0.0, 0.0, 0.0),
         label: str | None = None, fade: float | None = None, gravity: Gravity = GRAVITY,
         objects: Sequence[FreeBody] = (),
     ) -> None:  # fmt: skip
@@ -121,7 +122,7 @@ class Stage:
         self.polygon.points = np.array([*sides, *[sides[-1]] * (len(self.robot.feet) + 1 - len(sides))], np.float32)
         self.polygon.colors = np.array(INSIDE if self.margin >= 0 else OUTSIDE, np.uint8)
 
-    def _node(self, name: str, solids: Sequence[Solid], fade: float | None) -> Any:
+    def _node(self, name: str, solids: Sequence[Solid], fade: float | None) -> Foreign:
         """A body that moves as one."""
         node = self.scene.add_frame(f"{self.root}/{name}", show_axes=False)
         for k, solid in enumerate(solids):
@@ -131,21 +132,21 @@ class Stage:
             )  # fmt: skip
         return node
 
-    def _arrows(self, points: ndarray) -> Any:
+    def _arrows(self, points: ndarray) -> Foreign:
         thick = 0.014 * self.size
         return self.scene.add_arrows(
             f"{self.root}/near/force", points.astype(np.float32), FORCE, shaft_radius=thick, head_radius=2.4 * thick,
             head_length=5.0 * thick,
         )  # fmt: skip
 
-    def _lines(self, name: str, points: ndarray, color: tuple[int, int, int], thick: float) -> Any:
+    def _lines(self, name: str, points: ndarray, color: tuple[int, int, int], thick: float) -> Foreign:
         return self.scene.add_line_segments(
             f"{self.root}/{name}", points.astype(np.float32), color, thickness=thick * self.size * 1.5
         )
 
 
 def draw_ground(
-    scene: Any, ground: Ground | None, places: Float[ndarray, "n 2"] | None = None, root: str = "/world/ground"
+    scene: Foreign, ground: Ground | None, places: Float[ndarray, "n 2"] | None = None, root: str = "/world/ground"
 ) -> None:  # fmt: skip
     """The ground: a grid on a plane or slope, otherwise a surface around places [m], or ahead of the origin."""
     if is_level(ground):
@@ -182,7 +183,7 @@ def draw_ground(
         )  # fmt: skip
 
 
-def light(scene: Any) -> None:
+def light(scene: Foreign) -> None:
     """Lights and sky that need nothing from outside."""
     scene.set_up_direction("+z")
     scene.configure_environment_map(None)

@@ -8,7 +8,7 @@ least squares did not reach by itself shows. Hard contact against springs: ``ada
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +25,7 @@ from footfall.experiments.adak2021.adak_steps import FRICTION
 from footfall.experiments.claims import Claim, Table, judge
 from footfall.experiments.registered import setup
 from footfall.gravity import STANDARD, weight_of
+from footfall.nests import Nest
 from footfall.numeric import select
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
@@ -116,7 +117,7 @@ class AsPrinted(Complementarity):
     Column ``contact_sweeps`` is 0 where least squares arrived by itself.
     """
 
-    def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> Any:
+    def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> Nest:
         plain = Unscaled(problem.A, problem.V_free, problem.floor, problem.friction)
         nothing = np.zeros(3 * problem.contacts), np.zeros(problem.contacts)
         found, sliding, _, made = solve_by_least_squares(plain, *nothing, self.iterations, 1e-2 * self.tolerance)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -20,13 +20,14 @@ from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
 from footfall.contact.force_law import ForceLaw
 from footfall.contact.ground import Plane
-from footfall.contact.model import Memory
+from footfall.contact.model import ContactModel, Memory
 from footfall.control.interface import Command, Sensed
 from footfall.control.joint.joint_pd import JointPD
 from footfall.experiments.claims import Claim, Table, judge
 from footfall.experiments.registered import setup
 from footfall.gravity import weight_of
 from footfall.identity import digest_of
+from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.simulate.standing import standing_start
 from footfall.simulate.step import State, step
@@ -45,8 +46,8 @@ class SpringDamper(ForceLaw):
     f_n = max(0, K d - c v_n), f_t = -min(c, μ f_n / |u|) u. Its slopes are kept from the implicit step.
     """
 
-    stiffness: Any = 1e5  # K [N/m]
-    damping: Any = 500.0  # c [N s/m]
+    stiffness: Scalar = 1e5  # K [N/m]
+    damping: Scalar = 500.0  # c [N s/m]
 
     def law(
         self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
@@ -136,7 +137,7 @@ class LargestStep:
 class Bench:
     """One contact model, compiled once: trials with any step."""
 
-    def __init__(self, robot: Robot, contact: Any) -> None:
+    def __init__(self, robot: Robot, contact: ContactModel) -> None:
         self.controller = JointPD.tuned(robot, "trot", clock=True)
         ground = Plane(FRICTION)
         q, v = standing_start(robot, self.controller, ground)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -31,6 +30,7 @@ from footfall.errors import InputError, unknown
 from footfall.gravity import weight_of
 from footfall.kinematics import center_of_mass
 from footfall.kinematics.forward import joint_rates
+from footfall.nests import Json, Scalar
 from footfall.robot.library import load
 from footfall.robot.model.description import Robot
 from footfall.robot.model.spine import KINDS, SPRING, spine_joints, with_spine
@@ -53,15 +53,15 @@ class Watched:
     """One robot, or a batch of them, and what is measured on the way."""
 
     state: RunState
-    legs: Any  # positive work of the legs' motors [J]
-    spine: Any  # positive work of the spine's motors [J]
-    force: Any  # vertical, on each foot, filtered [N]
-    peak: Any  # the largest of these [N]
-    top: Any  # of the centre of mass [m]
-    bottom: Any
-    bend: Any  # sum over ticks of the spine's angles squared [rad²]
-    tilt: Any  # sum over ticks of 1 - cos(tilt)
-    flight: Any  # ticks without a foot on the ground
+    legs: Scalar  # positive work of the legs' motors [J]
+    spine: Scalar  # positive work of the spine's motors [J]
+    force: Scalar  # vertical, on each foot, filtered [N]
+    peak: Scalar  # the largest of these [N]
+    top: Scalar  # of the centre of mass [m]
+    bottom: Scalar
+    bend: Scalar  # sum over ticks of the spine's angles squared [rad²]
+    tilt: Scalar  # sum over ticks of 1 - cos(tilt)
+    flight: Scalar  # ticks without a foot on the ground
 
 
 def watched_tick(model: SimulationModel, watched: Watched, inputs: Inputs) -> Watched:
@@ -228,7 +228,7 @@ def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 def case(
     gait: str = "bound", mode: str = "rigid", stiffness: float = 800.0, phase: float = 0.0, swing: float = SWING,
     robot: Robot | str = "spined",
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Json]:  # fmt: skip
     """One spine in one gait: survived [share of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of it],
     stride_length [m], hop_height [m] (range of the centre of mass), peak_force [weights, on one foot], bend [rad, rms],
     tilt [degrees, rms], flight [share of the time].

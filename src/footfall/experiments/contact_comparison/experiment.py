@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from footfall.compare import metrics
 from footfall.contact.ground import Plane
 from footfall.contact.model import named
 from footfall.control.joint.joint_pd import Hold, JointPD
-from footfall.draw.style import new_figure
+from footfall.draw.style import Dashes, new_figure
 from footfall.errors import MissingExtraError
 from footfall.experiments.claims import Claim, Outcome, Table, judge
 from footfall.experiments.registered import Value, setup
@@ -38,7 +38,7 @@ MODELS = ("compliant", "complementarity", "stance")
 WITNESS = "mujoco"
 LABELS = {"compliant": "compliant", "complementarity": "complementarity", "stance": "stance", WITNESS: "MuJoCo, stiff"}
 COLORS = {"compliant": "#0072b2", "complementarity": "#d55e00", "stance": "#009e73", WITNESS: "#909090"}
-DASHES: dict[str, Any] = {"compliant": "-", "complementarity": (0, (6, 2)), "stance": (0, (2, 2)), WITNESS: "-"}
+DASHES: dict[str, Dashes] = {"compliant": "-", "complementarity": (0, (6, 2)), "stance": (0, (2, 2)), WITNESS: "-"}
 HARD_RESIDUAL = 1e-8  # [m/s]
 _STIFFEST = {"solref": (4 * DT, 1.0), "solimp": (0.95, 0.99, 0.001)}  # that MuJoCo stands at this step
 Progress = Callable[[str, int, int], None]

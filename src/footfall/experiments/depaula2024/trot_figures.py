@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -154,7 +155,7 @@ def spread(errors: Mapping[tuple[str, str], Sequence[float]], printed: Sequence[
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
-def _style() -> Any:
+def _style() -> AbstractContextManager[None]:
     return style(axes_titlelocation="left", legend_fontsize=8.5)
 
 

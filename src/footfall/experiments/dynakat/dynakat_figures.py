@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
-from footfall.draw.style import new_figure, style
+from footfall.draw.style import Dashes, new_figure, style
 from footfall.experiments.dynakat.leg_race import METHODS
 from footfall.kinematics.fabrik_chain import link_lengths, reached_backward, reached_forward
 
@@ -22,7 +22,7 @@ _COLORS = {
     "fabrik": "#0072b2", "ccd": "#009e73", "levenberg": "#d55e00", "manipulability": "#e69f00", "constant": "#cc79a7",
     "pseudo_inverse": "#56b4e9", "transpose": "#606060",
 }  # fmt: skip
-_DASHES: dict[str, Any] = {
+_DASHES: dict[str, Dashes] = {
     "fabrik": "-", "ccd": (0, (2, 1)), "pseudo_inverse": (0, (8, 2)),
     "levenberg": (0, (5, 1.5)), "manipulability": (0, (3, 1, 1, 1)), "constant": (0, (1, 1)),
     "transpose": (0, (6, 2, 1, 2)),

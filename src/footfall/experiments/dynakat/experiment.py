@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -36,6 +36,9 @@ from footfall.robot.model.description import Robot
 from footfall.simulate.simulation import Simulation
 from footfall.simulate.standing import standing_start
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 NAME = "dynakat"
 TITLE = "Four joints a leg, FABRIK and oscillators (the DynaKat report)"
 FIG7 = (math.pi / 2, 0.0, -math.pi / 2, -math.pi / 2)  # the configuration of Fig. 7
@@ -51,7 +54,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     """All claims. ``quick`` races fewer targets, on this robot alone, and locks fewer starts."""
     tell = progress or (lambda what, done, of: None)
     found = Findings(quick)
-    steps: list[tuple[str, Callable[[], Any]]] = [
+    steps: list[tuple[str, Callable[[], Claim | list[Claim]]]] = [
         ("pose", found.pose), ("race", found.race), ("as published", found.published), ("singular", found.singular),
         ("limits", found.limits),
         ("contact angle", found.contact_angles), ("M, C, G", found.mcg), ("drop", found.drop), ("walk", found.walk),
@@ -324,7 +327,7 @@ class Findings:
     def reflex(self) -> Claim:
         return dynakat_rhythm.catches(self.robot)
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Figure]:
         return {
             "fig1": dynakat_figures.errors(COUNTS, self.curves),
             "fig2": dynakat_figures.reaching(),

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -183,7 +182,7 @@ def operations(robot: Robot, method: str, foot: str = "LF") -> int:
     return int(sizes[1].size - sizes[0].size)
 
 
-def best_time(call: Callable[[], Any], least: float = 0.02) -> float:
+def best_time(call: Callable[[], object], least: float = 0.02) -> float:
     """Seconds a call takes: the best of a few rounds of at least ``least`` seconds each."""
     count, best = 1, math.inf
     for _ in range(5):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +24,7 @@ from footfall.kinematics.chain_rate import resolved_rate_chain
 from footfall.kinematics.fabrik_chain import fabrik_chain
 from footfall.kinematics.fabrik_leg import towards
 from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain, pose_of
+from footfall.nests import Nest
 from footfall.robot.model.description import Robot
 
 LINKS, LENGTH = 10, 0.1  # of the chain; [m]
@@ -39,7 +39,7 @@ _SWEEPS = 20  # in which hinges are turned after the published points
 # -- a chain of balls --------------------------------------------------------------------------------------------------
 def reach_chain(
     points: Float[ndarray, "n 3"], target: Float[ndarray, "3"], method: str, tolerance: float = FINE
-) -> tuple[Any, Any, Any]:
+) -> tuple[ndarray, ndarray, ndarray]:
     """One method on one target: points, distance left, iterations."""
     if method == "published":
         return tuple(fabrik_chain(points, target, MOST, tolerance))
@@ -104,7 +104,7 @@ def reach_published(
     return np.stack(joints), np.sqrt(off @ off), found.iterations
 
 
-def leg_points(leg: LegChain, joints: Any) -> Float[ndarray, "n 3"]:
+def leg_points(leg: LegChain, joints: Nest) -> Float[ndarray, "n 3"]:
     """Joints and foot of a leg in its carrier's frame [m]."""
     places = [pose_of(leg, joints, k).point(np.array(screw.point)) for k, screw in enumerate(leg.screws)]
     return np.stack([*places, foot_position(leg, joints)])
@@ -159,7 +159,7 @@ def _directions(random: np.random.Generator, count: int) -> Float[ndarray, "N 3"
     return d / np.linalg.norm(d, axis=1, keepdims=True)
 
 
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
+def _timed(call: Callable[[], Nest]) -> tuple[Nest, float]:
     best, found = np.inf, None
     for _ in range(5):
         began = time.process_time()  # of this process: others on the machine do not count

@@ -7,8 +7,6 @@ pyramids that lie inside them: 16 sides, 2 % less force at worst.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -72,7 +70,7 @@ def _pyramids(feet: int, friction: float) -> Float[ndarray, "rows forces"]:
     return np.kron(np.eye(feet), one)
 
 
-def _most(equal: ndarray, right: ndarray, cone: ndarray, bounds: list[Any]) -> float:
+def _most(equal: ndarray, right: ndarray, cone: ndarray, bounds: list[tuple[float | None, float | None]]) -> float:
     """The largest first unknown; infinite where nothing stops it."""
     goal = np.zeros(equal.shape[1])
     goal[0] = -1.0

@@ -8,8 +8,8 @@ Printed are the figures of their own machine of 2018: ratios are comparable, tim
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,10 +21,12 @@ from footfall.compare import mujoco, pinocchio
 from footfall.compare.layout import to_mujoco_v
 from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
+from footfall.contact.model import ContactModel
 from footfall.control.interface import JointCommand
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.gravity import GRAVITY, STANDARD
 from footfall.loading import load
+from footfall.nests import Foreign, Nest
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.model.description import Robot
 from footfall.simulate.actuators import JointModel
@@ -175,7 +177,7 @@ class PinocchioFlight:
         small.appendBodyToJoint(1, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
         held, one, v = small.createData(), np.ones(1), np.full(model.nv, 0.1)
 
-        def both(model: Any, data: Any, q: ndarray, v: ndarray) -> None:
+        def both(model: Foreign, data: Foreign, q: ndarray, v: ndarray) -> None:
             pin.aba(model, data, q, v, v)
             pin.integrate(model, q, v)
 
@@ -206,7 +208,7 @@ def held(world: World, state: State, targets: Float[ndarray, "nj"], dt: float) -
 class Stand:
     """The standing robot in our steps."""
 
-    def __init__(self, robot: Robot, contact: Any) -> None:
+    def __init__(self, robot: Robot, contact: ContactModel) -> None:
         world = World(robot, joints=JointModel.ideal(), contact=contact)
         self.targets = stand_joints(robot)
         q = np.concatenate([[0.0, 0.0, HEIGHT], [1.0, 0.0, 0.0, 0.0], self.targets])
@@ -265,15 +267,17 @@ class MuJoCoStand:
         return Task(name, run, "step", before=self.reset)
 
 
-def measure(seconds: float, progress: Any, steps: int = len(STEPS)) -> tuple[list[EnergyRow], list[StandRow]]:
+def measure(
+    seconds: float, progress: Callable[[str, int, int], None], steps: int = len(STEPS)
+) -> tuple[list[EnergyRow], list[StandRow]]:
     """Both tests, the first so many step lengths of the energy; all engines take turns in one run on one core."""
     robot = anymal()
-    flights: dict[str, Any] = {
+    flights: dict[str, Nest] = {
         "footfall, default step": Flight(robot, "linearly_implicit"), "footfall, RK4": Flight(robot, "rk4"),
         "MuJoCo, Euler": MuJoCoFlight(robot, "Euler"), "MuJoCo, RK4": MuJoCoFlight(robot, "RK4"),
         "Pinocchio, Euler": PinocchioFlight(robot),
     }  # fmt: skip
-    stands: dict[str, Any] = {
+    stands: dict[str, Nest] = {
         "footfall, compliant": Stand(robot, Compliant()), "footfall, complementarity": Stand(robot, Complementarity()),
         "MuJoCo, no-slip": MuJoCoStand(robot, 10), "MuJoCo": MuJoCoStand(robot, 0),
     }  # fmt: skip

@@ -9,7 +9,6 @@ balls on a box, which we cannot do: bodies here touch grounds alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,8 +19,10 @@ from footfall.compare.mujoco import library
 from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
+from footfall.contact.model import ContactModel
 from footfall.control.interface import JointCommand
 from footfall.gravity import STANDARD
+from footfall.nests import Given
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot, Link
 from footfall.robot.model.shapes import box_inertia
@@ -40,7 +41,7 @@ PRINTED = {  # bouncing, dt: [J²]
 PRINTED_ROLLING = {"RaiSim": 4.1e-7, "Bullet": 5.7e-9, "MuJoCo 1.5 (Newton, Euler)": 6.9e-3, "ODE": 3.1, "DART": 3.1}
 FORCE, FRICTION, MASS, SPEED = 150.0, 0.4, 10.0, 3.0  # [N], -, [kg], [m/s]
 AT = np.array([0.5, np.sqrt(0.75), 0.0])  # the way of the push
-LAWS = {
+LAWS: dict[str, ContactModel] = {
     "footfall, compliant": Compliant(), "footfall, complementarity": Complementarity(),
 }  # fmt: skip
 
@@ -70,7 +71,9 @@ def pushed(world: World, state: State, push: Float[ndarray, "6"], dt: float) -> 
     return integrate_step("linearly_implicit", world, state, JointCommand().spread(0), push, dt)[0]
 
 
-def _rows(robot: Robot, contact: Any, friction: float, start: State, push: ndarray, dt: float, steps: int) -> ndarray:
+def _rows(
+    robot: Robot, contact: ContactModel, friction: float, start: State, push: ndarray, dt: float, steps: int
+) -> ndarray:
     """(heights, velocities in world axes) of rows, the start first."""
     world = World(robot, Plane(friction), contact, JointModel.ideal())
     begin = State(start.q, start.v, contact.start(world.spheres))
@@ -130,8 +133,8 @@ def mujocos() -> BallRow:
     """MuJoCo's: default contact; a bounce by a stiff undamped contact, which is as near as it has."""
     mj, dt, count = library(), 1e-3, 1000
 
-    def run(geoms: list[dict[str, Any]], inertia: ndarray, mass: float, state: State, force: ndarray, step: float,
-            steps: int, touch: dict[str, Any]) -> ndarray:  # fmt: skip
+    def run(geoms: list[dict[str, Given]], inertia: ndarray, mass: float, state: State, force: ndarray, step: float,
+            steps: int, touch: dict[str, Given]) -> ndarray:  # fmt: skip
         spec = mj.MjSpec()
         spec.option.timestep, spec.option.cone = step, mj.mjtCone.mjCONE_ELLIPTIC
         spec.worldbody.add_geom(type=mj.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], **touch)

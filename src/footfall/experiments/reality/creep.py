@@ -7,7 +7,6 @@ um/s). Ours sticks by a law with a slope of its own, or is exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from footfall.contact.ground import Plane
 from footfall.contact.model import named
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.stand_gains import stand_gains
+from footfall.nests import Given
 from footfall.robot import library
 from footfall.simulate.actuators import JointModel
 from footfall.simulate.simulation import Simulation
@@ -24,7 +24,7 @@ from footfall.simulate.simulation import Simulation
 ROBOT, SLOPE, FRICTION, SETTLE, WATCH = "mini_cheetah", 15.0, 0.8, 6.0, 6.0  # -, [deg], -, [s], [s]
 PRINTED = "50 to 2300"
 MODELS = ("compliant", "complementarity", "stance")
-THEIRS: dict[str, dict[str, Any]] = {
+THEIRS: dict[str, dict[str, Given]] = {
     "MuJoCo, default contact": {"options": {}, "contact": {}},
     "MuJoCo, no-slip of 10": {"options": {"noslip_iterations": 10}, "contact": {}},
     "MuJoCo, impratio 10": {"options": {"impratio": 10}, "contact": {}},

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,9 +20,11 @@ from footfall.compare.mujoco import library
 from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
-from footfall.control.interface import JointCommand
+from footfall.contact.model import ContactModel
+from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.cores import cores
 from footfall.experiments.reality.tosses import CORNERS, HALF, INERTIA, MASS, RATE, Errors, Tosses
+from footfall.nests import Foreign, Given, Nest
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot, Link
 
@@ -51,7 +52,9 @@ class Nobody:
     def start(self, robot: Robot) -> dict[str, ndarray]:
         return {}
 
-    def __call__(self, t: float, robot: Robot, sensed: Any, command: Any, memory: Any) -> tuple[JointCommand, Any]:
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
+    ) -> tuple[JointCommand, Nest]:
         return JointCommand(), memory
 
 
@@ -61,7 +64,7 @@ class Law:
 
     key: str
     title: str
-    contact: Any
+    contact: ContactModel
     ranges: tuple[Range, ...] = ()
     paths: tuple[str, ...] = ()  # of the ranges
 
@@ -155,12 +158,12 @@ class Rival:
         flat = whole.reshape(-1, tosses.rows, size)
         return flat[..., 1:4], flat[..., 4:8]
 
-    def model(self, values: dict[str, float]) -> Any:
+    def model(self, values: dict[str, float]) -> Foreign:
         mj = library()
         spec = mj.MjSpec()
         spec.option.timestep, spec.option.cone = 1.0 / (RATE * SUBSTEPS), mj.mjtCone.mjCONE_ELLIPTIC
         spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
-        touch: dict[str, Any] = {
+        touch: dict[str, Given] = {
             "friction": [values["friction"], 0.0, 0.0], "condim": 3,
             "solref": [-values["stiffness"], -values["damping"]],
         }  # fmt: skip

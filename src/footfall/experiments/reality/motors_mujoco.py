@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from numpy import ndarray
 from footfall.analysis.hanging import COLUMNS, RANGES, Encoders, Hanging
 from footfall.compare.mujoco import library
 from footfall.errors import MissingExtraError
+from footfall.nests import Foreign
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.model.description import Robot
 
@@ -53,7 +54,7 @@ def mujoco_motors(
     return table
 
 
-def toolbox() -> Any:
+def toolbox() -> ModuleType:
     """``mujoco.sysid``, or an error that names what to install."""
     library()
     sysid = import_module("mujoco.sysid")
@@ -62,7 +63,7 @@ def toolbox() -> Any:
     return sysid
 
 
-def hung_spec(robot: Robot, encoders: Encoders, kp: float, kd: float) -> Any:
+def hung_spec(robot: Robot, encoders: Encoders, kp: float, kd: float) -> Foreign:
     """The hanging robot for MuJoCo, with position servos and encoders."""
     mj = library()
     hung = replace(robot, floating=False, feet=(), actuators=(), poses={}, name="hung")
@@ -80,17 +81,17 @@ def hung_spec(robot: Robot, encoders: Encoders, kp: float, kd: float) -> Any:
     return spec
 
 
-def _set_servo(mj: Any, servo: Any, kp: float, kd: float, gain: float, bias: float) -> None:
+def _set_servo(mj: ModuleType, servo: Foreign, kp: float, kd: float, gain: float, bias: float) -> None:
     servo.gaintype, servo.biastype = mj.mjtGain.mjGAIN_FIXED, mj.mjtBias.mjBIAS_AFFINE
     servo.gainprm[0] = gain * kp
     servo.biasprm[:3] = [gain * kp * bias, -gain * kp, -gain * kd]
 
 
-def _parameter(sysid: Any, joint: str, key: str, kp: float, kd: float) -> Any:
+def _parameter(sysid: ModuleType, joint: str, key: str, kp: float, kd: float) -> Foreign:
     mj, span = library(), RANGES[COLUMNS.index(key)]
     plain = {"armature": "armature", "dry_friction": "frictionloss"}
 
-    def change(spec: Any, param: Any) -> None:
+    def change(spec: Foreign, param: Foreign) -> None:
         value = float(param.value[0])
         if key in plain:
             setattr(spec.joint(joint), plain[key], value)

@@ -7,7 +7,7 @@ measured on the library's XiLing. Its prototype is replaced by simulation.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -49,7 +49,11 @@ from footfall.hardware.sensors import Sensors
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, leg_inverse
+from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "yan2021"
 TITLE = "Motion plans and whole-body models of XiLing (Yan et al. 2021)"
@@ -65,23 +69,21 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     found = Findings(robot, runs, 100 if quick else 1000)
     if progress:
         progress("XiLing: drives, controllers and models", len(runs), len(runs))
-    claims = tuple(found.claims())
+    claims, replays = tuple(found.claims()), {REPLAYS[key]: {robot.name: runs[key].rec} for key in REPLAYS}
     return Outcome(NAME, TITLE, SUMMARY, claims, found.figures(), dict(CAPTIONS), found.tables(), dict(SETTINGS),
-                   {caption: {robot.name: runs[key].rec} for key, caption in REPLAYS.items()})  # fmt: skip
+                   replays)  # fmt: skip
 
 
 class Findings:
     """What the runs and the models say."""
 
     def __init__(self, robot: Robot, runs: dict[str, Run], samples: int) -> None:
-        self.robot, self.runs, self.samples = robot, runs, samples
-        walk = runs["walk"]
+        self.robot, self.runs, self.samples, walk = robot, runs, samples, runs["walk"]
         begins, cycle = walk.plan.rest, 4.0 * SWING_TIME  # type: ignore[attr-defined]
         self.times = np.arange(begins + 0.5 * cycle, begins + 2.5 * cycle, 4e-3 if samples > 500 else 8e-3)
         self.model = planned_torques(walk, self.times)[:, walk.joint(KNEE)]
         self.simulated = np.interp(self.times, walk.rec.time, walk.rec.torque[:, walk.joint(KNEE)])
-        foot = LEGS.index(KNEE[:2])
-        self.swinging = walk.plan.stands(self.times)[foot] < 0.5  # type: ignore[attr-defined]
+        self.swinging = walk.plan.stands(self.times)[LEGS.index(KNEE[:2])] < 0.5  # type: ignore[attr-defined]
         self.rows = np.arange(600, len(walk.rec) - 2, 17 if samples > 500 else 53)
         self.sensed, _ = sensed_torques(walk.rec, self.rows)
         asked = {name: run.plan for name, run in runs.items()}
@@ -249,7 +251,7 @@ class Findings:
             f" they were that long before, {shares[1].max():.1f} % at worst. Without the filter it is noise instead.",
         )  # fmt: skip
 
-    def _screw(self, rec: Any, k: int) -> Float[ndarray, "nj"]:
+    def _screw(self, rec: Recording, k: int) -> Float[ndarray, "nj"]:
         dt = float(rec.time[k] - rec.time[k - 1])
         joints = (rec.v[k, 6:] - rec.v[k - 1, 6:]) / dt
         base = base_acceleration(rec, k, dt)
@@ -313,10 +315,9 @@ class Findings:
     def _tracking(self) -> Claim:
         run = self.runs["yaw"]
         rec, knee = run.rec, run.joint(KNEE)
-        off = np.degrees(rec.joint_position[:, knee] - rec["command_position"][:, knee])
-        speed_off = rec.joint_velocity[:, knee] - commanded_rate(run, KNEE)
-        travel = float(np.degrees(np.ptp(rec["command_position"][:, knee])))
-        span = float(np.ptp(commanded_rate(run, KNEE)))
+        wanted, rate = rec["command_position"][:, knee], commanded_rate(run, KNEE)
+        off, speed_off = np.degrees(rec.joint_position[:, knee] - wanted), rec.joint_velocity[:, knee] - rate
+        travel, span = float(np.degrees(np.ptp(wanted))), float(np.ptp(rate))
         shares = 100.0 * _rms(off) / travel, 100.0 * _rms(speed_off) / span
         return judge(
             NAME, "fig14_tracking", max(shares),
@@ -325,7 +326,7 @@ class Findings:
         )  # fmt: skip
 
     # -- figures and tables --------------------------------------------------------------------------------------------
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Figure]:
         return {
             "fig9": yan_figures.paths({name: self.runs[name].plan for name in ("trot", "walk")}),
             "fig10": yan_figures.progress({name: self.runs[name] for name in ("trot", "walk")}),
@@ -340,13 +341,12 @@ class Findings:
     def tables(self) -> tuple[Table, ...]:
         rows = []
         for name, run in self.runs.items():
-            rec = run.rec
-            end = run.plan.at(run.plan.duration).position
+            rec, plan = run.rec, run.plan
+            first, end = plan.at(0.0).position, plan.at(plan.duration).position
             moved = rec.trunk_position[-1] - rec.trunk_position[0]
             lean = np.degrees(np.abs(rec.trunk_euler()[:, 1:] - run.euler[:, 1:]).max())
-            first = run.plan.at(0.0).position
             rows.append(
-                (name, f"{run.plan.duration:.1f}", f"{end[0] - first[0]:.3f}", f"{moved[0]:.3f}",
+                (name, f"{plan.duration:.1f}", f"{end[0] - first[0]:.3f}", f"{moved[0]:.3f}",
                  f"{1e3 * moved[1]:.0f}", f"{lean:.2f}", f"{np.abs(rec.torque).max():.0f}",
                  "yes" if rec.meta["fell"] else "no")
             )  # fmt: skip

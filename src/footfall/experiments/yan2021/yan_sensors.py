@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -16,6 +14,7 @@ from footfall.experiments.registered import setup
 from footfall.gravity import GRAVITY
 from footfall.hardware.sensors import Reading, Sensor, Sensors
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.nests import Nest
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import rotated, to_rotation
@@ -65,8 +64,8 @@ def filtered_torques(rec: Recording, sensors: Sensors, sensing: TorqueSensing) -
 
 
 def _tick(
-    robot: Robot, sensed: Sensed, memory: dict[str, Any], sensing: TorqueSensing
-) -> tuple[ndarray, dict[str, Any]]:
+    robot: Robot, sensed: Sensed, memory: dict[str, Nest], sensing: TorqueSensing
+) -> tuple[ndarray, dict[str, Nest]]:
     return sensing(robot, sensed, memory)
 
 

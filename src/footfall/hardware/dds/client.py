@@ -6,7 +6,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from footfall.control.interface import JointCommand
 from footfall.errors import SPOILED, FootfallError
@@ -25,6 +24,7 @@ from footfall.hardware.dds.messages import (
     SportModeState,
 )
 from footfall.hardware.dds.unitree import Wiring, blank_command
+from footfall.nests import Json
 from footfall.robot.model.description import Robot
 
 RATE = 500.0  # [Hz]
@@ -46,7 +46,7 @@ class Service:
         self._answers = participant.reader(f"rt/api/{name}/response", Response, depth=16)
         self._last = time.monotonic_ns()
 
-    def call(self, number: int, parameter: Any = None, reply: bool = True) -> tuple[int, str]:
+    def call(self, number: int, parameter: Json = None, reply: bool = True) -> tuple[int, str]:
         """(code, answer); (0, "") at once with ``reply`` False."""
         end = time.monotonic() + self.timeout
         while not (self._requests.heard and (self._answers.matched or not reply)):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from cyclonedds.idl import annotations as annotate
 from cyclonedds.idl import make_idl_struct, types
+
+from footfall.nests import Foreign
 
 _PLAIN = {
     "uint8": types.byte, "int8": types.int8, "uint16": types.uint16, "int16": types.int16, "uint32": types.uint32,
@@ -20,23 +21,23 @@ _PLAIN = {
     "string": str,
 }  # fmt: skip
 _FIELD = re.compile(r"([\w/]+)(\[(\d*)\])? (\w+)")
-_array: Any = types.array
-_sequence: Any = types.sequence
+_array: Foreign = types.array
+_sequence: Foreign = types.sequence
 
 
-def declared(definitions: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
+def declared(definitions: Mapping[str, str], prefix: str = "") -> dict[str, Foreign]:
     """The types of definitions by name; ``pkg/Name`` is ``pkg::msg::dds_::Name_`` on the wire."""
-    made: dict[str, Any] = {}
+    made: dict[str, Foreign] = {}
     for name in definitions:
         _declare(name, definitions, prefix, made)
     return made
 
 
-def _declare(name: str, definitions: Mapping[str, str], prefix: str, made: dict[str, Any]) -> Any:
+def _declare(name: str, definitions: Mapping[str, str], prefix: str, made: dict[str, Foreign]) -> Foreign:
     if name in _PLAIN:
         return _PLAIN[name]
     if name not in made:
-        fields: dict[str, Any] = {}
+        fields: dict[str, Foreign] = {}
         for line in definitions[name].splitlines():
             found = _FIELD.match(line)
             assert found is not None, line

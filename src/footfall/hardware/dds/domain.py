@@ -7,7 +7,6 @@ machine, and announce themselves often, so that a client that starts later is fo
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from cyclonedds.core import DDSException
 from cyclonedds.domain import Domain, DomainParticipant
@@ -18,6 +17,7 @@ from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
 from footfall.errors import FootfallError, InputError
+from footfall.nests import Foreign
 
 LOOPBACK = "lo"
 ANNOUNCE = "0.2s"  # between announcements of a participant
@@ -57,10 +57,10 @@ class Participant:
             " (this machine only)" if self.interface == LOOPBACK else " (the network: others can reach it)"
         )
 
-    def writer(self, topic: str, kind: Any) -> Writer:
+    def writer(self, topic: str, kind: type) -> Writer:
         return Writer(DataWriter(self.participant, Topic(self.participant, topic, kind)))
 
-    def reader(self, topic: str, kind: Any, depth: int = 1, others: bool = False) -> Reader:
+    def reader(self, topic: str, kind: type, depth: int = 1, others: bool = False) -> Reader:
         """depth: how many messages wait for whoever reads seldom; older ones are lost, or if it is 1 any that are not
         the newest. others: leave out what this participant itself writes."""
         reliable = (
@@ -77,16 +77,16 @@ class Participant:
 class Writer:
     """Sends messages; ``heard`` says whether anybody listens."""
 
-    def __init__(self, writer: DataWriter[Any]) -> None:
+    def __init__(self, writer: DataWriter[Foreign]) -> None:
         self.writer = writer
 
-    def write(self, message: Any) -> None:
+    def write(self, message: Foreign) -> None:
         try:
             self.writer.write(message)
         except DDSException as error:
             raise DdsError(f"a message could not be sent: {error.msg}") from None
 
-    def reaches(self, participant: Any) -> bool:
+    def reaches(self, participant: Foreign) -> bool:
         """Whether a reader of that participant has been found."""
         found = (self.writer.get_matched_subscription_data(h) for h in self.writer.get_matched_subscriptions())
         return any(endpoint is not None and endpoint.participant_key == participant for endpoint in found)
@@ -99,10 +99,10 @@ class Writer:
 class Reader:
     """Takes the messages that have come; what is no message of the type is counted."""
 
-    def __init__(self, reader: DataReader[Any]) -> None:
+    def __init__(self, reader: DataReader[Foreign]) -> None:
         self.reader, self.malformed = reader, 0
 
-    def sender(self, message: Any) -> Any:
+    def sender(self, message: Foreign) -> object:
         """The participant that a message came from; None if it has gone."""
         endpoint = self.reader.get_matched_publication_data(message.sample_info.publication_handle)
         return None if endpoint is None else endpoint.participant_key
@@ -112,7 +112,7 @@ class Reader:
         """Whether anybody writes here."""
         return bool(self.reader.get_matched_publications())
 
-    def take(self) -> list[Any]:
+    def take(self) -> list[Foreign]:
         found = []
         try:
             taken = self.reader.take(_MOST_TAKEN)

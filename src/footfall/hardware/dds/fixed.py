@@ -11,10 +11,12 @@ import struct
 import typing
 import zlib
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import cyclonedds.idl as idl
 from cyclonedds.idl import types
+
+from footfall.nests import Foreign
 
 _CODES = {"byte": "B", "uint8": "B", "int8": "b", "uint16": "H", "int16": "h", "uint32": "I", "int32": "i",
           "float32": "f"}  # fmt: skip
@@ -23,7 +25,7 @@ _BIG_KINDS, _LITTLE_KINDS = (0, 6), (1, 7)  # of XCDR 1 and 2: alike where no fi
 _REVERSED = bytes(int(f"{k:08b}"[::-1], 2) for k in range(256))
 
 
-def fixed(kind: Any) -> Any:
+def fixed(kind: Foreign) -> Foreign:
     """Decorator: an instance then has ``values``, all its numbers in order, in the place of its fields.
 
     ``values`` is None where the bytes that came are no such message.
@@ -38,36 +40,36 @@ def fixed(kind: Any) -> Any:
     return kind
 
 
-def _blank(kind: Any) -> Any:
+def _blank(kind: Foreign) -> Foreign:
     """A message with every number zero."""
-    message: Any = object.__new__(kind)
+    message: Foreign = object.__new__(kind)
     message.values = list(kind.layout.zeros)
     return message
 
 
-def _serialize(message: Any, *_: Any, **__: Any) -> bytes:
+def _serialize(message: Foreign, *_: object, **__: object) -> bytes:
     return _LITTLE + message.layout.wire["<"].pack(*message.values)
 
 
-def _deserialize(kind: Any, data: bytes, *_: Any, **__: Any) -> Any:
-    message: Any = object.__new__(kind)
+def _deserialize(kind: Foreign, /, data: bytes, *_: object, **__: object) -> Foreign:
+    message: Foreign = object.__new__(kind)
     known = len(data) > 4 and data[0] == 0 and data[1] in _LITTLE_KINDS + _BIG_KINDS
     wire = kind.layout.wire["<" if known and data[1] in _LITTLE_KINDS else ">"]
     message.values = list(wire.unpack_from(data, 4)) if known and len(data) >= 4 + wire.size else None
     return message
 
 
-def _checksum(message: Any) -> int:
+def _checksum(message: Foreign) -> int:
     """Over the C structure without its last word, which holds it."""
     return crc32(message.layout.memory.pack(*message.values)[:-4])
 
 
-def _get(message: Any, name: str) -> list[Any]:
+def _get(message: Foreign, name: str) -> list[float]:
     """All numbers of a field, such as ``motor_state.q``."""
     return [message.values[k] for k in message.layout.places[name]]
 
 
-def _set(message: Any, name: str, numbers: Sequence[Any]) -> None:
+def _set(message: Foreign, name: str, numbers: Sequence[float]) -> None:
     """The first numbers of a field."""
     values = message.values
     for k, number in zip(message.layout.places[name], numbers):
@@ -87,7 +89,7 @@ def crc32(data: bytes) -> int:
 class Layout:
     """Where the numbers of a type lie: in the flat list by name, on the wire, and in memory."""
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: Foreign) -> None:
         self.places: dict[str, list[int]] = {}
         self.codes: list[str] = []
         self._walk(kind, "")
@@ -96,7 +98,7 @@ class Layout:
         self.wire = {order: struct.Struct(order + wire) for order in "<>"}
         self.memory = struct.Struct("<" + _aligned(_flat(kind, nested=True)))
 
-    def _walk(self, kind: Any, path: str) -> None:
+    def _walk(self, kind: Foreign, path: str) -> None:
         for name, inner, count in _fields(kind):
             own = f"{path}{name}"
             for _ in range(count):
@@ -107,25 +109,25 @@ class Layout:
                     self._walk(inner, f"{own}.")
 
 
-def _fields(kind: Any) -> list[tuple[str, Any, int]]:
+def _fields(kind: Foreign) -> list[tuple[str, Foreign, int]]:
     """(name, code or nested type, how many) of every field."""
     found = []
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
         if typing.get_origin(hint) is ClassVar or name.startswith("_"):
             continue
-        inner: Any = hint
+        inner: Foreign = hint
         count = 1
         for note in getattr(hint, "__metadata__", ()):
             if isinstance(note, types.array):
                 inner, count = note.subtype, note.length
         if not isinstance(inner, type) or not issubclass(inner, idl.IdlStruct):
-            names: tuple[Any, ...] = getattr(inner, "__metadata__", (inner,))
+            names: tuple[Foreign, ...] = getattr(inner, "__metadata__", (inner,))
             inner = _CODES[names[0]]
         found.append((name, inner, count))
     return found
 
 
-def _flat(kind: Any, nested: bool) -> list[tuple[str, int]]:
+def _flat(kind: Foreign, nested: bool) -> list[tuple[str, int]]:
     """(code, alignment before it) of every number; ``nested``: and (empty, alignment) behind every structure."""
     found: list[tuple[str, int]] = []
     for _, inner, count in _fields(kind):

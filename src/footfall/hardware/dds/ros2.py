@@ -6,8 +6,6 @@ A ROS 2 topic ``/odom`` of type ``nav_msgs/msg/Odometry`` is on the wire the DDS
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from footfall.control.interface import Sensed
@@ -15,10 +13,11 @@ from footfall.hardware import ros2_messages as ros
 from footfall.hardware.connection import RobotState
 from footfall.hardware.dds.definitions import declared
 from footfall.hardware.dds.domain import Participant
+from footfall.nests import Foreign
 from footfall.robot.model.description import Robot
 
 
-def _raw(kind: Any) -> Any:
+def _raw(kind: Foreign) -> Foreign:
     """Instances may carry their bytes (``of``), made by ``ros2_messages``, and are then sent as they are."""
     usual = kind.serialize
     kind.serialize = lambda self, *a, **k: self.__dict__["raw"] if "raw" in self.__dict__ else usual(self, *a, **k)
@@ -26,8 +25,8 @@ def _raw(kind: Any) -> Any:
     return kind
 
 
-def _of(kind: type, data: bytes) -> Any:
-    message: Any = object.__new__(kind)
+def _of(kind: type, data: bytes) -> Foreign:
+    message: Foreign = object.__new__(kind)
     message.__dict__["raw"] = data
     return message
 

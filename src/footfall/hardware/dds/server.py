@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.interface import Command
@@ -34,6 +34,7 @@ from footfall.hardware.simulated import SimulatedRobot
 from footfall.hardware.support import belly, lying_state
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.nests import Foreign, Given, Json
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 
@@ -57,8 +58,8 @@ class Server:
     interface: str = LOOPBACK
     start: str = "balance"
     ros2: bool = False
-    options: dict[str, Any] = field(default_factory=dict)  # of the simulation
-    sensors: Any = None
+    options: dict[str, Given] = field(default_factory=dict)  # of the simulation
+    sensors: Given = None
     clock: RealTime | None = None
     motors: MotorModel | None = None  # that carry out the commands
 
@@ -97,7 +98,7 @@ class Server:
         self._state, self._sport_state, self._stick = blank_state(), SportModeState.blank(), resting_stick()
         self._remote_heard = False
         self.heights: deque[float] = deque(maxlen=6000)  # of the trunk every tenth of a second, for ten minutes [m]
-        self._held: list[tuple[float, str, Any, Any]] = []  # answers that wait for their reader
+        self._held: list[tuple[float, str, Foreign, Foreign]] = []  # answers that wait for their reader
         self._ros = Ros2(self.participant, self.robot) if self.ros2 else None
         self.clock = self.clock or RealTime(self.simulated.period, _CATCH_UP)
 
@@ -133,7 +134,7 @@ class Server:
     def close(self) -> None:
         self.participant.close()
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Json]:
         """Counts and times since the start."""
         assert self.clock is not None
         return {
@@ -213,7 +214,7 @@ class Server:
         self._sport_states.write(message)
 
 
-def _feet(robot: Robot, q: Any, v: Any) -> tuple[Any, Any]:
+def _feet(robot: Robot, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray]:
     """(places, velocities) of the feet as the base sees them, in its axes."""
     R_WB = to_rotation(q[3:7])
     places = (foot_positions(robot, q) - q[:3]) @ R_WB

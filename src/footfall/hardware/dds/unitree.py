@@ -7,7 +7,6 @@ its joints keep their own zeros and directions.
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from footfall.control.posture import own_joints
 from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
 from footfall.hardware.dds.messages import LowCmd, LowState, WirelessController
+from footfall.nests import Foreign
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
@@ -48,7 +48,7 @@ class Wiring:
         self.place_of = np.argsort(self.feet)
 
     # -- states ------------------------------------------------------------------------------------------------------
-    def fill(self, message: Any, state: RobotState, remote: bytes = bytes(40)) -> None:
+    def fill(self, message: Foreign, state: RobotState, remote: bytes = bytes(40)) -> None:
         """Write a state into a ``LowState``, checksum included."""
         message.set("tick", [round(state.time * 1e3) & 0xFFFFFFFF])
         fill_imu(message, state)
@@ -65,7 +65,7 @@ class Wiring:
         """Of the feet [N], as whole numbers in the order of the messages; nothing where no sensor says."""
         return np.clip(np.nan_to_num(load[self.feet]), 0, _MOST_LOAD).astype(int).tolist()
 
-    def state(self, message: Any, loads: bool = True) -> RobotState:
+    def state(self, message: Foreign, loads: bool = True) -> RobotState:
         """The state of a ``LowState``; ``loads`` False where its feet do not measure newtons."""
         position, velocity, torque = (
             np.array(message.get(f"motor_state.{key}")[:12])[self.motor_of] for key in ("q", "dq", "tau_est")
@@ -80,13 +80,13 @@ class Wiring:
         )  # fmt: skip
 
     # -- commands ----------------------------------------------------------------------------------------------------
-    def write(self, message: Any, command: JointCommand) -> None:
+    def write(self, message: Foreign, command: JointCommand) -> None:
         """Write a command into a ``LowCmd``, checksum included."""
         for key, value in zip(_FIELDS, (command.position, command.velocity, command.torque, command.kp, command.kd)):
             message.set(f"motor_cmd.{key}", np.asarray(value)[self.joints].tolist())
         message.set("crc", [message.checksum()])
 
-    def command(self, message: Any) -> JointCommand:
+    def command(self, message: Foreign) -> JointCommand:
         """The command of a ``LowCmd``; a motor that is off, or that is told neither position nor velocity, is free."""
         q, dq, tau, kp, kd = (np.array(message.get(f"motor_cmd.{key}")[:12])[self.motor_of] for key in _FIELDS)
         on = np.array(message.get("motor_cmd.mode")[:12])[self.motor_of] == ON
@@ -97,7 +97,7 @@ class Wiring:
         )  # fmt: skip
 
 
-def fill_imu(message: Any, state: RobotState) -> None:
+def fill_imu(message: Foreign, state: RobotState) -> None:
     """The IMU of a ``LowState`` or ``SportModeState``."""
     message.set("imu_state.quaternion", state.attitude.tolist())
     message.set("imu_state.gyroscope", state.imu.gyro.tolist())
@@ -105,7 +105,7 @@ def fill_imu(message: Any, state: RobotState) -> None:
     message.set("imu_state.rpy", to_euler(to_rotation(state.attitude), "zyx")[::-1].tolist())
 
 
-def blank_state() -> Any:
+def blank_state() -> Foreign:
     """A ``LowState`` with what does not change."""
     message = LowState.blank()
     message.set("head", _HEAD)
@@ -117,7 +117,7 @@ def blank_state() -> Any:
     return message
 
 
-def blank_command() -> Any:
+def blank_command() -> Foreign:
     """A ``LowCmd`` with what does not change."""
     message = LowCmd.blank()
     message.set("head", _HEAD)
@@ -128,14 +128,14 @@ def blank_command() -> Any:
     return message
 
 
-def remote_bytes(stick: Any) -> bytes:
+def remote_bytes(stick: Foreign) -> bytes:
     """A ``WirelessController`` as the forty bytes in a ``LowState``."""
     lx, ly, rx, ry, keys = stick.values
     data = struct.pack("<2BH", 0x55, 0x51, keys) + struct.pack("<5f", lx, rx, ry, 0.0, ly)
     return data.ljust(40, b"\0")
 
 
-def resting_stick() -> Any:
+def resting_stick() -> Foreign:
     """A remote that nobody touches."""
     return WirelessController.blank()
 

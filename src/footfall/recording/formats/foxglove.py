@@ -7,14 +7,15 @@ have schemas in JSON, since Foxglove has none for them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from footfall import compiling
 from footfall.gravity import weight_of
 from footfall.hardware.extras import need
 from footfall.kinematics.forward import foot_positions, joint_transforms, poses_in_base
+from footfall.nests import Foreign
 from footfall.recording.formats.frames import Frame, frames
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
@@ -36,7 +37,7 @@ _PLOTS = {"type": "object", "title": "footfall.Plots",
 class Stage:
     """A robot's channels in one context of foxglove-sdk, whatever listens to it: a file, or viewers."""
 
-    def __init__(self, robot: Robot, context: Any) -> None:
+    def __init__(self, robot: Robot, context: Foreign) -> None:
         import foxglove
         from foxglove import channels, messages
 
@@ -68,21 +69,21 @@ class Stage:
         message = self._messages.Log(timestamp=self._stamp(nanoseconds), level=level, message=text, name=kind)
         self._log.log(message, log_time=nanoseconds)
 
-    def _stamp(self, nanoseconds: int) -> Any:
+    def _stamp(self, nanoseconds: int) -> Foreign:
         return self._messages.Timestamp(nanoseconds // 10**9, nanoseconds % 10**9)
 
-    def _vector(self, value: Any) -> Any:
+    def _vector(self, value: ndarray) -> Foreign:
         x, y, z = (float(part) for part in value)
         return self._messages.Vector3(x=x, y=y, z=z)
 
-    def _turn(self, quat: Any) -> Any:
+    def _turn(self, quat: ndarray) -> Foreign:
         w, x, y, z = (float(part) for part in quat)
         return self._messages.Quaternion(x=x, y=y, z=z, w=w)
 
-    def _placed(self, place: Any, quat: Any) -> Any:
+    def _placed(self, place: ndarray, quat: ndarray) -> Foreign:
         return self._messages.Pose(position=self._vector(place), orientation=self._turn(quat))
 
-    def _show_frames(self, frame: Frame, stamp: Any, places: Any, turns: Any) -> None:
+    def _show_frames(self, frame: Frame, stamp: Foreign, places: ndarray, turns: ndarray) -> None:
         own = [(WORLD, BASE, frame.q[:3], frame.q[3:7])]
         own += [(BASE, name, places[k], from_rotation(turns[k])) for k, name in enumerate(self._names) if k]
         transforms = [
@@ -102,7 +103,7 @@ class Stage:
         )  # fmt: skip
         self._odometry.log(odometry, log_time=frame.stamp)
 
-    def _show_scene(self, frame: Frame, stamp: Any, places: Any, feet: Any) -> None:
+    def _show_scene(self, frame: Frame, stamp: Foreign, places: ndarray, feet: ndarray) -> None:
         """The robot as lines from the trunk through its joints to its feet, and the forces that the ground exerts."""
         m, tree = self._messages, self.robot.tree
         lines = []
@@ -120,10 +121,10 @@ class Stage:
         )
         self._scene.log(m.SceneUpdate(entities=[robot, forces]), log_time=frame.stamp)
 
-    def _in_world(self, frame: Frame, feet: Any) -> Any:
+    def _in_world(self, frame: Frame, feet: ndarray) -> ndarray:
         return frame.q[:3] + feet @ to_rotation(frame.q[3:7]).T
 
-    def _arrow(self, place: Any, force: Any) -> Any:
+    def _arrow(self, place: ndarray, force: ndarray) -> Foreign:
         size = float(np.linalg.norm(force))
         if size < 1e-3 * self._weight:
             return None
@@ -136,7 +137,7 @@ class Stage:
             head_diameter=0.025, color=m.Color(r=0.85, g=0.3, b=0.2, a=1.0),
         )  # fmt: skip
 
-    def _show_numbers(self, frame: Frame, stamp: Any) -> None:
+    def _show_numbers(self, frame: Frame, stamp: Foreign) -> None:
         m = self._messages
         joints = [
             m.JointState(name=name, position=float(q), velocity=float(v), effort=float(torque))
@@ -153,7 +154,7 @@ class Stage:
         self._plots.log(plots, log_time=frame.stamp)
 
 
-def _places(robot: Robot, q: Any) -> tuple[Any, Any, Any]:
+def _places(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray, ndarray]:
     """(places, rotations) of the bodies and places of the feet, in base axes."""
     poses = poses_in_base(robot, joint_transforms(robot, q))
     at_origin = np.concatenate([np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), q[7:]])

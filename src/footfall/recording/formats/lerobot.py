@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.hardware.extras import need
+from footfall.nests import Json
 from footfall.recording.formats.frames import frames
 from footfall.recording.recording import Recording
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 VERSION = "v3.0"
 _DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
@@ -88,7 +92,7 @@ def _names(recording: Recording) -> dict[str, list[str]]:
     return {"observation.state": state, "action": list(robot.joint_names), "action.torque": list(robot.joint_names)}
 
 
-def _stats(columns: dict[str, ndarray]) -> dict[str, dict[str, Any]]:
+def _stats(columns: dict[str, ndarray]) -> dict[str, dict[str, Json]]:
     found = {}
     for key, value in columns.items():
         flat = value.reshape(len(value), -1).astype(float)
@@ -99,7 +103,7 @@ def _stats(columns: dict[str, ndarray]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _table(columns: dict[str, ndarray]) -> Any:
+def _table(columns: dict[str, ndarray]) -> Table:
     import pandas
 
     return pandas.DataFrame({key: list(value) if value.ndim > 1 else value for key, value in columns.items()})
@@ -107,7 +111,7 @@ def _table(columns: dict[str, ndarray]) -> Any:
 
 def _info(
     robot: str, columns: dict[str, ndarray], names: dict[str, list[str]], episodes: int, total: int, fps: int
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     features = {
         key: {"dtype": value.dtype.name, "shape": list(value.shape[1:]) or [1], "names": names.get(key)}
         for key, value in columns.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -12,6 +11,7 @@ from numpy import ndarray
 from footfall.hardware import ros2_messages as ros
 from footfall.recording import mcap_file
 from footfall.recording.formats.frames import Frame, frames
+from footfall.recording.mcap_file import McapWriter
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.whole_file import whole_file
@@ -70,13 +70,13 @@ def write(recording: Recording, path: Path, rate: float | None = None) -> int:
     return total
 
 
-def _channel(file: Any, topic: str, kind: str) -> int:
+def _channel(file: McapWriter, topic: str, kind: str) -> int:
     package, _, name = kind.partition("/")
     schema = file.schema(f"{package}/msg/{name}", "ros2msg", ros.definition(kind).encode())
     return file.channel(topic, "cdr", schema, {"offered_qos_profiles": _QOS})
 
 
-def _flush(file: Any, channels: dict[str, int], waiting: dict[str, list[tuple[int, bytes]]]) -> int:
+def _flush(file: McapWriter, channels: dict[str, int], waiting: dict[str, list[tuple[int, bytes]]]) -> int:
     """One chunk of all that waits; messages of one topic have one length."""
     runs = [_run(channels[topic], messages) for topic, messages in waiting.items() if messages]
     file.chunk(runs)
@@ -92,7 +92,7 @@ def _run(channel: int, messages: list[tuple[int, bytes]]) -> ndarray:
     return rows
 
 
-def _events(file: Any, recording: Recording) -> int:
+def _events(file: McapWriter, recording: Recording) -> int:
     if not recording.events:
         return 0
     channel = _channel(file, "/rosout", "rcl_interfaces/Log")

@@ -6,11 +6,13 @@ NumPy would decide by looking at a value.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from footfall import numeric
+from footfall.nests import Element, Operand
 from footfall.trace.face.scalar import Scalar, number, truth_of
 from footfall.trace.graph.graph import Graph, Node
 from footfall.trace.graph.refusal import refusal
@@ -21,37 +23,40 @@ _FLOAT, _BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 _TRUTHS = (bool, np.bool_)
 
 
+Axis: TypeAlias = int | Sequence[int] | None
+
+
 class Array(np.ndarray):
     """An object-dtype ndarray of traced scalars and plain numbers."""
 
-    _made_in: Any = None  # the loop body in which its memory was made: only there may it be changed
+    _made_in: int | None = None  # the loop body in which its memory was made: only there may it be changed
 
-    def __array_finalize__(self, source: Any) -> None:
+    def __array_finalize__(self, source: object) -> None:
         if type(source) is Array and self.base is not None:  # a view
             self._made_in = source._made_in
         else:
             active = numeric.tracer.get()
             self._made_in = None if active is None else active.scope
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Operand) -> Operand:
         from footfall.trace.face.dispatch import apply_ufunc
 
         return apply_ufunc(ufunc, method, inputs, options)
 
-    def __array_function__(self, function: Callable, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: Callable, types: object, args: Operand, kwargs: Operand) -> Operand:
         from footfall.trace.face.dispatch import apply_function
 
         return apply_function(function, args, kwargs)
 
     # -- elements -------------------------------------------------------------------------------------------------
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Operand) -> Operand:
         if type(index) is not int and has_scalars(index):
             if is_truth(index):
                 raise refusal("a mask of traced values has no known size: use np.where(mask, x, 0) instead of x[mask]")
             raise refusal("a traced value cannot index an array: use lookup(table, i)")
         return super().__getitem__(known(index))
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Operand, value: Operand) -> None:
         check_writable(self)
         if type(index) is not int and has_scalars(index):
             if not is_truth(index) or np.ndim(value):
@@ -73,12 +78,12 @@ class Array(np.ndarray):
             return bool(self.view(np.ndarray).item())
         raise refusal("the truth of a traced array is not known while tracing: use np.where(condition, a, b)")
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Operand) -> bool:
         if has_scalars(self) or has_scalars(value):
             raise refusal("`in` compares traced values: use np.any(np.abs(x - value) < tolerance) in np.where")
         return value in self.view(np.ndarray)
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Operand) -> None:
         self[...] = value
 
     # -- what NumPy would answer for floats -----------------------------------------------------------------------
@@ -86,7 +91,7 @@ class Array(np.ndarray):
     def dtype(self) -> np.dtype:
         return _BOOL if is_truth(self) else _FLOAT
 
-    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+    def astype(self, dtype: DTypeLike | None, *args: Operand, **kwargs: Operand) -> Operand:
         wanted = np.dtype(dtype)
         if wanted == _FLOAT or (wanted.kind in "fiu" and is_truth(self)):
             return counted(self)
@@ -101,32 +106,32 @@ class Array(np.ndarray):
             " when the trace is compiled; use np.floor or np.rint to round"
         )
 
-    def mean(self, *args: Any, **kwargs: Any) -> Any:
+    def mean(self, *args: Operand, **kwargs: Operand) -> Operand:
         return np.mean(self, *args, **kwargs)
 
-    def var(self, *args: Any, **kwargs: Any) -> Any:
+    def var(self, *args: Operand, **kwargs: Operand) -> Operand:
         return np.var(self, *args, **kwargs)
 
-    def std(self, *args: Any, **kwargs: Any) -> Any:
+    def std(self, *args: Operand, **kwargs: Operand) -> Operand:
         return np.std(self, *args, **kwargs)
 
-    def clip(self, *args: Any, **kwargs: Any) -> Any:
+    def clip(self, *args: Operand, **kwargs: Operand) -> Operand:
         return np.clip(self, *args, **kwargs)
 
-    def round(self, *args: Any, **kwargs: Any) -> Any:
+    def round(self, *args: Operand, **kwargs: Operand) -> Operand:
         return np.round(self, *args, **kwargs)
 
-    def cumsum(self, *args: Any, **kwargs: Any) -> Any:
+    def cumsum(self, *args: Operand, **kwargs: Operand) -> Operand:
         return np.cumsum(self, *args, **kwargs)
 
-    def trace(self, *args: Any, **kwargs: Any) -> Any:
+    def trace(self, *args: Operand, **kwargs: Operand) -> Operand:
         return np.trace(self, *args, **kwargs)
 
 
 def _known_only(name: str, remedy: str) -> None:
     """A method that reads values: it works on an Array of constants, and is refused on traced values."""
 
-    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Array, *args: Operand, **kwargs: Operand) -> Operand:
         if has_scalars(self) or has_scalars(args):
             raise refusal(f".{name}() of a traced array: {remedy}")
         numbers = plain_numbers(self)
@@ -155,21 +160,21 @@ for _names, _remedy in (
 
 
 # -- making and taking apart -----------------------------------------------------------------------------------------
-def wrap(values: Any) -> Any:
+def wrap(values: Operand) -> Operand:
     """An object ndarray as Array; a single element as itself."""
     if isinstance(values, np.ndarray):
         return values.view(Array) if values.ndim else values.item()
     return values
 
 
-def symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...]) -> Any:
+def symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...]) -> Operand:
     """An Array of the given nodes; a Scalar for shape ()."""
     # an assignment would ask every Scalar in three ways whether it is an array
     out = _fromiter([Scalar(graph, n) for n in nodes], object, len(nodes))
     return out.reshape(shape).view(Array) if shape != () else out[0]
 
 
-def plain(x: Any) -> Any:
+def plain(x: Operand) -> Operand:
     """x with every Array and Scalar inside seen as a base-class object ndarray."""
     if isinstance(x, np.ndarray):
         return x.view(np.ndarray) if type(x) is Array else x
@@ -182,12 +187,12 @@ def plain(x: Any) -> Any:
     return x
 
 
-def plain_array(values: Any) -> np.ndarray:
+def plain_array(values: Operand) -> np.ndarray:
     """A nest of lists of traced values as a base-class object ndarray."""
     return _array(values, dtype=object).view(np.ndarray)
 
 
-def has_scalars(values: Any) -> bool:
+def has_scalars(values: Operand) -> bool:
     """Whether a nest of lists and arrays holds a traced scalar (an Array may hold plain numbers only)."""
     if type(values) is Scalar:
         return True
@@ -197,7 +202,7 @@ def has_scalars(values: Any) -> bool:
     return type(values) in (list, tuple) and any(map(has_scalars, values))
 
 
-def has_symbols(values: Any) -> bool:
+def has_symbols(values: Operand) -> bool:
     """Whether a nest of lists, arrays and numbers holds a traced value or a symbolic array."""
     if type(values) is Scalar or type(values) is Array:
         return True
@@ -206,7 +211,7 @@ def has_symbols(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and any(map(has_symbols, values))
 
 
-def is_truth(values: Any) -> bool:
+def is_truth(values: Operand) -> bool:
     """Whether all elements are truth values."""
     if type(values) is Scalar:
         return values.is_truth
@@ -218,7 +223,7 @@ def is_truth(values: Any) -> bool:
     return values.size > 0 and all(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
 
 
-def holds_truths(values: Any) -> bool:
+def holds_truths(values: Operand) -> bool:
     """Whether any element is a truth value."""
     if type(values) is Scalar:
         return values.is_truth
@@ -230,14 +235,14 @@ def holds_truths(values: Any) -> bool:
     return any(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
 
 
-def alike(values: Any) -> Any:
+def alike(values: Operand) -> Operand:
     """An object array of either truth values or numbers: beside a number NumPy makes a truth value 0 or 1."""
     if isinstance(values, np.ndarray) and holds_truths(values) and not is_truth(values):
         return _to_numbers(values.view(np.ndarray))
     return values
 
 
-def known(index: Any) -> Any:
+def known(index: Operand) -> Operand:
     """An index with Arrays of constants as plain ones (whole numbers stay whole)."""
     if type(index) is Array:
         return _array(index.tolist())
@@ -246,14 +251,14 @@ def known(index: Any) -> Any:
     return index
 
 
-def plain_numbers(values: Any) -> np.ndarray:
+def plain_numbers(values: Operand) -> np.ndarray:
     """A float or boolean array of a nest that holds no traced scalar."""
     if isinstance(values, np.ndarray) and values.view(np.ndarray).dtype != object:
         return values
     return _asarray(values, dtype=bool if is_truth(values) else float).view(np.ndarray)
 
 
-def counted(values: Any) -> Any:
+def counted(values: Operand) -> Operand:
     """Truth values as 0 and 1, as NumPy takes them in a sum."""
     base = plain(values)
     if isinstance(base, _TRUTHS):
@@ -263,7 +268,7 @@ def counted(values: Any) -> Any:
     return wrap(_to_numbers(base))
 
 
-def elements(leaf: Any) -> Iterable[Any]:
+def elements(leaf: Operand) -> Iterable[Element]:
     """The elements of an array or a number, flat."""
     return leaf.view(np.ndarray).ravel().tolist() if isinstance(leaf, np.ndarray) else [leaf]
 
@@ -283,13 +288,13 @@ def check_writable(array: np.ndarray) -> None:
         )
 
 
-def _as_number(x: Any) -> Any:
+def _as_number(x: Element) -> Element:
     if type(x) is Scalar:
         return Scalar(x.graph, number(x.graph, x.node)) if x.is_truth else x
     return float(x)
 
 
-def _as_truth(x: Any) -> Any:
+def _as_truth(x: Element) -> Element:
     return Scalar(x.graph, truth_of(x.graph, x)) if type(x) is Scalar else bool(x)
 
 

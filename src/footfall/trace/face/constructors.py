@@ -12,12 +12,13 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.random  # loaded on first use otherwise: its modules must be known here
+from numpy.typing import DTypeLike
 
 from footfall import numeric
+from footfall.nests import Operand
 from footfall.trace.face.array import _asarray, has_scalars, has_symbols, plain_array, wrap
 from footfall.trace.face.functions import ADAPTED, CONSTRUCTOR_NAMES
 
@@ -33,7 +34,7 @@ def _replacement(name: str, original: Callable) -> Callable:
     make, position = ADAPTED[original], _DTYPE_POSITION.get(name, 1)
 
     @functools.wraps(original)
-    def construct(*args: Any, **kwargs: Any) -> Any:
+    def construct(*args: Operand, **kwargs: Operand) -> Operand:
         if numeric.tracer.get() is None or "like" in kwargs:
             return original(*args, **kwargs)
         dtype = kwargs.get("dtype", args[position] if len(args) > position else None)
@@ -60,7 +61,7 @@ def _of_list(original: Callable) -> Callable:
     """NumPy does not look into lists for who answers a function: make them arrays first."""
 
     @functools.wraps(original)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Operand, **kwargs: Operand) -> Operand:
         if numeric.tracer.get() is not None:
             args = tuple(wrap(plain_array(x)) if type(x) in (list, tuple) and has_scalars(x) else x for x in args)
         return original(*args, **kwargs)
@@ -68,7 +69,7 @@ def _of_list(original: Callable) -> Callable:
     return function
 
 
-def _is_real(dtype: Any) -> bool:
+def _is_real(dtype: DTypeLike | None) -> bool:
     return dtype is None or np.dtype(dtype) in (np.float64, object)
 
 
@@ -79,7 +80,7 @@ _REPLACEMENTS = {name: _of_list(f) if name in _OF_LISTS else _replacement(name, 
 class _PlainNumpy:
     """The ``numpy`` that np.random's compiled code sees: it fills the memory of ``np.empty(n)`` as numbers, unasked."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return _ORIGINALS.get(name) or getattr(np, name)
 
 

@@ -5,12 +5,14 @@ type of the elements, and go on with a wrong number.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from footfall.nests import Element, Operand
 from footfall.trace.face.array import (
     Array,
+    Axis,
     _asarray,
     _full,
     alike,
@@ -30,12 +32,12 @@ from footfall.trace.graph.refusal import refusal
 REMEDY = "write it with arithmetic, np.where, lookup or repeat, or do it outside of the traced function"
 
 
-def _unary(rule: Callable[[Any], Any], ufunc: np.ufunc) -> np.ufunc:
+def _unary(rule: Callable[[Element], Element], ufunc: np.ufunc) -> np.ufunc:
     return np.frompyfunc(lambda a: rule(a) if type(a) is Scalar else ufunc(a), 1, 1)
 
 
-def _pair(rule: Callable[[Any, Any], Any], ufunc: np.ufunc) -> np.ufunc:
-    def one(a: Any, b: Any) -> Any:
+def _pair(rule: Callable[[Element, Element], Element], ufunc: np.ufunc) -> np.ufunc:
+    def one(a: Element, b: Element) -> Element:
         if type(a) is not Scalar and type(b) is not Scalar:
             return ufunc(a, b)
         result = rule(a, b)
@@ -46,7 +48,7 @@ def _pair(rule: Callable[[Any, Any], Any], ufunc: np.ufunc) -> np.ufunc:
     return np.frompyfunc(one, 2, 1)
 
 
-def _two_results(rule: Callable[..., Any], ufunc: np.ufunc) -> np.ufunc:
+def _two_results(rule: Callable[..., Operand], ufunc: np.ufunc) -> np.ufunc:
     return np.frompyfunc(lambda *a: rule(*a) if any(type(x) is Scalar for x in a) else ufunc(*a), ufunc.nin, 2)
 
 
@@ -65,7 +67,7 @@ _IDENTITIES = {UFUNCS[np.logical_and]: True, UFUNCS[np.logical_or]: False, UFUNC
 _LOGICAL = frozenset({np.logical_and, np.logical_or, np.logical_xor, np.logical_not})
 
 
-def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, Any]) -> Any:
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, Operand]) -> Operand:
     """``Array.__array_ufunc__``."""
     rule = UFUNCS.get(ufunc)
     if rule is None:
@@ -102,12 +104,12 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, 
     return outs[0] if len(outs) == 1 else outs
 
 
-def _operand(x: Any) -> Any:
+def _operand(x: Operand) -> Operand:
     """A list of traced values must become an array of them, not of arrays of one."""
     return plain_array(x) if type(x) in (list, tuple) and has_scalars(x) else plain(x)
 
 
-def _outputs(ufunc: np.ufunc, options: dict[str, Any]) -> tuple | None:
+def _outputs(ufunc: np.ufunc, options: dict[str, Operand]) -> tuple | None:
     outs = options.pop("out", None)
     if outs is None:
         return None
@@ -122,7 +124,7 @@ def _outputs(ufunc: np.ufunc, options: dict[str, Any]) -> tuple | None:
     return outs
 
 
-def _check_dtype(ufunc: np.ufunc, inputs: tuple, dtype: Any) -> None:
+def _check_dtype(ufunc: np.ufunc, inputs: tuple, dtype: DTypeLike | None) -> None:
     if dtype is None or np.dtype(dtype) in (np.float64, object):
         return
     if np.dtype(dtype) == bool and ufunc in _LOGICAL:
@@ -133,8 +135,8 @@ def _check_dtype(ufunc: np.ufunc, inputs: tuple, dtype: Any) -> None:
 
 
 def reduce(
-    rule: np.ufunc, values: Any, axis: Any = 0, out: None = None, keepdims: bool = False, initial: Any = None
-) -> Any:
+    rule: np.ufunc, values: Operand, axis: Axis = 0, out: None = None, keepdims: bool = False, initial: Operand = None
+) -> Operand:
     """``rule.reduce`` over any axes: NumPy reduces a Python function over one axis only."""
     a = _asarray(plain(values))
     axes = range(a.ndim) if axis is None else [int(k) % a.ndim for k in np.ravel(axis)]
@@ -152,11 +154,11 @@ def reduce(
     return wrap(result)
 
 
-def _wrap_all(result: Any) -> Any:
+def _wrap_all(result: Operand) -> Operand:
     return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
 
 
-def _name(function: Any) -> str:
+def _name(function: Callable) -> str:
     name = function.__name__
     if getattr(np, name, None) is function:
         return f"np.{name}"
@@ -165,7 +167,7 @@ def _name(function: Any) -> str:
     return name
 
 
-def apply_function(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+def apply_function(function: Callable, args: tuple, kwargs: dict[str, Operand]) -> Operand:
     """``Array.__array_function__``."""
     from footfall.trace.face.functions import ADAPTED, COUNTING, NATIVE, REMEDIES
 
@@ -192,21 +194,21 @@ def apply_function(function: Callable, args: tuple, kwargs: dict[str, Any]) -> A
     raise refusal(f"{_name(function)} cannot be traced: {REMEDIES.get(function, REMEDY)}")
 
 
-def _alike(result: Any) -> Any:
+def _alike(result: Operand) -> Operand:
     return wrap(alike(result))
 
 
-def _numbers(x: Any) -> Any:
+def _numbers(x: Operand) -> Operand:
     if type(x) in (list, tuple):
         return type(x)(map(_numbers, x))
     return plain_numbers(x) if type(x) is Array else x
 
 
-def _scalar_ufunc(self: Scalar, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+def _scalar_ufunc(self: Scalar, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Operand) -> Operand:
     return apply_ufunc(ufunc, method, inputs, options)
 
 
-def _scalar_function(self: Scalar, function: Callable, types: Any, args: Any, kwargs: Any) -> Any:
+def _scalar_function(self: Scalar, function: Callable, types: object, args: Operand, kwargs: Operand) -> Operand:
     return apply_function(function, args, kwargs)
 
 
@@ -214,7 +216,7 @@ Scalar.__array_ufunc__ = _scalar_ufunc  # type: ignore[attr-defined]
 Scalar.__array_function__ = _scalar_function  # type: ignore[attr-defined]
 
 
-def _as_array(name: str) -> Callable[..., Any]:
+def _as_array(name: str) -> Callable[..., Operand]:
     """A method that a np.float64 shares with arrays."""
     return lambda self, *args, **kwargs: getattr(plain(self).view(Array), name)(*args, **kwargs)
 

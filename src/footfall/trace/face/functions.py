@@ -5,13 +5,16 @@ objects. ``ADAPTED`` ones decide by value or by type in NumPy. All others are re
 """
 
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from footfall.nests import Element, Given, Operand
 from footfall.trace.face import linear_algebra
 from footfall.trace.face.array import (
     Array,
+    Axis,
     _array,
     _asarray,
     _full,
@@ -36,17 +39,17 @@ _where = np.frompyfunc(select, 3, 1)
 
 
 # -- choices ---------------------------------------------------------------------------------------------------------
-def where(condition: Any, *branches: Any) -> Any:
+def where(condition: Operand, *branches: Operand) -> Operand:
     if len(branches) != 2:
         raise refusal("np.where(condition) finds positions by value: use np.where(condition, a, b)")
     return wrap(alike(_where(_elements(condition), *map(_elements, branches))))
 
 
-def _elements(x: Any) -> Any:
+def _elements(x: Operand) -> Operand:
     return plain(x) if not isinstance(x, (list, tuple)) else plain_array(x)
 
 
-def select_first(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select_first(condlist: Operand, choicelist: Operand, default: Operand = 0) -> Operand:
     if len(condlist) != len(choicelist):
         raise ValueError("np.select: as many choices as conditions")
     result = default
@@ -55,14 +58,17 @@ def select_first(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return result
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    a: Operand, a_min: Operand = None, a_max: Operand = None, out: object = None, *, min: Operand = None,
+    max: Operand = None,
+) -> Operand:  # fmt: skip
     low, high = a_min if min is None else min, a_max if max is None else max
     result = a if low is None else np.maximum(a, low)
     result = result if high is None else np.minimum(result, high)
     return _deliver(np.positive(result) if result is a else result, out)
 
 
-def _deliver(result: Any, out: Any) -> Any:
+def _deliver(result: Operand, out: object) -> Operand:
     if out is None:
         return result
     if type(out) is not Array:
@@ -71,14 +77,16 @@ def _deliver(result: Any, out: Any) -> Any:
     return out
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Operand, copy: bool = True, nan: float = 0.0, posinf: Operand = None, neginf: Operand = None
+) -> Operand:
     largest = np.finfo(float).max
     x = where(np.isnan(x), nan, x)
     x = where(x >= np.inf, largest if posinf is None else posinf, x)
     return where(x <= -np.inf, -largest if neginf is None else neginf, x)
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(a: Operand, b: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, equal_nan: bool = False) -> Operand:
     if equal_nan:
         raise refusal("np.isclose(..., equal_nan=True) cannot be traced")
     near = np.abs(a - b) <= atol + rtol * np.abs(b)
@@ -88,10 +96,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------
-def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
+def _reduction(ufunc: np.ufunc) -> Callable[..., Operand]:
     def function(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-    ) -> Any:
+        a: Operand, axis: Axis = None, out: object = None, keepdims: object = False, initial: Operand = None,
+        where: object = True,
+    ) -> Operand:  # fmt: skip
         if where is not True and where is not np._NoValue:
             raise refusal(f"np.{ufunc.__name__} with where=: use np.where on the values first")
         keepdims = keepdims is not np._NoValue and bool(keepdims)
@@ -103,7 +112,10 @@ def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
 _maximum, _minimum = _reduction(np.maximum), _reduction(np.minimum)
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **other: Any) -> Any:
+def mean(
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, out: object = None, keepdims: object = False,
+    **other: object,
+) -> Operand:  # fmt: skip
     if other.get("where", True) is not True:
         raise refusal("np.mean with where=: use np.where on the values first")
     a = counted(a)
@@ -112,8 +124,9 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 
 
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **other: Any
-) -> Any:
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, out: object = None, ddof: float = 0,
+    keepdims: object = False, **other: object,
+) -> Operand:  # fmt: skip
     if other.get("where", True) is not True:
         raise refusal("np.var with where=: use np.where on the values first")
     centred = counted(a) - mean(a, axis=axis, keepdims=True)
@@ -121,11 +134,13 @@ def var(
     return _deliver(total / (np.size(a) / max(np.size(total), 1) - ddof), out)
 
 
-def std(a: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+def std(a: Operand, *args: Operand, out: object = None, **kwargs: Operand) -> Operand:
     return _deliver(np.sqrt(var(a, *args, **kwargs)), out)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+def average(
+    a: Operand, axis: Axis = None, weights: Operand = None, returned: bool = False, *, keepdims: object = False
+) -> Operand:
     if returned or (np.ndim(weights) != np.ndim(a) and weights is not None):
         raise refusal("np.average with returned=True or weights of another shape: divide two sums")
     if weights is None:
@@ -134,7 +149,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return np.sum(a * weights, axis=axis, keepdims=keepdims) / np.sum(_asarray(weights), axis=axis, keepdims=keepdims)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Operand, ord: Given = None, axis: Axis = None, keepdims: bool = False) -> Operand:
     one_axis = isinstance(axis, (int, np.integer)) or (axis is None and np.ndim(x) == 1)
     if ord is None or (ord == 2 and one_axis) or (ord == "fro" and not one_axis):
         return np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims))
@@ -145,19 +160,19 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     raise refusal(f"np.linalg.norm with ord={ord!r} cannot be traced: only the 2, 1 and infinity norms of vectors")
 
 
-def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: Operand, *, axis: Axis = None, keepdims: bool = False, ord: Given = 2) -> Operand:
     if axis is None and not keepdims:
         return norm(np.ravel(x), ord)
     return norm(x, ord, axis, keepdims)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, **ends: Any) -> Any:
+def diff(a: Operand, n: int = 1, axis: int = -1, **ends: Operand) -> Operand:
     if is_truth(a):
         raise refusal("np.diff of truth values: make them numbers first (1.0 * condition)")
     return wrap(np.diff(plain(a), n, axis, **{k: plain(v) for k, v in ends.items()}))
 
 
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: Operand, n: int) -> Operand:
     if n < 0:
         raise refusal("a negative power of a traced matrix needs its inverse: write the factorisation with arithmetic")
     result = np.eye(np.shape(a)[-1])
@@ -167,7 +182,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
-def round_to(a: Any, decimals: int = 0, out: Any = None) -> Any:
+def round_to(a: Operand, decimals: int = 0, out: object = None) -> Operand:
     if decimals < 0:
         raise refusal("np.round to tens or hundreds: divide, np.rint, and multiply")
     scale = 10.0**decimals
@@ -175,8 +190,9 @@ def round_to(a: Any, decimals: int = 0, out: Any = None) -> Any:
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
-) -> Any:
+    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: DTypeLike | None = None, axis: int = 0,
+) -> Operand:  # fmt: skip
     parts = num - 1 if endpoint else num
     step = (stop - start) / parts if parts > 0 else np.nan
     rows = [start + k * step if k else start + 0.0 * stop for k in range(num)]
@@ -186,7 +202,9 @@ def linspace(
     return (result, step) if retstep else result
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(
+    x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None, period: Operand = None
+) -> Operand:
     """Piecewise linear; ``xp`` must be known. The segment is found by counting the knots below x."""
     if period is not None:
         raise refusal("np.interp with period=: reduce x with % first")
@@ -202,7 +220,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return result if right is None else where(x > knots[-1], right, result)
 
 
-def _interpolate(x: Any, knots: Any, values: list) -> Any:
+def _interpolate(x: Element, knots: np.ndarray, values: list) -> Element:
     if not is_scalar(x):
         k = int(np.clip(np.searchsorted(knots, x, side="right") - 1, 0, max(len(knots) - 2, 0)))
         inside = np.clip(x, knots[0], knots[-1])
@@ -229,21 +247,23 @@ def _interpolate(x: Any, knots: Any, values: list) -> Any:
     return value + slope * (inside - knot)
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+def pad(array: Operand, pad_width: Given, mode: Given = "constant", **options: Operand) -> Operand:
     if mode not in ("constant", "edge", "wrap", "reflect") or has_scalars(tuple(options.values())):
         raise refusal("np.pad of traced values: only constant (by known values), edge, wrap and reflect")
     return wrap(np.pad(plain(array), pad_width, mode, **options))
 
 
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def count_nonzero(a: Operand, axis: Axis = None, *, keepdims: bool = False) -> Operand:
     if not is_truth(a):
         raise refusal("np.count_nonzero of numbers compares them with zero: count a condition instead")
     return np.sum(a, axis=axis, keepdims=keepdims)
 
 
 # -- making arrays ---------------------------------------------------------------------------------------------------
-def _like(fill: float) -> Callable[..., Any]:
-    def make(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def _like(fill: float) -> Callable[..., Operand]:
+    def make(
+        prototype: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Given = None
+    ) -> Operand:
         if dtype is not None and np.dtype(dtype) not in (np.float64, object):
             return _full(np.shape(prototype) if shape is None else shape, fill, dtype=dtype)
         return wrap(_full(np.shape(prototype) if shape is None else shape, fill, dtype=object))
@@ -252,18 +272,19 @@ def _like(fill: float) -> Callable[..., Any]:
 
 
 def full_like(
-    prototype: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
-) -> Any:
+    prototype: Operand, fill_value: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True,
+    shape: Given = None,
+) -> Operand:  # fmt: skip
     out = _like(0.0)(prototype, dtype, shape=shape)
     out[...] = fill_value
     return out
 
 
-def _construct(function: Callable) -> Callable[..., Any]:
+def _construct(function: Callable) -> Callable[..., Operand]:
     """np.zeros(..., like=x) and friends: object arrays that traced values can be assigned into."""
     copies = function.__name__ in ("array", "asarray", "asanyarray", "ascontiguousarray", "copy")
 
-    def make(*args: Any, **kwargs: Any) -> Any:
+    def make(*args: Operand, **kwargs: Operand) -> Operand:
         if copies and has_symbols(args[0]):
             dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
             real = dtype is not None and np.dtype(dtype) == np.float64
@@ -286,13 +307,13 @@ def _construct(function: Callable) -> Callable[..., Any]:
     return make
 
 
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:
     if type(dst) is not Array:
         raise refusal("np.copyto of traced values into a float array: make it with np.zeros in the traced function")
     dst[...] = src if where is True else np.where(where, src, dst)
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
     if type(a) is not Array:
         raise refusal("np.fill_diagonal of a float array with traced values: make it with np.zeros first")
     check_writable(a)
@@ -302,7 +323,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 CONSTRUCTOR_NAMES = (
     "array", "asarray", "asanyarray", "ascontiguousarray", "zeros", "ones", "empty", "full", "eye", "identity",
 )  # fmt: skip
-ADAPTED: dict[Any, Callable[..., Any]] = {
+ADAPTED: dict[Operand, Callable[..., Operand]] = {
     np.where: where, np.select: select_first, np.clip: clip, np.nan_to_num: nan_to_num, np.isclose: isclose,
     np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: np.all(isclose(a, b, rtol, atol, equal_nan)),
     np.max: _maximum, np.amax: _maximum, np.min: _minimum, np.amin: _minimum,
@@ -325,7 +346,7 @@ ADAPTED: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _named(names: str, module: Any = np) -> frozenset:
+def _named(names: str, module: ModuleType = np) -> frozenset:
     return frozenset(getattr(module, name) for name in names.split() if hasattr(module, name))
 
 

@@ -1,9 +1,8 @@
 """``np.linalg.solve``, ``inv``, ``cholesky`` of small traced matrices, by the algorithms of ``footfall.solve``."""
 
-from typing import Any
-
 import numpy as np
 
+from footfall.nests import Operand
 from footfall.solve.factor import cholesky as factor
 from footfall.solve.pivoted import inverse
 from footfall.solve.pivoted import solve as pivoted_solve
@@ -12,7 +11,7 @@ from footfall.trace.graph.refusal import refusal
 LARGEST = 18  # unknowns: the loops unroll, and 18 are nine thousand operations
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Operand, b: Operand) -> np.ndarray:
     """``np.linalg.solve`` of one matrix."""
     A, b = _matrix(a, "solve"), np.asarray(b)
     if b.ndim not in (1, 2) or len(b) != len(A):
@@ -20,18 +19,18 @@ def solve(a: Any, b: Any) -> Any:
     return pivoted_solve(A, b)
 
 
-def inv(a: Any) -> Any:
+def inv(a: Operand) -> np.ndarray:
     """``np.linalg.inv`` of one matrix."""
     return inverse(_matrix(a, "inv"))
 
 
-def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+def cholesky(a: Operand, /, *, upper: bool = False) -> np.ndarray:
     """``np.linalg.cholesky`` of one matrix; as there, only its lower half is read."""
     L = factor(_matrix(a, "cholesky"))
     return L.T if upper else L
 
 
-def _matrix(a: Any, name: str) -> Any:
+def _matrix(a: Operand, name: str) -> np.ndarray:
     A = np.asarray(a)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise refusal(f"np.linalg.{name} of shape {A.shape} cannot be traced: one square matrix can")

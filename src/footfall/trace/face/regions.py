@@ -1,11 +1,11 @@
 """What ``numeric`` talks to while a trace runs: lookups and loops as nodes of the graph."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
 from footfall.errors import TraceError
+from footfall.nests import Element, Nest, Operand
 from footfall.trace.face import tree
 from footfall.trace.face.array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
 from footfall.trace.face.scalar import Scalar, node_of
@@ -25,7 +25,7 @@ class Tracer:
         self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
         self._bodies = 0
 
-    def lookup(self, table: Any, position: tuple) -> Any:
+    def lookup(self, table: Operand, position: tuple) -> Operand:
         graph = self.graph
         read: Callable[..., Node]
         if has_scalars(table):
@@ -37,12 +37,12 @@ class Tracer:
         if not position:
             raise refusal("lookup(table) needs a position for every axis of the table")
 
-        def one(*at: Any) -> Scalar:
+        def one(*at: Element) -> Scalar:
             return Scalar(graph, read(*(node_of(graph, p) for p in at)))
 
         return wrap(np.frompyfunc(one, len(position), 1)(*map(plain, position)))
 
-    def _run_time_table(self, table: Any) -> tuple[int, tuple[int, ...]]:
+    def _run_time_table(self, table: Operand) -> tuple[int, tuple[int, ...]]:
         """(first input, shape) of a table whose elements are inputs in a row."""
         table = plain(table) if isinstance(table, np.ndarray) else plain_array(table)
         at = [self.graph.nodes[x.node] if type(x) is Scalar else () for x in table.ravel()]
@@ -53,7 +53,7 @@ class Tracer:
             " table as an argument of the function, or make it from constants"
         )
 
-    def opaque(self, values: Any, which: Any, name: Any) -> Any:
+    def opaque(self, values: Operand, which: Operand, name: Hashable) -> Operand:
         """Constants that are not folded; what is no constant is opaque anyway."""
         graph, which = self.graph, np.asarray(plain(which), dtype=bool).ravel()
         nodes = [node_of(graph, x) for x in elements(values)]
@@ -63,15 +63,15 @@ class Tracer:
                 nodes[k] = graph.opaque(known, (name, k))
         return symbols(graph, nodes, np.shape(values))
 
-    def held(self, x: Any) -> Any:
+    def held(self, x: Nest) -> Nest:
         """Without slopes, in a trace that is to be differentiated."""
         return self._each(self.graph.held, x) if self.slopes else x
 
-    def narrow(self, x: Any) -> Any:
+    def narrow(self, x: Nest) -> Nest:
         """See ``numeric.narrow``."""
         return self._each(self.graph.narrow, x) if self.slopes else x
 
-    def solved(self, found: Any, closer: Callable[[Any], Any], always: bool = True) -> Any:
+    def solved(self, found: Nest, closer: Callable[[Nest], Nest], always: bool = True) -> Nest:
         if not self.slopes or not (always or self.trusts or (self.doubts is not None and self.scope == 0)):
             return found
         near = closer(self.held(found))
@@ -81,13 +81,13 @@ class Tracer:
             raise refusal(f"solved: a step closer must return what it is given{f', but {changed}' if changed else ''}")
         return self._each(self.graph.solved, found, near)
 
-    def doubted(self, condition: Any) -> None:
+    def doubted(self, condition: Operand) -> None:
         """See ``numeric.doubted``."""
         if self.doubts is not None:
             flags = np.where(condition, 1.0, 0.0)
             self.doubts += [node_of(self.graph, x) for x in elements(flags)]
 
-    def _each(self, make: Callable[..., Node], *nests: Any) -> Any:
+    def _each(self, make: Callable[..., Node], *nests: Nest) -> Nest:
         """A nest whose numbers are made from those of nests of the same form."""
         flat = [tree.flatten(nest, truths=True) for nest in nests]
         out = []
@@ -100,12 +100,12 @@ class Tracer:
         return flat[0][1](out)
 
     def repeat(
-        self, count: int, body: Callable[[Any, Any], Any], carry: Any, until: Callable[[Any], Any] | None = None,
+        self, count: int, body: Callable[[Nest, Nest], Nest], carry: Nest, until: Callable[[Nest], Nest] | None = None,
         ask_first: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> Nest:  # fmt: skip
         if until is not None:  # one more carried number, which ends the loop when it becomes 1
 
-            def stopping(i: Any, both: tuple[Any, Any]) -> tuple[Any, Any]:
+            def stopping(i: Element, both: tuple[Nest, Nest]) -> tuple[Nest, Nest]:
                 after = body(i, both[0])
                 return after, np.where(until(after), 1.0, 0.0)
 
@@ -114,8 +114,8 @@ class Tracer:
         return self._repeat(count, body, carry)
 
     def _repeat(
-        self, count: int, body: Callable[[Any, Any], Any], carry: Any, stops: bool = False, asks: bool = False
-    ) -> Any:
+        self, count: int, body: Callable[[Nest, Nest], Nest], carry: Nest, stops: bool = False, asks: bool = False
+    ) -> Nest:
         if isinstance(count, Scalar) or int(count) != count or count < 0:
             raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
         loop = _Loop(self, "repeat", int(count), carry)
@@ -123,7 +123,7 @@ class Tracer:
         self.graph.regions[loop.region].asks = asks
         return loop.carried()
 
-    def scan(self, body: Callable[[Any, Any], Any], carry: Any, rows: Any, reverse: bool) -> tuple[Any, Any]:
+    def scan(self, body: Callable[[Nest, Nest], Nest], carry: Nest, rows: Nest, reverse: bool) -> tuple[Nest, Nest]:
         graph = self.graph
         leaves, rebuild = tree.flatten(rows, truths=True)
         shapes, truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
@@ -145,7 +145,7 @@ class Tracer:
         ]
         row = rebuild(_refill(graph, nodes, [shape[1:] for shape in shapes], truths))
 
-        def turn(before: Any) -> tuple[Any, Any]:
+        def turn(before: Nest) -> tuple[Nest, Nest]:
             both = body(before, row)
             if not isinstance(both, tuple) or len(both) != 2:
                 raise refusal("scan: the body must return (carry, row), a pair")
@@ -177,17 +177,17 @@ class Tracer:
 class _Loop:
     """A loop in the making: its region, what it carries, and what it keeps of every turn."""
 
-    def __init__(self, tracer: Tracer, name: str, count: int, carry: Any, reverse: bool = False) -> None:
+    def __init__(self, tracer: Tracer, name: str, count: int, carry: Nest, reverse: bool = False) -> None:
         self.tracer, self.name, self.count, self.carry = tracer, name, count, carry
         self.leaves, self.rebuild = tree.flatten(carry, truths=True)
         self.shapes, self.truths = tree.shapes(self.leaves), [is_truth(leaf) for leaf in self.leaves]
         self.initial = self._nodes(self.leaves)
         self.region, self.params = tracer.graph.open_region(count, len(self.initial), reverse)
 
-    def _nodes(self, leaves: Sequence[Any]) -> list[Node]:
+    def _nodes(self, leaves: Sequence[Operand]) -> list[Node]:
         return [node_of(self.tracer.graph, x) for leaf in leaves for x in elements(leaf)]
 
-    def close(self, body: Callable[[Any], tuple[Any, Any]], stops: bool = False) -> None:
+    def close(self, body: Callable[[Nest], tuple[Nest, Nest]], stops: bool = False) -> None:
         """Trace the body, which returns what it carries and what it keeps."""
         graph = self.tracer.graph
         results, kept = self._turn(body, self.params)
@@ -200,7 +200,7 @@ class _Loop:
         self.saves, stop = self._nodes(leaves), len(results) - 1 if stops else None
         self.node = graph.repeat(self.region, self.initial, results, self.saves, stop)
 
-    def _turn(self, body: Callable[[Any], tuple[Any, Any]], given: Sequence[Node]) -> tuple[list[Node], Any]:
+    def _turn(self, body: Callable[[Nest], tuple[Nest, Nest]], given: Sequence[Node]) -> tuple[list[Node], Nest]:
         tracer, name = self.tracer, self.name
         outside, tracer.scope = tracer.scope, tracer.enter()
         try:
@@ -217,13 +217,13 @@ class _Loop:
             raise refusal(f"{name}: a truth value became a number in the carry, or the other way round")
         return self._nodes(new), kept
 
-    def carried(self) -> Any:
+    def carried(self) -> Nest:
         """What the last turn leaves."""
         graph = self.tracer.graph
         nodes = [graph.item(self.node, k) for k in range(len(self.initial))]
         return self.rebuild(_refill(graph, nodes, self.shapes, self.truths, False))
 
-    def kept(self) -> Any:
+    def kept(self) -> Nest:
         """What all turns kept, a row each."""
         graph, nodes, at = self.tracer.graph, list[Node](), 0
         for shape in self.kept_shapes:
@@ -236,7 +236,9 @@ class _Loop:
         return self.rebuild_kept(_refill(graph, nodes, shapes, self.kept_truths, False))
 
 
-def as_symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...], truth: bool, frozen: bool = True) -> Any:
+def as_symbols(
+    graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...], truth: bool, frozen: bool = True
+) -> Operand:
     """Traced values of a shape; ``truth``: the nodes are 0 or 1 and stand for truth values."""
     if truth:
         nodes = [graph.less(graph.const(0.5), n) for n in nodes]
@@ -248,7 +250,7 @@ def as_symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...], trut
 
 def _refill(
     graph: Graph, nodes: Sequence[Node], shapes: list[tuple[int, ...]], truths: list[bool], frozen: bool = True
-) -> list[Any]:
+) -> list[Operand]:
     out, at = [], 0
     for shape, truth in zip(shapes, truths):
         count = tree.size(shape)

@@ -8,10 +8,11 @@ NumPy.
 
 import numbers
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
+from footfall.nests import Element
 from footfall.trace.graph.graph import BOOLEAN_OPS, Graph, Node
 from footfall.trace.graph.refusal import refusal
 
@@ -73,10 +74,10 @@ class Scalar:
     def __index__(self) -> int:
         raise refusal("a traced value cannot index an array or count a loop: use lookup(table, i), repeat(n, ...)")
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Element:
         return ~_equal(self, other)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Element:
         return _equal(self, other)
 
     def __hash__(self) -> int:
@@ -90,7 +91,7 @@ class Scalar:
     def __reduce__(self) -> NoReturn:
         raise refusal("a traced value cannot be pickled or sent to another process")
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Element:
         # hasattr must keep working for what no number has; what a number has and a trace lacks is refused
         if not name.startswith("_") and hasattr(np.float64, name):
             raise refusal(f".{name} of a traced number is not supported")
@@ -137,7 +138,7 @@ def is_scalar(x: object) -> bool:
     return type(x) is Scalar
 
 
-def lift(graph: Graph, x: Any) -> Node | None:
+def lift(graph: Graph, x: Element) -> Node | None:
     """The node of an element, truth values as they are; None if it is no real number."""
     kind = type(x)
     if kind is Scalar:
@@ -162,7 +163,7 @@ def number(graph: Graph, node: Node) -> Node:
     return node
 
 
-def node_of(graph: Graph, element: Any) -> Node:
+def node_of(graph: Graph, element: object) -> Node:
     """The number node behind an element of a traced result."""
     node = lift(graph, element)
     if node is None:
@@ -170,7 +171,7 @@ def node_of(graph: Graph, element: Any) -> Node:
     return number(graph, node)
 
 
-def truth_of(graph: Graph, element: Any) -> Node:
+def truth_of(graph: Graph, element: object) -> Node:
     """The truth node of an element: as it is, or whether the number is not zero."""
     node = lift(graph, element)
     if node is None:
@@ -189,17 +190,17 @@ def _brief(element: object) -> str:
     return f"{type(element).__name__} {text if len(text) < 40 else text[:37] + '...'}"
 
 
-def graph_of(*elements: Any) -> Graph:
+def graph_of(*elements: object) -> Graph:
     return next(x.graph for x in elements if type(x) is Scalar)
 
 
 # -- element rules ---------------------------------------------------------------------------------------------------
-def unary(op: str, a: Any) -> Any:
+def unary(op: str, a: Scalar) -> Element:
     """A graph operation on one scalar."""
     return Scalar(a.graph, a.graph.unary(op, number(a.graph, a.node)))
 
 
-def select(condition: Any, a: Any, b: Any) -> Any:
+def select(condition: Element, a: Element, b: Element) -> Element:
     """np.where for one element; of two truth values a truth value."""
     if type(condition) is not Scalar:
         return a if condition else b
@@ -213,13 +214,13 @@ def select(condition: Any, a: Any, b: Any) -> Any:
 Build = Callable[[Graph, Node, Node], Node]
 
 
-def binary(build: Build, truths: Build | None = None) -> Callable[[Any, Any], Any]:
+def binary(build: Build, truths: Build | None = None) -> Callable[[Element, Element], Element]:
     """The rule for two elements, at least one of them traced, from a graph method; NotImplemented for no number.
 
     ``truths``: the rule for two truth values, where NumPy has another one for them (True + True is True).
     """
 
-    def rule(a: Any, b: Any) -> Any:
+    def rule(a: Element, b: Element) -> Element:
         g = a.graph if type(a) is Scalar else b.graph
         x, y = lift(g, a), lift(g, b)
         if x is None or y is None:
@@ -245,10 +246,10 @@ def xor(g: Graph, a: Node, b: Node) -> Node:
     return g.logical("and", g.logical("or", a, b), g.logical_not(g.logical("and", a, b)))
 
 
-def logical(build: Build) -> Callable[[Any, Any], Any]:
+def logical(build: Build) -> Callable[[Element, Element], Element]:
     """The rule for two elements taken as truth values."""
 
-    def rule(a: Any, b: Any) -> Any:
+    def rule(a: Element, b: Element) -> Element:
         g = graph_of(a, b)
         return Scalar(g, build(g, truth_of(g, a), truth_of(g, b)))
 
@@ -262,7 +263,7 @@ def _refuse_equality(g: Graph, a: Node, b: Node) -> Node:
 _compare_equal = binary(_refuse_equality, lambda g, a, b: g.logical_not(xor(g, a, b)))
 
 
-def _equal(a: Any, b: Any) -> Any:
+def _equal(a: Element, b: Element) -> Element:
     result = _compare_equal(a, b)
     return _refuse_equality(a.graph, 0, 0) if result is NotImplemented else result
 
@@ -275,7 +276,7 @@ def _or(g: Graph, a: Node, b: Node) -> Node:
     return g.logical("or", a, b)
 
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
+BINARY: dict[str, Callable[[Element, Element], Element]] = {
     "add": binary(Graph.add, _or),
     "sub": binary(Graph.sub, _refuse_difference),
     "mul": binary(Graph.mul, _and),
@@ -299,12 +300,12 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 _OF_NUMBERS: dict[str, Build] = {"add": Graph.add, "sub": Graph.sub, "mul": Graph.mul, "truediv": Graph.div}
 
 
-def _set_operator(name: str, rule: Callable[[Any, Any], Any]) -> None:
+def _set_operator(name: str, rule: Callable[[Element, Element], Element]) -> None:
     """Give Scalar the operator and its reflection; arrays answer for themselves, lists become arrays."""
 
     build = _OF_NUMBERS.get(name)
 
-    def forward(self: Scalar, other: Any) -> Any:
+    def forward(self: Scalar, other: Element) -> Element:
         kind = type(other)
         if kind is Scalar or kind is float:  # nearly always
             g, x = self.graph, self.node
@@ -316,7 +317,7 @@ def _set_operator(name: str, rule: Callable[[Any, Any], Any]) -> None:
             return NotImplemented
         return rule_of_arrays(self, other) if kind in (list, tuple) else rule(self, other)
 
-    def reflected(self: Scalar, other: Any) -> Any:
+    def reflected(self: Scalar, other: Element) -> Element:
         if type(other) is float and build is not None and self.graph.nodes[self.node][0] not in BOOLEAN_OPS:
             return Scalar(self.graph, build(self.graph, self.graph.const(other), self.node))
         if isinstance(other, np.ndarray):

@@ -7,15 +7,26 @@ import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from footfall.errors import FootfallError, InputError
+from footfall.nests import Given, Nest
 from footfall.trace.face import tree
 
 Shape = tuple[int, ...]
 REAL_KINDS = "fiub"
+
+
+class Traced(Protocol):
+    """What a trace, or a call in its place, says of its results."""
+
+    @property
+    def output_shapes(self) -> Sequence[Shape]: ...
+
+    @property
+    def rebuild_output(self) -> Callable[[list], Nest]: ...
 
 
 @dataclass
@@ -27,9 +38,9 @@ class Signature:
     shapes: list[list[Shape]]
     plain: list[bool]
     output_shapes: list[Shape]
-    rebuild: Callable[[list], Any]
-    examples: list[Any] = field(default_factory=list)  # the nests, for their structure and constants
-    output_spec: Any = None  # None: this nest cannot be written down
+    rebuild: Callable[[list], Nest]
+    examples: list[Nest] = field(default_factory=list)  # the nests, for their structure and constants
+    output_spec: dict[str, object] | None = None  # None: this nest cannot be written down
     hidden: list[float] = field(default_factory=list)  # scalar arguments after the caller's, always these numbers
 
     @property
@@ -58,7 +69,7 @@ class Signature:
         return out + [f"hidden{k}" for k in range(len(self.hidden))]
 
     # -- calls --------------------------------------------------------------------------------------------------------
-    def bind(self, arguments: Sequence, keywords: Mapping[str, Any]) -> Sequence:
+    def bind(self, arguments: Sequence, keywords: Mapping[str, Nest]) -> Sequence:
         """Arguments in order, keywords put in their places."""
         for name in keywords:
             if name not in self.names:
@@ -85,7 +96,7 @@ class Signature:
         return out
 
     @functools.cached_property
-    def _readers(self) -> list[Callable[[Any, list], None]]:
+    def _readers(self) -> list[Callable[[Nest, list], None]]:
         return [tree.reader(example) for example in self.examples]
 
     def where(self, leaf: int) -> str:
@@ -96,7 +107,7 @@ class Signature:
             leaf -= len(shapes)
         raise IndexError(leaf)
 
-    def real(self, leaf: int, value: Any) -> np.ndarray:
+    def real(self, leaf: int, value: object) -> np.ndarray:
         """The value as an array of real numbers."""
         try:
             array = np.asarray(value)
@@ -114,7 +125,7 @@ class Signature:
         return InputError(f"{self.function}: {self.where(leaf)} has shape {got}; it was compiled for {wanted}")
 
     # -- storage ------------------------------------------------------------------------------------------------------
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "function": self.function,
             "names": self.names,
@@ -127,7 +138,7 @@ class Signature:
         }
 
     @classmethod
-    def from_json(cls, words: Mapping[str, Any]) -> Signature:
+    def from_json(cls, words: Mapping[str, Given]) -> Signature:
         shapes = [[tuple(s) for s in group] for group in words["shapes"]]
         examples = [
             spec and tree.from_spec(spec)([np.zeros(s) for s in group])
@@ -146,7 +157,7 @@ class Signature:
         )
 
 
-def of(function: Callable, examples: Sequence, traced: Any, names: Sequence[str] | None = None) -> Signature:
+def of(function: Callable, examples: Sequence, traced: Traced, names: Sequence[str] | None = None) -> Signature:
     """The signature of a traced function."""
     shapes, plain = argument_shapes(examples)
     outputs = [tuple(s) for s in traced.output_shapes]
@@ -172,7 +183,7 @@ def argument_shapes(examples: Sequence) -> tuple[list[list[Shape]], list[bool]]:
     return shapes, plain
 
 
-def output_spec(rebuild: Callable[[list], Any], shapes: Sequence[Shape]) -> Any:
+def output_spec(rebuild: Callable[[list], Nest], shapes: Sequence[Shape]) -> dict[str, object] | None:
     """The description of a nest, or None where it cannot be stored (a class that cannot be imported by name)."""
     try:
         return tree.describe(rebuild([np.zeros(s) for s in shapes]))
@@ -203,7 +214,7 @@ def argument_names(function: Callable, count: int, names: Sequence[str] | None =
     return found[:count] + [f"argument{k}" for k in range(len(found[:count]), count)]
 
 
-def positions(which: Any, names: Sequence[str], what: str) -> tuple[int, ...]:
+def positions(which: Given, names: Sequence[str], what: str) -> tuple[int, ...]:
     """Argument positions from positions, names, or a sequence of both."""
     out = []
     for w in which if isinstance(which, (tuple, list)) else (which,):

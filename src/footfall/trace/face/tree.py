@@ -10,18 +10,18 @@ import dataclasses
 import functools
 import importlib
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
 from footfall.errors import TraceError
+from footfall.nests import Given, Nest
 from footfall.trace.face.scalar import Scalar
 
-Rebuild = Callable[[Sequence[Any]], Any]
+Rebuild = Callable[[Sequence[Nest]], Nest]
 
 
-def flatten(nest: Any, truths: bool = False) -> tuple[list[Any], Rebuild]:
+def flatten(nest: Nest, truths: bool = False) -> tuple[list[Nest], Rebuild]:
     """(leaves, rebuild): the leaves in order, and a function from as many new leaves to the same nest.
 
     ``truths``: a Python bool is a leaf too.
@@ -35,7 +35,7 @@ def flatten(nest: Any, truths: bool = False) -> tuple[list[Any], Rebuild]:
     flat = [flatten(child, truths) for child in children]
     sizes = [len(leaves) for leaves, _ in flat]
 
-    def rebuild(new: Sequence[Any]) -> Any:
+    def rebuild(new: Sequence[Nest]) -> Nest:
         new, out, at = list(new), [], 0
         for (_, child), size in zip(flat, sizes):
             out.append(child(new[at : at + size]))
@@ -45,7 +45,7 @@ def flatten(nest: Any, truths: bool = False) -> tuple[list[Any], Rebuild]:
     return [x for leaves, _ in flat for x in leaves], rebuild
 
 
-def labels(nest: Any, name: str = "") -> list[str]:
+def labels(nest: Nest, name: str = "") -> list[str]:
     """A name for every leaf, in the order of ``flatten``: ``state.q``, ``state.memory.phase``, ``pair.0``."""
     if is_leaf(nest):
         return [name]
@@ -62,7 +62,7 @@ def labels(nest: Any, name: str = "") -> list[str]:
     return [label for key, child in zip(dotted, parts[0]) for label in labels(child, key)]
 
 
-def is_leaf(x: Any, truths: bool = False) -> bool:
+def is_leaf(x: object, truths: bool = False) -> bool:
     """Whether x is data: an array or a number."""
     kind = type(x)
     if kind is Scalar or kind is float or kind is int:
@@ -72,15 +72,15 @@ def is_leaf(x: Any, truths: bool = False) -> bool:
     return isinstance(x, (np.ndarray, np.number, np.bool_)) or (isinstance(x, (int, float)) and not _is_enum(x))
 
 
-def _is_enum(x: Any) -> bool:
+def _is_enum(x: object) -> bool:
     return hasattr(type(x), "__members__")
 
 
-def _is_record(nest: Any) -> bool:
+def _is_record(nest: object) -> bool:
     return dataclasses.is_dataclass(nest) and not isinstance(nest, type)
 
 
-def _parts(nest: Any) -> tuple[list[Any], Callable[[list[Any]], Any]] | None:
+def _parts(nest: Nest) -> tuple[list[Nest], Callable[[list[Nest]], Nest]] | None:
     """(children, how to put new ones together), or None for a constant."""
     if isinstance(nest, dict):
         keys = _sorted_keys(nest)
@@ -96,7 +96,7 @@ def _parts(nest: Any) -> tuple[list[Any], Callable[[list[Any]], Any]] | None:
     return None
 
 
-def _sorted_keys(nest: dict) -> list[Any]:
+def _sorted_keys(nest: dict) -> list[Hashable]:
     return sorted(nest, key=lambda k: (type(k).__name__, str(k)))
 
 
@@ -104,22 +104,22 @@ def _make_dict(nest: dict, new: dict) -> dict:
     return {k: new[k] for k in nest}  # in the order of the example
 
 
-def _is_cached(nest: Any, name: str) -> bool:
+def _is_cached(nest: object, name: str) -> bool:
     return isinstance(getattr(type(nest), name, None), functools.cached_property)
 
 
-def _make_record(kind: type, values: dict[str, Any], rest: dict[str, Any]) -> Any:
-    record: Any = object.__new__(kind)
+def _make_record(kind: type, values: dict[str, Nest], rest: dict[str, Nest]) -> Nest:
+    record: object = object.__new__(kind)
     for name, value in (*values.items(), *rest.items()):
         object.__setattr__(record, name, value)
     return record
 
 
-def _only(new: Sequence[Any]) -> Any:
+def _only(new: Sequence[Nest]) -> Nest:
     return new[0]
 
 
-def shapes(leaves: Sequence[Any]) -> list[tuple[int, ...]]:
+def shapes(leaves: Sequence[Nest]) -> list[tuple[int, ...]]:
     return [np.shape(x) for x in leaves]
 
 
@@ -132,7 +132,7 @@ class Mismatch(Exception):
     """A nest is not built like its example; ``difference`` says how."""
 
 
-def reader(example: Any) -> Callable[[Any, list[Any]], None]:
+def reader(example: Nest) -> Callable[[Nest, list[Nest]], None]:
     """A quick ``read(nest, leaves)`` for nests built like the example: appends the leaves, or raises ``Mismatch``.
 
     Calls of compiled functions go through here, so the walk over the structure is done once, not at every call.
@@ -143,7 +143,7 @@ def reader(example: Any) -> Callable[[Any, list[Any]], None]:
     kind = type(example)
     if parts is None:
 
-        def constant(nest: Any, leaves: list[Any]) -> None:
+        def constant(nest: Nest, leaves: list[Nest]) -> None:
             if nest is not example and not _same(nest, example):
                 raise Mismatch
 
@@ -152,7 +152,7 @@ def reader(example: Any) -> Callable[[Any, list[Any]], None]:
     if _is_record(example):
         fields = tuple((f.name, read) for f, read in zip(dataclasses.fields(example), readers))
 
-        def record(nest: Any, leaves: list[Any]) -> None:
+        def record(nest: Nest, leaves: list[Nest]) -> None:
             if type(nest) is not kind:
                 raise Mismatch
             for name, read in fields:
@@ -162,7 +162,7 @@ def reader(example: Any) -> Callable[[Any, list[Any]], None]:
     if isinstance(example, dict):
         items = tuple(zip(_sorted_keys(example), readers))
 
-        def mapping(nest: Any, leaves: list[Any]) -> None:
+        def mapping(nest: Nest, leaves: list[Nest]) -> None:
             if not isinstance(nest, dict) or len(nest) != len(items):
                 raise Mismatch
             for key, read in items:
@@ -172,7 +172,7 @@ def reader(example: Any) -> Callable[[Any, list[Any]], None]:
 
         return mapping
 
-    def sequence(nest: Any, leaves: list[Any]) -> None:
+    def sequence(nest: Nest, leaves: list[Nest]) -> None:
         if type(nest) is not kind or len(nest) != len(readers):
             raise Mismatch
         for child, read in zip(nest, readers):
@@ -181,13 +181,13 @@ def reader(example: Any) -> Callable[[Any, list[Any]], None]:
     return sequence
 
 
-def _read_leaf(nest: Any, leaves: list[Any]) -> None:
+def _read_leaf(nest: Nest, leaves: list[Nest]) -> None:
     if not is_leaf(nest):
         raise Mismatch
     leaves.append(nest)
 
 
-def difference(nest: Any, example: Any, name: str = "it", truths: bool = False) -> str | None:
+def difference(nest: Nest, example: Nest, name: str = "it", truths: bool = False) -> str | None:
     """How the structure or the constants of a nest differ from an example's, in words; None if they do not."""
     if is_leaf(example, truths) or is_leaf(nest, truths):
         if is_leaf(example, truths) and is_leaf(nest, truths):
@@ -208,7 +208,7 @@ def difference(nest: Any, example: Any, name: str = "it", truths: bool = False) 
     return None
 
 
-def _labels(nest: Any) -> list[str]:
+def _labels(nest: Nest) -> list[str]:
     if isinstance(nest, dict):
         return [f"[{k!r}]" for k in _sorted_keys(nest)]
     if _is_record(nest):
@@ -216,21 +216,21 @@ def _labels(nest: Any) -> list[str]:
     return [f"[{k}]" for k in range(len(nest))]
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     try:
         return type(a) is type(b) and bool(a == b)
     except Exception:
         return False
 
 
-def _kind(x: Any) -> str:
+def _kind(x: object) -> str:
     if x is None or isinstance(x, (bool, str)):
         return repr(x)
     return "an array or a number" if is_leaf(x) else f"a {type(x).__name__}"
 
 
 # -- descriptions for files ------------------------------------------------------------------------------------------
-def describe(nest: Any) -> Any:
+def describe(nest: Nest) -> dict[str, object]:
     """The structure of a nest as JSON can hold it; refuses what ``from_spec`` could not rebuild.
 
     Classes are named, and only those of footfall itself: a file must not choose what is imported.
@@ -247,6 +247,7 @@ def describe(nest: Any) -> Any:
         return {type(nest).__name__: [describe(v) for v in nest]}
     kind = type(nest)
     named = f"{kind.__module__}:{kind.__qualname__}"
+    spec: dict[str, object]
     if isinstance(nest, tuple) and hasattr(nest, "_fields"):
         spec = {"namedtuple": named, "parts": [[n, describe(v)] for n, v in zip(nest._fields, nest)]}
     elif _is_record(nest):
@@ -261,7 +262,7 @@ def describe(nest: Any) -> Any:
     return spec
 
 
-def from_spec(spec: Any) -> Rebuild:
+def from_spec(spec: Given) -> Rebuild:
     """The rebuild function of the nest that was described: new leaves to the nest. Refuses a damaged description."""
     try:
         example = _example(spec)
@@ -271,7 +272,7 @@ def from_spec(spec: Any) -> Rebuild:
         raise TraceError(f"a damaged description of a nest of arrays: {error}") from None
     leaves, rebuild = flatten(example)
 
-    def checked(new: Sequence[Any]) -> Any:
+    def checked(new: Sequence[Nest]) -> Nest:
         if len(new) != len(leaves):
             raise TraceError(f"{len(new)} arrays for a nest of {len(leaves)}")
         return rebuild(new)
@@ -279,7 +280,7 @@ def from_spec(spec: Any) -> Rebuild:
     return checked
 
 
-def _example(spec: Any) -> Any:
+def _example(spec: Given) -> Nest:
     """A nest of the described structure with zeros as leaves."""
     if "leaf" in spec:
         return np.broadcast_to(0.0, tuple(int(n) for n in spec["leaf"]))
@@ -307,7 +308,7 @@ def _resolve(named: str) -> type:
     module, _, qualified = named.partition(":")
     if module != "footfall" and not module.startswith("footfall."):
         raise TraceError(f"{named} is not a class of footfall, and others are not looked up by name")
-    found: Any = importlib.import_module(module)
+    found: object = importlib.import_module(module)
     for part in qualified.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):

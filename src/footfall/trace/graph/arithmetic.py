@@ -1,13 +1,15 @@
 """Hash-consed nodes and the four operations of arithmetic on them, which simplify before they build."""
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import SupportsFloat, TypeAlias
 
 from footfall.trace.graph.fold import safe_scale
 from footfall.trace.graph.refusal import refusal
 
 Node = int
+Term: TypeAlias = tuple  # (operation, what it reads: nodes, and where it needs them numbers, shapes, names)
 _SIMPLIFIED = frozenset({"const", "neg"})  # sums and products of anything else stay as they are written
 
 
@@ -15,25 +17,25 @@ _SIMPLIFIED = frozenset({"const", "neg"})  # sums and products of anything else 
 class Arithmetic:
     """Nodes, and constructors of sums, products and quotients."""
 
-    nodes: list[tuple[Any, ...]] = field(default_factory=list)
-    _ids: dict[tuple[Any, ...], Node] = field(default_factory=dict)
-    _literal: dict[Node, tuple[Any, ...]] = field(default_factory=dict)  # of a quotient: as it was written
+    nodes: list[Term] = field(default_factory=list)
+    _ids: dict[Term, Node] = field(default_factory=dict)
+    _literal: dict[Node, Term] = field(default_factory=dict)  # of a quotient: as it was written
     _constants: dict[float, Node] = field(default_factory=dict)  # but zeros, of which there are two
     _zero: Node | None = None  # the positive one
 
     # -- leaves ---------------------------------------------------------------------------------------------------
-    def node(self, op: str, *operands: Any) -> Node:
+    def node(self, op: str, *operands: Hashable) -> Node:
         """The integer of this exact tuple, made on first use. No simplification."""
         key = (op, *operands)
         found = self._ids.get(key)
         return self._made(key) if found is None else found
 
-    def _made(self, key: tuple[Any, ...]) -> Node:
+    def _made(self, key: Term) -> Node:
         made = self._ids[key] = len(self.nodes)
         self.nodes.append(key)
         return made
 
-    def const(self, value: Any) -> Node:
+    def const(self, value: SupportsFloat) -> Node:
         if type(value) is float:  # nearly always one that was met before
             if value in self._constants:
                 return self._constants[value]
@@ -56,7 +58,7 @@ class Arithmetic:
             self._zero = found
         return found
 
-    def opaque(self, value: float, name: Any) -> Node:
+    def opaque(self, value: float, name: Hashable) -> Node:
         """A constant that no rule looks into: 0*x stays a product. Those of different names are different nodes."""
         return self.node("const", float(value), name)
 
@@ -178,14 +180,14 @@ class Arithmetic:
         x, y = self.value(a), self.value(b)
         return self.const(x / y) if x is not None and y else self.node("div", a, b)
 
-    def _written(self, node: Node, literal: tuple[Any, ...], quotient: Node | None = None) -> Node:
+    def _written(self, node: Node, literal: Term, quotient: Node | None = None) -> Node:
         """The node, known to have been written so; of a node made from a ``quotient`` only if that is one still."""
         if (quotient is None or quotient in self._literal) and self.op(node) == "mul" and max(literal[1:]) < node:
             self._literal.setdefault(node, literal)
         return node
 
 
-def _value(n: tuple[Any, ...]) -> float | None:
+def _value(n: Term) -> float | None:
     """The number of a constant's tuple, or None; an opaque one has three parts."""
     return n[1] if n[0] == "const" and len(n) == 2 else None
 

@@ -12,7 +12,7 @@ np.arcsin(np.clip(x, -1, 1)) where it clips.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from footfall.trace.graph.powers import is_never_negative
 from footfall.trace.graph.scope import Scopes
 from footfall.trace.graph.steepness import Steep, refuse_no_turns
 
+NewNodes: TypeAlias = dict  # the new node of every old one; of a loop those of all that it carries
+Adjoints: TypeAlias = dict  # by old node, by ("item", loop, k) and ("cell", memory, slot, row); of columns their places
 LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
 
 
@@ -44,9 +46,10 @@ def vjp(
     from footfall.trace.graph.reverse import Reverse  # which reads the rules below
 
     walk = Reverse(graph, outputs, inputs)
-    new, primal = walk.new, dict[Node, Any]()
+    new = walk.new
+    primal: NewNodes = {}
     walk.visit_all(Scopes.OUTSIDE, primal)
-    total: dict[Any, Node] = defaultdict(lambda: new.const(0))
+    total: Adjoints = defaultdict(lambda: new.const(0))
     for output, position in zip(outputs, adjoints):
         total[output] = new.add(total[output], new.input(position))
     walk.pull_back(Scopes.OUTSIDE, primal, total)
@@ -146,8 +149,8 @@ class Forward:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
         self.steep = Steep(graph, roots)
         self.given, self.zero = tangents, self.new.const(0)
-        self.primal: dict[Node, Any] = {}
-        self.tangent: dict[Node, Any] = {}
+        self.primal: NewNodes = {}
+        self.tangent: NewNodes = {}
         self.regions: dict[int, int] = {}  # new ones, by old ones
         self.memory: dict[Node, tuple[Node, dict[int, tuple[Node, int]]]] = {}  # values, {slot: where its tangents are}
 

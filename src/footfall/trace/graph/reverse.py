@@ -7,12 +7,19 @@ by number.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from footfall.errors import TraceError
-from footfall.trace.graph.derivative import LARGEST_PULLED_TABLE, STEEP_OPS, choice, partials, rebuild
+from footfall.trace.graph.derivative import (
+    LARGEST_PULLED_TABLE,
+    STEEP_OPS,
+    Adjoints,
+    NewNodes,
+    choice,
+    partials,
+    rebuild,
+)
 from footfall.trace.graph.graph import Graph, Node
 from footfall.trace.graph.scope import Scopes
 from footfall.trace.graph.steepness import Steep, refuse_no_turns
@@ -25,7 +32,7 @@ class Reverse:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
         self.steep, self.wanted = Steep(graph, roots), frozenset(wanted)
 
-    def visit_all(self, scope: int, primal: dict[Node, Any], region: int | None = None) -> None:
+    def visit_all(self, scope: int, primal: NewNodes, region: int | None = None) -> None:
         """The values of a scope; ``region``: the new loop that it has become."""
         g = self.new
         for i in self.scopes.nodes[scope]:
@@ -42,7 +49,7 @@ class Reverse:
             elif n[0] not in ("param", "counter"):
                 primal[i] = rebuild(self.old, g, i, primal)
 
-    def visit_repeat(self, i: Node, primal: dict[Node, Any]) -> Node:
+    def visit_repeat(self, i: Node, primal: NewNodes) -> Node:
         g, old = self.new, self.old.nodes[i][1]
         region = self.old.regions[old]
         new, params = g.open_region(region.count, len(region.params), region.reverse)
@@ -60,7 +67,7 @@ class Reverse:
         g.regions[new].asks = region.asks
         return loop
 
-    def pull_back(self, scope: int, primal: dict[Node, Any], total: dict[Any, Node]) -> None:
+    def pull_back(self, scope: int, primal: NewNodes, total: Adjoints) -> None:
         """Add to ``total`` (old node -> adjoint) what every node of the scope passes to its operands."""
         g, zero = self.new, self.new.const(0)
         for i in reversed(self.scopes.nodes[scope]):
@@ -130,7 +137,7 @@ class Reverse:
         inputs = range(n[1], n[1] + int(np.prod(n[2])))
         return list(inputs) if not self.wanted.isdisjoint(inputs) else []
 
-    def pull_back_table(self, n: tuple, at: list[Node], up: Node, total: dict[Any, Node]) -> None:
+    def pull_back_table(self, n: tuple, at: list[Node], up: Node, total: Adjoints) -> None:
         """Every entry takes the adjoint if it is the one that was read."""
         g, inputs = self.new, self.table_inputs(n)
         if len(inputs) > LARGEST_PULLED_TABLE:
@@ -146,16 +153,16 @@ class Reverse:
             here = g.logical("and", g.less(g.const(k - 0.5), place), g.less(place, g.const(k + 0.5)))
             self.add(total, self.old.input(position), g.select(here, up, g.const(0)))
 
-    def add(self, total: dict[Any, Node], node: Node, amount: Node) -> None:
+    def add(self, total: Adjoints, node: Node, amount: Node) -> None:
         if self.old.op(node) != "const":
             total[node] = self.new.add(total[node], amount)
 
     # -- memory -------------------------------------------------------------------------------------------------------
-    def add_cell(self, total: dict[Any, Node], cell: tuple[Node, int, int], up: Node) -> None:
+    def add_cell(self, total: Adjoints, cell: tuple[Node, int, int], up: Node) -> None:
         """An adjoint of one number in memory: (memory, slot, row)."""
         total["cell", *cell] = self.new.add(total["cell", *cell], up)
 
-    def cells(self, total: dict[Any, Any], memory: Node, slot: int, count: int) -> list[Node]:
+    def cells(self, total: Adjoints, memory: Node, slot: int, count: int) -> list[Node]:
         """Adjoints of one slot, row by row."""
         g, found = self.new, []
         for row in range(count):
@@ -165,14 +172,14 @@ class Reverse:
             found.append(up)
         return found
 
-    def pull_back_rows(self, i: Node, total: dict[Any, Any]) -> None:
+    def pull_back_rows(self, i: Node, total: Adjoints) -> None:
         count, values = self.old.nodes[i][1], self.old.nodes[i][2:]
         width = len(values) // count
         for slot in range(width):
             for x, up in zip(values[slot::width], self.cells(total, i, slot, count)):
                 self.add(total, x, up)
 
-    def adjoint_of_save(self, i: Node, slot: int, total: dict[Any, Any], region: int) -> Node:
+    def adjoint_of_save(self, i: Node, slot: int, total: Adjoints, region: int) -> Node:
         """Of what a loop saves, at the present turn of its reversed loop."""
         g, zero = self.new, self.new.const(0)
         count = self.old.regions[self.old.nodes[i][1]].count
@@ -186,7 +193,7 @@ class Reverse:
         return g.add(up, read(region) if read else g.saved(g.rows(count, single), 0, region))
 
     # -- loops --------------------------------------------------------------------------------------------------------
-    def pull_back_repeat(self, i: Node, primal: dict[Node, Any], total: dict[Any, Any]) -> None:
+    def pull_back_repeat(self, i: Node, primal: NewNodes, total: Adjoints) -> None:
         """A second loop, backwards: recompute the body from the saved values, carry adjoints of carry and closure."""
         g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)
         region = self.old.regions[old]
@@ -204,7 +211,7 @@ class Reverse:
         inside.update((p, g.saved(primal[i], first + k, new)) for k, p in enumerate(region.params))
         inside[self.old.counter(old)] = g.counter(new)
         self.visit_all(old, inside, new)
-        inner: dict[Any, Any] = defaultdict(lambda: zero)
+        inner: Adjoints = defaultdict(lambda: zero)
         for k, adjoint in zip(counts, params):
             self.add(inner, region.results[k], adjoint)
         for k in saved:
@@ -226,7 +233,7 @@ class Reverse:
             memory, slot = self.old.nodes[x][1:3]
             total["column", memory, slot] = [*total.get(("column", memory, slot), ()), (loop, at)]
 
-    def has_adjoint(self, i: Node, slot: int, total: dict[Any, Any]) -> bool:
+    def has_adjoint(self, i: Node, slot: int, total: Adjoints) -> bool:
         zero, count = self.new.const(0), self.old.regions[self.old.nodes[i][1]].count
         rows = any(total.get(("cell", i, slot, row), zero) != zero for row in range(count))
         return rows or ("column", i, slot) in total

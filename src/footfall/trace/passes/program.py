@@ -14,18 +14,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
+from footfall.trace.graph.graph import Graph
 from footfall.trace.graph.scope import Scopes
 from footfall.trace.passes.dead_code import without_dead_code
 from footfall.trace.passes.statements import MEMORY_OPS, Loop, Operation, Statement, all_loops, walk
 
-__all__ = ["Loop", "Operation", "Program", "Statement", "all_loops", "build", "walk", "without_dead_code"]
+__all__ = ["Loop", "Operation", "Program", "Statement", "Statistics", "all_loops", "build", "walk", "without_dead_code"]
 
 FREE_OPS = frozenset({"const", "input", "item"})
 FUSED_OPS = frozenset({"fma", "fms", "fnma"})
+
+
+class Statistics(TypedDict, total=False):
+    """Numbers for reports, as JSON holds them."""
+
+    inputs: int
+    outputs: int
+    live_operations: int
+    size: int
+    loops: int
+    operations: dict[str, int]
 
 
 @dataclass
@@ -61,8 +73,7 @@ class Program:
         counts = self.operations()
         return counts.total() + sum(counts[op] for op in FUSED_OPS)
 
-    def statistics(self) -> dict[str, Any]:
-        """Numbers for reports, as JSON holds them."""
+    def statistics(self) -> Statistics:
         return {
             "inputs": self.input_size,
             "outputs": len(self.outputs),
@@ -99,7 +110,7 @@ class Program:
 
 
 def build(
-    graph: Any, outputs: Sequence[int], input_size: int, *, fuse: bool = True, names: Sequence[str] | None = None
+    graph: Graph, outputs: Sequence[int], input_size: int, *, fuse: bool = True, names: Sequence[str] | None = None
 ) -> Program:
     """The program that computes ``outputs`` of a graph; ``names`` label its inputs in listings."""
     body, results = _lower(graph, list(outputs))
@@ -116,7 +127,7 @@ _SPECIAL = frozenset(
 
 
 # -- from the graph ---------------------------------------------------------------------------------------------------
-def _lower(graph: Any, outputs: list[int]) -> tuple[list[Statement], list[int]]:
+def _lower(graph: Graph, outputs: list[int]) -> tuple[list[Statement], list[int]]:
     """Statements in the order of the trace, numbered by graph node; loops of no turns vanish."""
     scopes, nodes = Scopes(graph, outputs), graph.nodes
     skipped: dict[int, int] = {}  # final values of loops that never turn: their initial ones

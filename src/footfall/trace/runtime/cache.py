@@ -17,9 +17,11 @@ import os
 import stat
 import tempfile
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from footfall.nests import Given
 
 MARK = b"footfall-1\n"
 SUFFIX = ".ffc"
@@ -41,7 +43,7 @@ class Entry:
     """Object code (empty for an entry of words alone) and what is known about it."""
 
     code: bytes
-    meta: dict[str, Any]
+    meta: dict[str, Given]
 
 
 def default_folder() -> Path | None:
@@ -113,7 +115,7 @@ class Cache:
             os.utime(path)  # the oldest use goes first
         return entry
 
-    def put(self, key: str, code: bytes, meta: dict[str, Any]) -> bool:
+    def put(self, key: str, code: bytes, meta: Mapping[str, object]) -> bool:
         """Store an entry; False where the folder cannot be written or the meta is no JSON."""
         temporary = None
         try:

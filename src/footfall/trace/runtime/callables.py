@@ -6,14 +6,15 @@ import itertools
 import operator
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 
 from footfall.errors import InputError
+from footfall.nests import Nest
 from footfall.trace.face import tree
 from footfall.trace.face.signature import Signature
-from footfall.trace.passes.program import Program
+from footfall.trace.passes.program import Program, Statistics
 from footfall.trace.targets import interpret
 
 
@@ -39,7 +40,7 @@ class Function:
     def __init__(self, signature: Signature, dtype: np.dtype, program: Program | Callable[[], Program] | None) -> None:
         self.signature, self.dtype = signature, dtype
         self._program = program
-        self.statistics: dict[str, Any] = {}
+        self.statistics: Statistics = {}
         self.__name__ = signature.function
         self._count, self._all_plain = len(signature.names), all(signature.plain)
 
@@ -52,14 +53,18 @@ class Function:
             raise InputError(f"{self.signature.function} was loaded from the cache without its source: no program")
         return self._program
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Nest, **keywords: Nest) -> Nest:
+        raise NotImplementedError
+
+    def advance(self, steps: int, *arguments: Nest, **keywords: Nest) -> Nest:
+        """Feed the result back into the first argument ``steps`` times; the others stay."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         arguments = ", ".join(self.signature.names)
         return f"<{self.signature.function}({arguments}) on {self.target}, {self.dtype.name} x {self.lanes}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise InputError(
             f"the compiled function {self.__name__} cannot be copied or sent to another process: compile it there,"
             " which is quick once it is in the cache"
@@ -70,7 +75,7 @@ class Function:
             arguments = self.signature.bind(arguments, keywords)
         return arguments if self._all_plain else self.signature.leaves(arguments)
 
-    def _fold(self, flat: np.ndarray) -> Any:
+    def _fold(self, flat: np.ndarray) -> Nest:
         """The function's own nest from the outputs of one robot."""
         parts, at = [], 0
         for shape in self.signature.output_shapes:
@@ -83,7 +88,7 @@ class Function:
                 at += 1
         return self.signature.rebuild(parts)
 
-    def roll(self, steps: int, *arguments: Any, every: int = 1, **keywords: Any) -> tuple[Any, Any]:
+    def roll(self, steps: int, *arguments: Nest, every: int = 1, **keywords: Nest) -> tuple[Nest, Nest]:
         """Feed the result, or the first of a tuple of results, back into the first argument ``steps`` times.
 
         Returns (what the last step gave for the first argument, the results of every ``every``-th step with one more
@@ -94,10 +99,10 @@ class Function:
             raise InputError(f"{self.__name__}.roll: steps and every must be at least 1, got {steps} and {every}")
         return self._roll(steps, every, arguments, keywords)
 
-    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Nest, Nest]:
         state, *rest = self.signature.bind(arguments, keywords)
         kept: list[list] = []
-        rebuild: Callable[[list], Any] = self.signature.rebuild
+        rebuild: Callable[[list], Nest] = self.signature.rebuild
         for k in range(steps):
             heed(self.halt)
             result = self(state, *rest)
@@ -136,7 +141,7 @@ class PlainPython(Function):
     def program(self) -> Program:
         raise InputError(f"{self.__name__} runs in Python: its trace differs from NumPy, so it has no program")
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Nest, **keywords: Nest) -> Nest:
         leaves = self._leaves(arguments, keywords)
         arguments = tuple(self.signature.bind(arguments, keywords))
         arrays = [self.signature.real(k, x) for k, x in enumerate(leaves)]
@@ -160,7 +165,7 @@ class PlainPython(Function):
         assert rebuild is not None
         return rebuild([np.stack(column) for column in zip(*results)])
 
-    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+    def advance(self, steps: int, *arguments: Nest, **keywords: Nest) -> Nest:
         steps = self._check_advance(steps)
         state, *rest = self.signature.bind(arguments, keywords)
         for _ in range(steps):
@@ -194,7 +199,7 @@ class Interpreted(Function):
         parts += [np.full((1, *batch), h) for h in self.signature.hidden]
         return np.concatenate([np.zeros((0, *batch), self.dtype), *(np.asarray(p, self.dtype) for p in parts)])
 
-    def _results(self, flat: np.ndarray) -> Any:
+    def _results(self, flat: np.ndarray) -> Nest:
         if not self.batched:
             return self._fold(flat)
         parts, at = [], 0
@@ -204,10 +209,10 @@ class Interpreted(Function):
             at += count
         return self.signature.rebuild(parts)
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Nest, **keywords: Nest) -> Nest:
         return self._results(interpret.evaluate(self.program, self._columns(arguments, keywords)))
 
-    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+    def advance(self, steps: int, *arguments: Nest, **keywords: Nest) -> Nest:
         steps = self._check_advance(steps)
         columns = self._columns(arguments, keywords)
         size = self.signature.sizes[0]

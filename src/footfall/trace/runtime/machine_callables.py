@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from footfall.errors import InputError
+from footfall.nests import Nest
 from footfall.trace.face import tree
 from footfall.trace.face.signature import Signature
+from footfall.trace.passes.program import Program
 from footfall.trace.runtime.callables import Function, batch_axes
 from footfall.trace.runtime.memory import Blocks, Code
 
@@ -26,7 +27,7 @@ class Native(Function):
     target = "native"
     batched = False
 
-    def __init__(self, signature: Signature, code: Code, program: Any) -> None:
+    def __init__(self, signature: Signature, code: Code, program: Program | Callable[[], Program] | None) -> None:
         super().__init__(signature, code.dtype, program)
         self.code, self.lanes = code, code.lanes
         self._local = threading.local()
@@ -82,12 +83,12 @@ class Native(Function):
             with np.errstate(over="ignore"):
                 view[...] = array
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Nest, **keywords: Nest) -> Nest:
         blocks, _, out, _ = self._fill(arguments, keywords)
         blocks.evaluate()
         return out.copy().reshape(self._shape) if self._direct else self._fold(out.copy())
 
-    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+    def advance(self, steps: int, *arguments: Nest, **keywords: Nest) -> Nest:
         """Feed the result back into the first argument ``steps`` times; the others stay."""
         steps = self._check_advance(steps)
         blocks, _, _, state = self._fill(arguments, keywords)
@@ -95,7 +96,7 @@ class Native(Function):
             blocks.advance(steps, self.halt)
         return self._fold(state.copy())
 
-    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Nest, Nest]:
         blocks, _, out, _ = self._fill(arguments, keywords)
         record = blocks.roll(steps, every, self.halt)[0, :, :, 0]
         parts, at = [], 0
@@ -113,19 +114,19 @@ class Batch(Function):
     target = "batch"
     batched = True
 
-    def __init__(self, signature: Signature, code: Code, program: Any) -> None:
+    def __init__(self, signature: Signature, code: Code, program: Program | Callable[[], Program] | None) -> None:
         super().__init__(signature, code.dtype, program)
         self.code, self.lanes = code, code.lanes
         self._can_advance = code.roll is not None
         self._places = code.layout.places()
         self._local = threading.local()
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Nest, **keywords: Nest) -> Nest:
         blocks, robots = self.pack(*arguments, **keywords)
         blocks.evaluate()
         return self.unpack(blocks.out, robots)
 
-    def advance(self, steps: int, *arguments: Any, **keywords: Any) -> Any:
+    def advance(self, steps: int, *arguments: Nest, **keywords: Nest) -> Nest:
         """Feed the result back into the first argument ``steps`` times; the others stay."""
         steps = self._check_advance(steps)
         blocks, robots = self.pack(*arguments, **keywords)
@@ -133,7 +134,7 @@ class Batch(Function):
             blocks.advance(steps, self.halt)
         return self.unpack(blocks.areas["state"], robots)
 
-    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Any, Any]:
+    def _roll(self, steps: int, every: int, arguments: Sequence, keywords: dict) -> tuple[Nest, Nest]:
         blocks, robots = self.pack(*arguments, **keywords)
         record = blocks.roll(steps, every, self.halt)  # (block, row, scalar, lane)
         parts, at = [], 0
@@ -146,7 +147,7 @@ class Batch(Function):
         after = self.unpack(blocks.out, robots)
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
 
-    def pack(self, *arguments: Any, **keywords: Any) -> tuple[Blocks, int]:
+    def pack(self, *arguments: Nest, **keywords: Nest) -> tuple[Blocks, int]:
         """(this thread's blocks, filled; robots). The last block repeats its last robot: no lane runs on garbage."""
         signature = self.signature
         leaves = [signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]
@@ -195,7 +196,7 @@ class Batch(Function):
             target[full, :, :rest] = flat[whole:].T
             target[full, :, rest:] = flat[-1][:, None]
 
-    def unpack(self, blocks: np.ndarray, robots: int) -> Any:
+    def unpack(self, blocks: np.ndarray, robots: int) -> Nest:
         """The nest of results, with a robot axis, from memory laid out as (block, scalar, lane)."""
         parts, at = [], 0
         for shape in self.signature.output_shapes:

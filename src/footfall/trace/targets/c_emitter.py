@@ -44,7 +44,6 @@ class Emitter:
         self, dtype: DTypeLike, fused: bool | None, prefix: str = "", functions: dict[str, str] | None = None
     ) -> None:
         self.bits, self.lanes, self.fused, self.prefix = np.dtype(dtype).itemsize * 8, 1, fused, prefix
-        self.extremes = False
         self.lines: list[str] = []
         self.functions = {} if functions is None else functions  # elementary functions in use, by name
         self.count, self.depth, self.scope = 0, 1, "entry"

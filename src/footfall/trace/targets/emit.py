@@ -7,12 +7,12 @@ it. Loops, memory and the frame around the kernel belong to the target.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from footfall.trace.passes.program import Loop, Program, Statement
+from footfall.trace.passes.program import Loop, Operation, Program, Statement
 from footfall.trace.targets import vector_math
+from footfall.trace.targets.emitter import Emitter
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ def tape_size(body: Sequence[Statement]) -> int:
 class Walk:
     """One straight walk over the statements; ``names`` maps SSA numbers to the target's operands."""
 
-    def __init__(self, program: Program, layout: Layout, emitter: Any) -> None:
+    def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
         self.program, self.layout, self.e = program, layout, emitter
         self.places = layout.places()
-        self.names: dict[Any, Any] = {}
+        self.names: dict[Hashable, str] = {}
         self.constants: dict[int, float] = {}
         self.tapes: dict[int, tuple[int, int]] = {}  # loop or rows: (first number of its memory, numbers a row)
         self.tape_used = 0
-        self.sines: dict[Any, Any] = {}
+        self.sines: dict[Hashable, Sequence[str]] = {}
 
     def run(self, body: Sequence[Statement]) -> None:
         for s in body:
@@ -86,20 +86,20 @@ class Walk:
     def loop(self, loop: Loop) -> None:
         raise NotImplementedError
 
-    def load(self, area: str, offset: int) -> Any:
+    def load(self, area: str, offset: int) -> str:
         raise NotImplementedError
 
-    def saved(self, tape: tuple[int, int], slot: int, region: int) -> Any:
+    def saved(self, tape: tuple[int, int], slot: int, region: int) -> str:
         raise NotImplementedError
 
-    def stored(self, tape: tuple[int, int], slot: int, row: int) -> Any:
+    def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
         raise NotImplementedError
 
-    def keep(self, tape: tuple[int, int], slot: int, row: int, value: Any) -> None:
+    def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
         """Put a number down in a row."""
         raise NotImplementedError
 
-    def value(self, s: Any) -> Any:
+    def value(self, s: Operation) -> str:
         e, op = self.e, s.op
         if op == "const":
             self.constants[s.result] = s.detail[0]
@@ -127,28 +127,27 @@ class Walk:
             return self.kept_nan(s.operands, e.gather_table(table, self.flat(a, self.program.tables[table].shape)))
         if op == "lookup_input":
             first, shape = s.detail
-            return self.kept_nan(s.operands, e.gather_input(*self.places[first], self.flat(a, shape)))
+            area, offset = self.places[first]
+            return self.kept_nan(s.operands, e.gather_input(area, offset, self.flat(a, shape)))
         return getattr(e, _METHODS.get(op, op))(*a)
 
-    def extreme(self, op: str, operands: Sequence[int], a: list) -> Any:
+    def extreme(self, op: str, operands: Sequence[int], a: list) -> str:
         """NaN if either operand is NaN; one that is a constant needs no guard."""
-        if self.e.extremes:
-            return self.e.call("minimum" if op == "min" else "maximum", *a)
         if operands[0] in self.constants:
             operands, a = operands[::-1], a[::-1]
         picked = (self.e.minimum if op == "min" else self.e.maximum)(*a)  # the first operand, if either is NaN
         return picked if operands[1] in self.constants else self.e.keep_nan(a[1], picked)
 
-    def flat(self, position: list, shape: Sequence[int]) -> Any:
+    def flat(self, position: list, shape: Sequence[int]) -> str:
         """The row-major index of a position, rounded down and clamped before it becomes an integer; NaN is safe."""
-        e, total = self.e, None
+        e, total = self.e, ""
         for x, n in zip(position, shape):
             inside = e.minimum(e.maximum(e.const(0), x), e.const(n - 1))
             whole = e.to_index(e.floor(inside))
-            total = whole if total is None else e.index_add(e.index_scale(total, n), whole)
+            total = whole if not total else e.index_add(e.index_scale(total, n), whole)
         return total
 
-    def kept_nan(self, position: Sequence[int], value: Any) -> Any:
+    def kept_nan(self, position: Sequence[int], value: str) -> str:
         """What was read, but NaN where the position is."""
         for x in position:
             if x not in self.constants:
@@ -156,5 +155,7 @@ class Walk:
         return value
 
 
-_FUNCTIONS = {"exp": vector_math.exp, "log": vector_math.log, "pow": vector_math.power, "atan2": vector_math.atan2}
+_FUNCTIONS: dict[str, Callable[..., str]] = {
+    "exp": vector_math.exp, "log": vector_math.log, "pow": vector_math.power, "atan2": vector_math.atan2,
+}  # fmt: skip
 _METHODS = {"and": "logic_and", "or": "logic_or", "not": "logic_not"}

@@ -6,19 +6,19 @@ NumPy has no fused multiply-add, so the other targets agree to a tolerance, not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from footfall.nests import Nest
 from footfall.trace.passes.program import Loop, Operation, Program, Statement
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """As the compiled targets: NaN stays NaN (NumPy: nan**0 == 1), and a negative base has no power."""
     return np.where((a >= 0) & (b == b), np.power(np.abs(a), b), np.asarray(a).dtype.type(np.nan))
 
 
-_RULES: dict[str, Callable[..., Any]] = {
+_RULES: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -65,7 +65,7 @@ def evaluate(program: Program, inputs: np.ndarray) -> np.ndarray:
 class _Run:
     def __init__(self, program: Program, inputs: np.ndarray) -> None:
         self.program, self.inputs = program, inputs
-        self.values: dict[int, Any] = {}
+        self.values: dict[int, Nest] = {}
         self.tapes: dict[int, dict[int, list]] = {}
         self.turns: dict[int, int] = {}
         self.tables = [np.asarray(t, inputs.dtype) for t in program.tables]
@@ -77,7 +77,7 @@ class _Run:
             else:
                 self.values[s.result] = self.operation(s)
 
-    def operation(self, s: Operation) -> Any:
+    def operation(self, s: Operation) -> Nest:
         values, op = self.values, s.op
         if s.result in self.program.wide and op in ("const", "input", "join"):  # lanes are a first axis
             return self.wide(s)
@@ -114,14 +114,14 @@ class _Run:
             return self.read(self.inputs[first : first + count].reshape(*shape, *self.inputs.shape[1:]), a)
         return _RULES[op](*a)
 
-    def wide(self, s: Operation) -> Any:
+    def wide(self, s: Operation) -> np.ndarray:
         batch = self.inputs.shape[1:]
         if s.op == "const":
             return np.reshape(np.asarray(s.detail[0], self.inputs.dtype), (self.program.lanes, *[1] * len(batch)))
         parts = [self.inputs[k] for k in s.detail] if s.op == "input" else [self.values[x] for x in s.operands]
         return np.stack([np.broadcast_to(x, batch) for x in parts])
 
-    def read(self, table: np.ndarray, position: list) -> Any:
+    def read(self, table: np.ndarray, position: list) -> np.ndarray:
         """Rounded down and clamped; NaN where the position is NaN. Axes after the position are the batch's."""
         batch = self.inputs.shape[1:]
         index = [np.clip(np.nan_to_num(np.floor(x)), 0, n - 1).astype(int) for x, n in zip(position, table.shape)]

@@ -13,8 +13,7 @@ are aligned to 64 bytes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from numpy.typing import DTypeLike
 
@@ -181,7 +180,12 @@ class _Kernel(Walk):
             return self.limbs.turn(self.names[s.operands[0]], s.detail, truth)
         return super().value(s)
 
-    def load(self, area: str, offset: Any) -> str:
+    def extreme(self, op: str, operands: Sequence[int], a: list) -> str:
+        if self.e.extremes:
+            return self.e.call("minimum" if op == "min" else "maximum", *a)
+        return super().extreme(op, operands, a)
+
+    def load(self, area: str, offset: int | str) -> str:
         return (self.e.load_shared if area == "shared" else self.e.load)(f"%{area}", offset)
 
     def saved(self, tape: tuple[int, int], slot: int, region: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -192,13 +191,13 @@ class Emitter:
     def index_scale(self, a: str, n: int) -> str:
         return self.new(f"mul {self.index_type} {a}, {self.index_const(n)}")
 
-    def pointer(self, base: str, k: Any) -> str:
+    def pointer(self, base: str, k: int | str) -> str:
         return self.new(f"getelementptr {self.type}, ptr {base}, i64 {k}")
 
-    def load(self, base: str, k: Any) -> str:
+    def load(self, base: str, k: int | str) -> str:
         return self.new(f"load {self.type}, ptr {self.pointer(base, k)}, align {self.align}")
 
-    def load_shared(self, base: str, k: Any) -> str:
+    def load_shared(self, base: str, k: int | str) -> str:
         """One number for all lanes; the processor broadcasts it as it loads."""
         address = self.new(f"getelementptr {self.scalar}, ptr {base}, i64 {k}")
         return self.splat(self.new(f"load {self.scalar}, ptr {address}, align {self.bits // 8}"))
@@ -209,7 +208,7 @@ class Emitter:
         one = self.new(f"insertelement {self.type} poison, {self.scalar} {scalar}, i64 0")
         return self.new(f"shufflevector {self.type} {one}, {self.type} poison, <{self.lanes} x i32> zeroinitializer")
 
-    def store(self, value: str, base: str, k: Any) -> None:
+    def store(self, value: str, base: str, k: int | str) -> None:
         self.lines.append(f"store {self.type} {value}, ptr {self.pointer(base, k)}, align {self.align}")
 
     def clear(self, base: str, k: int, count: int) -> None:

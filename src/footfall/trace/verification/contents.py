@@ -7,20 +7,22 @@ import random
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
+from footfall.nests import Foreign
 from footfall.trace.verification.look import Look
 
 _LARGEST = 10_000  # elements of one container that are looked at
 _HEAVIEST = 1 << 26  # bytes of one array that are looked at
 _NOTHING = object()
+T = TypeVar("T")
 _CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, weakref.ref, np.dtype)
 
 
-def visit_data(look: Look, value: Any, label: str) -> None:
+def visit_data(look: Look, value: Foreign, label: str) -> None:
     """Note what an object holds, and see what is in it."""
     if isinstance(value, _CLOSED) or type(value).__module__.startswith("footfall.trace."):
         look.note(label, id(value))
@@ -55,7 +57,7 @@ def _visit_variable(look: Look, variable: contextvars.ContextVar, label: str) ->
     look.note(label, "variable", None if held is _NOTHING else look.see(held, label))
 
 
-def _visit_buffer(look: Look, value: Any, label: str) -> None:
+def _visit_buffer(look: Look, value: Foreign, label: str) -> None:
     try:
         with memoryview(value) as view, view.cast("B") as octets:
             held = bytes(octets[:_HEAVIEST])
@@ -66,7 +68,7 @@ def _visit_buffer(look: Look, value: Any, label: str) -> None:
     look.note(label, type(value).__name__, held)
 
 
-def _overwrite(value: Any, held: bytes) -> None:
+def _overwrite(value: Foreign, held: bytes) -> None:
     if isinstance(value, bytearray):
         value[:] = held
     elif hasattr(value, "frombytes"):
@@ -78,9 +80,9 @@ def _overwrite(value: Any, held: bytes) -> None:
                 octets[: len(held)] = held
 
 
-def _visit_random(look: Look, value: Any, label: str) -> bool:
-    state: Any
-    undo: Callable[[Any], Any]
+def _visit_random(look: Look, value: object, label: str) -> bool:
+    state: Foreign
+    undo: Callable[[Foreign], Foreign]
     if isinstance(value, np.random.Generator):
         value = value.bit_generator
     if isinstance(value, np.random.BitGenerator):
@@ -96,15 +98,15 @@ def _visit_random(look: Look, value: Any, label: str) -> bool:
     return True
 
 
-def _words(state: Any) -> Any:
+def _words(state: object) -> object:
     if isinstance(state, dict):
         return {key: _words(value) for key, value in state.items()}
     return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
-def _visit_container(look: Look, value: Any, label: str) -> bool:
+def _visit_container(look: Look, value: object, label: str) -> bool:
     """Lists, dictionaries and sets: what is in them, and the attributes that a class of them may add."""
-    inside: list[Any]
+    inside: Sequence[object]
     if isinstance(value, (list, tuple, deque)):
         inside = [look.see(x, f"{label}[{k}]") for k, x in _ends(value)]
     elif isinstance(value, (dict, types.MappingProxyType)):
@@ -119,7 +121,7 @@ def _visit_container(look: Look, value: Any, label: str) -> bool:
     return True
 
 
-def _ends(items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+def _ends(items: Iterable[T]) -> Iterator[tuple[int, T]]:
     """The elements with their places; of a long container those at both ends."""
     listed, half = list(items), _LARGEST // 2
     if len(listed) <= _LARGEST:
@@ -127,7 +129,7 @@ def _ends(items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     return iter([*enumerate(listed[:half]), *enumerate(listed[-half:], len(listed) - half)])
 
 
-def _refill(value: Any, held: Any) -> None:
+def _refill(value: Foreign, held: Foreign) -> None:
     """Only where it differs: others may be reading it."""
     now, then = ([*x.items()] if isinstance(x, dict) else [*x] for x in (value, held))
     flat = (lambda pairs: [y for x in pairs for y in x]) if isinstance(value, dict) else list
@@ -136,7 +138,7 @@ def _refill(value: Any, held: Any) -> None:
         (value.extend if isinstance(value, (list, deque)) else value.update)(held)
 
 
-def _visit_object(look: Look, value: Any, label: str) -> None:
+def _visit_object(look: Look, value: object, label: str) -> None:
     kind = type(value)
     if hasattr(kind, "__next__") and not isinstance(kind.__next__, types.FunctionType):
         look.iterators.append(label)

@@ -6,7 +6,6 @@ import socket
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
 
 from footfall.trace.runtime.uncollected import uncollected
 
@@ -16,14 +15,14 @@ _MODULES = {"time": "a clock", "posix": "the operating system", "nt": "the opera
 _PURE = {"fspath", "strftime", "strptime", "mktime"}
 
 
-def effect_of(call: Callable[[], Any]) -> str | None:
+def effect_of(call: Callable[[], object]) -> str | None:
     """The first thing that a call does outside itself, in words; None if it does nothing, or a profiler is at work."""
     if sys.getprofile() is not None:
         call()
         return None
     found: list[str] = []
 
-    def watch(frame: types.FrameType, event: str, function: Any) -> None:
+    def watch(frame: types.FrameType, event: str, function: object) -> None:
         if event == "c_call" and not found:
             found.extend(_words(function))
 
@@ -36,7 +35,7 @@ def effect_of(call: Callable[[], Any]) -> str | None:
     return found[0] if found else None
 
 
-def _words(function: Any) -> list[str]:
+def _words(function: object) -> list[str]:
     name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
     for known, word in _BUILTINS.items():
         if function is known:

@@ -5,7 +5,6 @@ import functools
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -17,15 +16,15 @@ class Look:
     """Notes by value, not by address, so that what was replaced by its equal is the same."""
 
     def __init__(self) -> None:
-        self.notes: list[tuple[str, Any]] = []  # (its name, its state)
-        self.undo: list[Callable[[], Any]] = []
+        self.notes: list[tuple[str, object]] = []  # (its name, its state)
+        self.undo: list[Callable[[], object]] = []
         self.iterators: list[str] = []  # what cannot be put back
         self.package = ""  # of the first user's function: its own even where it is installed
         self._known: dict[int, int] = {}
-        self._waiting: deque[tuple[Any, str]] = deque()
-        self._kept: list[Any] = []  # an address names an object only as long as that lives
+        self._waiting: deque[tuple[object, str]] = deque()
+        self._kept: list[object] = []  # an address names an object only as long as that lives
 
-    def see(self, value: Any, label: str) -> Any:
+    def see(self, value: object, label: str) -> int | None:
         """What stands for a value in the note of its holder: its number, by which a later visit notes it, or nothing
         for a plain value, which is noted here under its own name."""
         if type(value) in _PLAIN or isinstance(value, np.generic):
@@ -37,14 +36,14 @@ class Look:
             self._waiting.append((value, label))
         return self._known.get(id(value), id(value))
 
-    def unseen(self) -> Iterator[tuple[Any, str]]:
+    def unseen(self) -> Iterator[tuple[object, str]]:
         while self._waiting:
             yield self._waiting.popleft()
 
-    def note(self, label: str, *state: Any) -> None:
+    def note(self, label: str, *state: object) -> None:
         self.notes.append((label, state))
 
-    def attributes(self, value: Any, label: str) -> list[Any]:
+    def attributes(self, value: object, label: str) -> list[tuple[str, int | None]]:
         """The state of an object's attributes, in its dictionary or in slots; a cached property is no state."""
         found = []
         for name, held in (getattr(value, "__dict__", None) or {}).items():
@@ -59,7 +58,7 @@ class Look:
                     found.append((name, self._slot(value, slot, f"{label}.{name}")))
         return found
 
-    def _slot(self, value: Any, slot: types.MemberDescriptorType, label: str) -> Any:
+    def _slot(self, value: object, slot: types.MemberDescriptorType, label: str) -> int | None:
         try:
             held = slot.__get__(value)
         except AttributeError:
@@ -68,7 +67,7 @@ class Look:
         self.undo.append(functools.partial(slot.__set__, value, held))
         return self.see(held, label)
 
-    def holds(self, space: dict[str, Any], name: str, label: str) -> Any:
+    def holds(self, space: dict[str, object], name: str, label: str) -> int | None:
         """The state of one entry of a namespace, or that there is none: a function may make it."""
         if name not in space:
             self.undo.append(functools.partial(space.pop, name, None))
@@ -95,6 +94,6 @@ def _put_back(space: dict, held: dict) -> None:
         space.update(held)
 
 
-def _empty(value: Any, slot: types.MemberDescriptorType) -> None:
+def _empty(value: object, slot: types.MemberDescriptorType) -> None:
     with contextlib.suppress(AttributeError):  # still empty
         slot.__delete__(value)

@@ -10,7 +10,6 @@ import functools
 import os
 import random
 import types
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from footfall.trace.verification.contents import visit_data
 from footfall.trace.verification.look import Look
 
 _REMEDY = "hidden state cannot be traced; pass it as an argument and return the new value"
+_Wrapper = types.MethodType | functools.partial | staticmethod | classmethod | property | functools.cached_property
 _WRAPPERS = (types.MethodType, functools.partial, staticmethod, classmethod, property, functools.cached_property)
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
 _CODE = (types.FunctionType, *_WRAPPERS)
@@ -28,7 +28,7 @@ _CODE = (types.FunctionType, *_WRAPPERS)
 class Surroundings:
     """All that can be reached from a function or an object, as it was when this was made."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: object) -> None:
         self.subject = subject
         self.before = _looked(subject)
 
@@ -61,7 +61,7 @@ class _Code:
         self.members: set[tuple[type, str]] = set()
 
 
-def _looked(subject: Any) -> Look:
+def _looked(subject: object) -> Look:
     look, code = Look(), _Code()
     look.see(subject, "self")
     while True:
@@ -74,7 +74,7 @@ def _looked(subject: Any) -> Look:
             return look
 
 
-def _visit(look: Look, value: Any, label: str, code: _Code) -> None:
+def _visit(look: Look, value: object, label: str, code: _Code) -> None:
     """Note the state of one object, and what it leads to."""
     if isinstance(value, types.FunctionType):
         _visit_function(look, value, label, code)
@@ -94,7 +94,7 @@ def _visit(look: Look, value: Any, label: str, code: _Code) -> None:
 
 def _visit_function(look: Look, function: types.FunctionType, label: str, code: _Code) -> None:
     """Closure, defaults, attributes; of a user's function also the globals that it names."""
-    state: list[Any] = [id(function.__code__)]
+    state: list[object] = [id(function.__code__)]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         state.append(_cell(look, cell, name))
     state.append(look.see((function.__defaults__, function.__kwdefaults__), "a default argument"))
@@ -107,7 +107,7 @@ def _visit_function(look: Look, function: types.FunctionType, label: str, code: 
     look.note(label, *state)
 
 
-def _cell(look: Look, cell: types.CellType, name: str) -> Any:
+def _cell(look: Look, cell: types.CellType, name: str) -> int | None:
     try:
         held = cell.cell_contents
     except ValueError:  # not filled yet
@@ -116,7 +116,7 @@ def _cell(look: Look, cell: types.CellType, name: str) -> Any:
     return look.see(held, name)
 
 
-def _global(look: Look, space: dict[str, Any], name: str, named: set[str]) -> Any:
+def _global(look: Look, space: dict[str, object], name: str, named: set[str]) -> object:
     held = space.get(name)
     if isinstance(held, types.ModuleType):
         return _module(look, held, name, named)
@@ -125,14 +125,17 @@ def _global(look: Look, space: dict[str, Any], name: str, named: set[str]) -> An
     return None if name not in space and hasattr(builtins, name) else look.holds(space, name, name)
 
 
-def _module(look: Look, module: types.ModuleType, label: str, named: set[str]) -> Any:
+def _module(look: Look, module: types.ModuleType, label: str, named: set[str]) -> object:
     """Of a user's module what the code names; of others the random numbers that all share."""
     if module is random:
         return look.see(random._inst, label)
     if module is np.random or (module is np and "random" in named):
         return look.see(np.random.mtrand._rand, f"{label}.random")
     if module is os:
-        return _environment(look, label) if named & {"environ", "getenv", "putenv"} else id(module)
+        if not named & {"environ", "getenv", "putenv"}:
+            return id(module)
+        _environment(look, label)
+        return None
     if _is_library(look, module.__name__) and module is not builtins:
         return id(module)
     names = sorted(name for name in named if not name.startswith("__"))
@@ -157,7 +160,7 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _parts(look: Look, value: Any, label: str) -> list[Any]:
+def _parts(look: Look, value: _Wrapper, label: str) -> list[int | None]:
     """The objects and functions that a method, a partial or a property is made of."""
     if isinstance(value, types.MethodType):
         return [look.see(value.__self__, "self"), look.see(value.__func__, label)]

@@ -2,13 +2,15 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from footfall import numeric
 from footfall.errors import TraceMismatch
+from footfall.nests import Nest
 from footfall.trace.face import tree
+from footfall.trace.graph.graph import Graph, Node
 from footfall.trace.verification.effects import effect_of
 from footfall.trace.verification.surroundings import Surroundings
 
@@ -16,10 +18,24 @@ _ROUNDING = 1e-15  # of an argument: what a function's own answer moves by then,
 _REMEDY = "a traced function must be pure: pass state as an argument and return the new one"
 
 
+class Recorded(Protocol):
+    """What is asked of a trace."""
+
+    graph: Graph
+    outputs: list[Node]
+    result: Nest
+
+    @property
+    def input_size(self) -> int: ...
+
+
+T = TypeVar("T", bound=Recorded)
+
+
 def verify_trace(
-    trace: Callable[..., Any], function: Callable[..., Any], examples: tuple, samples: int, tolerance: float, seed: int,
-    subject: Any = None,
-) -> Any:  # fmt: skip
+    trace: Callable[..., T], function: Callable[..., Nest], examples: tuple, samples: int, tolerance: float, seed: int,
+    subject: object = None,
+) -> T:  # fmt: skip
     """The trace of ``function``, verified; ``trace`` is the tracer itself.
 
     Hidden state is looked for in ``subject`` (the function itself, unless said), and put back if the trace is refused.
@@ -37,7 +53,7 @@ def verify_trace(
         numeric.verifying.reset(token)
 
 
-def _warm_up(function: Callable[..., Any], examples: tuple, around: Surroundings, seed: int) -> Surroundings:
+def _warm_up(function: Callable[..., Nest], examples: tuple, around: Surroundings, seed: int) -> Surroundings:
     """What there is around a function after its first calls, on numbers.
 
     What it computes once and keeps is no hidden state if it is always the same and changes no answer. What it does
@@ -58,7 +74,7 @@ def _warm_up(function: Callable[..., Any], examples: tuple, around: Surroundings
         except Exception:
             _results(function, examples)  # not defined there
         kept.check(_name(function), "being called for the first time")
-    again: list[Any] = []
+    again: list[Nest] = []
     try:
         effect = effect_of(lambda: again.append(_results(function, examples)))
     except Exception as error:
@@ -70,15 +86,15 @@ def _warm_up(function: Callable[..., Any], examples: tuple, around: Surroundings
     return kept
 
 
-def _results(function: Callable[..., Any], arguments: tuple) -> Any:
+def _results(function: Callable[..., Nest], arguments: tuple) -> Nest:
     with np.errstate(all="ignore"):
         return function(*copy.deepcopy(arguments))
 
 
 def _verified(
-    trace: Callable[..., Any], function: Callable[..., Any], examples: tuple, samples: int, tolerance: float, seed: int,
+    trace: Callable[..., T], function: Callable[..., Nest], examples: tuple, samples: int, tolerance: float, seed: int,
     around: Surroundings,
-) -> Any:  # fmt: skip
+) -> T:  # fmt: skip
     from footfall.trace.passes import program
     from footfall.trace.targets import interpret
 
@@ -125,7 +141,7 @@ def _verified(
     return first
 
 
-def _call(function: Callable[..., Any], arguments: tuple, traced: Any) -> np.ndarray:
+def _call(function: Callable[..., Nest], arguments: tuple, traced: Nest) -> np.ndarray:
     """The function's outputs on NumPy, flat; its arguments must come back unchanged, its structure as traced."""
     given = copy.deepcopy(arguments)
     before = [np.array(x) for x in tree.flatten(given)[0]]
@@ -148,7 +164,7 @@ def _call(function: Callable[..., Any], arguments: tuple, traced: Any) -> np.nda
     return flat
 
 
-def _check_repeats(function: Callable[..., Any], flat: np.ndarray, repeated: np.ndarray) -> None:
+def _check_repeats(function: Callable[..., Nest], flat: np.ndarray, repeated: np.ndarray) -> None:
     if flat.shape != repeated.shape or not np.array_equal(flat, repeated, equal_nan=True):
         raise TraceMismatch(
             f"two calls of {_name(function)} with the same arguments differ: it keeps hidden state or draws random"
@@ -156,11 +172,11 @@ def _check_repeats(function: Callable[..., Any], flat: np.ndarray, repeated: np.
         )
 
 
-def _flat(result: Any) -> np.ndarray:
+def _flat(result: Nest) -> np.ndarray:
     return np.array([x for leaf in tree.flatten(result)[0] for x in np.ravel(leaf)], dtype=float)
 
 
-def _difference(got: np.ndarray, expected: np.ndarray, tolerance: float, slack: Any = 0.0) -> str | None:
+def _difference(got: np.ndarray, expected: np.ndarray, tolerance: float, slack: np.ndarray | float = 0.0) -> str | None:
     if got.shape != expected.shape:
         return f"it has {got.size} outputs where NumPy has {expected.size}"
     scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
@@ -177,7 +193,7 @@ def _near(arguments: tuple, spread: float, random: np.random.Generator) -> tuple
     return rebuild([_beside(x, spread, random) for x in leaves])
 
 
-def _beside(x: Any, spread: float, random: np.random.Generator) -> Any:
+def _beside(x: Nest, spread: float, random: np.random.Generator) -> Nest:
     values = np.asarray(x)
     if values.dtype == bool:
         moved = np.where(random.random(values.shape) < spread, ~values, values)
@@ -191,9 +207,9 @@ def _beside(x: Any, spread: float, random: np.random.Generator) -> Any:
     return type(x)(np.asarray(moved).item())
 
 
-def _same_constants(first: Any, second: Any) -> bool:
+def _same_constants(first: Recorded, second: Recorded) -> bool:
     return tree.difference(first.result, second.result) is None
 
 
-def _name(function: Any) -> str:
+def _name(function: object) -> str:
     return getattr(function, "__name__", type(function).__name__)
