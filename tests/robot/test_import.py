@@ -1,5 +1,6 @@
 """URDF and MJCF files become the robots that Pinocchio and MuJoCo read from them."""
 
+import re
 import sys
 import warnings
 import xml.etree.ElementTree as ET
@@ -13,7 +14,7 @@ from footfall.errors import InputError, MissingExtraError, ModelError
 from footfall.robot.files.feet import leg_of
 from footfall.robot.files.mesh import fit_sphere
 from footfall.robot.files.mjcf_left_out import left_out
-from footfall.robot.files.urdf_mjcf import ModelWarning, load_model
+from footfall.robot.files.urdf_mjcf import ModelWarning, load_model, read_draft
 from footfall.robot.model.parts import Foot
 from footfall.spatial.transform import Transform
 
@@ -65,11 +66,35 @@ def test_third_party_robots_have_their_masses_and_their_feet_in_order(third_part
     assert corners.tolist() == [[1, 1], [1, -1], [-1, 1], [-1, -1]]
 
 
+def with_right_angles(text):
+    """A model file with its right angles written out: 1.57079632679 stands for a quarter turn."""
+
+    def written_out(number):
+        turns = float(number.group()) / (np.pi / 2)
+        whole = round(turns)
+        return repr(whole * np.pi / 2) if whole and abs(turns - whole) < 1e-11 else number.group()
+
+    return re.sub(r"-?\d\.\d{9,}", written_out, text)
+
+
+@pytest.mark.parametrize("name", THIRD_PARTY)
+def test_a_file_is_read_to_its_last_digit(third_party, name):
+    pin = pytest.importorskip("pinocchio")
+    model = pin.buildModelFromUrdf(str(third_party(name)))
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, pin.neutral(model))
+    for link, X in read_draft(third_party(name))[0].placements().items():
+        placement = data.oMf[model.getFrameId(link, pin.FrameType.BODY)]
+        assert np.abs(X.p - placement.translation).max() < 1e-12
+        assert np.abs(X.R - placement.rotation).max() < 1e-12
+
+
 @pytest.mark.parametrize("name", THIRD_PARTY)
 def test_links_at_zero_lie_where_pinocchio_puts_them(third_party, name):
+    """If the file has its right angles written out, as ours are exact."""
     pin = pytest.importorskip("pinocchio")
     path = third_party(name)
-    model = pin.buildModelFromUrdf(str(path))
+    model = pin.buildModelFromXML(with_right_angles(path.read_text()))
     data = model.createData()
     pin.framesForwardKinematics(model, data, pin.neutral(model))
     robot = quietly(path)

@@ -1,13 +1,15 @@
 """Checkpoints that older footfalls wrote go on here, or a sentence says what they lack.
 
 The files in ``checkpoints/`` are of Mini Cheetah on flat ground after 0.05 s (``pd``: 0.3 s): from before the rooms
-moved, from before wheels and oscillators were added, and from before the work of braking motors was counted.
+moved, from before wheels and oscillators were added, and from before the work of braking motors was counted. Two are of
+robots from files, held still for 0.05 s, from before right angles in the digits of a file were exact.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from third_party_models import third_party_path
 
 import footfall as ff
 from footfall.contact.points import Sphere
@@ -37,6 +39,19 @@ def test_a_run_goes_on_from_where_an_older_footfall_left_it(era, kind):
     recording = run.run(0.02)
     assert run.stopped is None
     assert np.abs(recording.q[-1, :3] - recording.q[0, :3]).max() < 0.02  # it walks on, and neither falls nor jumps
+
+
+@pytest.mark.parametrize("name", ["anymal_c", "hyq"])
+@pytest.mark.filterwarnings("ignore::footfall.robot.files.guard.ModelWarning")
+def test_a_run_of_a_file_goes_on_from_before_its_right_angles_were_exact(name):
+    path, robot = FILES / f"before_right_angles_{name}.npz", ff.load(third_party_path(name))
+    run = ff.Simulation(robot)
+    run.resume(path)
+    with np.load(path) as stored:
+        np.testing.assert_array_equal(run.q, stored["leaf1"])
+    heavier = ff.Simulation(robot.replace({"trunk.mass": 1.01 * robot.parameter("trunk.mass")}))
+    with pytest.raises(InputError, match="belongs to another simulation"):
+        heavier.resume(path)
 
 
 def test_an_older_run_with_other_numbers_is_still_refused():

@@ -54,7 +54,7 @@ def parts_of(robot: Robot) -> list[Part]:
             place = (np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
             motion, armature, label = ("free" if robot.floating else "fixed"), 0.0, ""
         else:
-            place = (joint.rotation, joint.origin, joint.axis)
+            place = (joint.X_PJ.R, joint.origin, joint.axis)
             motion, armature, label = joint.kind, joint.armature + _reflected(robot, joint), joint.name
         if motion == "fixed":
             label = ""
@@ -112,7 +112,7 @@ def _rotor(robot: Robot, joint: Joint, carrier: int) -> Part:
     tensor = rotor.spin_inertia * along + rotor.transverse_inertia * (np.eye(3) - along)
     turning = robot.rotors == "exact"
     return Part(
-        name=f"{joint.name} rotor", parent=carrier, motion="revolute" if turning else "fixed", rotation=joint.rotation,
+        name=f"{joint.name} rotor", parent=carrier, motion="revolute" if turning else "fixed", rotation=joint.X_PJ.R,
         origin=rotor.position, axis=joint.axis, mass=rotor.mass, com=np.zeros(3), inertia=tensor,
         joint=joint.name if turning else "", gear=rotor.gear,
     )  # fmt: skip

@@ -107,7 +107,7 @@ def _placed_base(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Placed:
 
 
 def _placed_child(robot: Robot, x: Float[ndarray, "nv"], parent: Placed, joint: Joint) -> Placed:
-    T_WJ = parent.T @ homogeneous(joint.rotation, joint.origin)
+    T_WJ = parent.T @ homogeneous(joint.X_PJ.R, joint.origin)
     if joint.kind == "fixed":
         return Placed(T_WJ, parent.path)
     column, axis = column_of(robot, joint), T_WJ[:3, :3] @ joint.axis
@@ -129,7 +129,7 @@ def masses(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Iterator[Mass]:
         rotor = joint.rotor
         if joint.kind == "fixed" or rotor is None or robot.rotors == "none":
             continue
-        axis = joint.rotation @ joint.axis  # in the parent's axes: that is where the rotor rides
+        axis = joint.X_PJ.R @ joint.axis  # in the parent's axes: that is where the rotor rides
         along = np.outer(axis, axis)
         tensor = rotor.spin_inertia * along + rotor.transverse_inertia * (np.eye(3) - along)
         body = _mass(robot, placed[joint.parent], rotor.mass, rotor.position, tensor)

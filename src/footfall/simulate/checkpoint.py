@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 from numpy import ndarray
 
 from footfall.archive import NoArchive, read_archive
+from footfall.contact.points import spheres_of
+from footfall.control.posture import with_stand
 from footfall.errors import InputError, reason
 from footfall.identity import digest_of, first_name
 from footfall.nests import Nest
+from footfall.parameters import replaced
+from footfall.robot.model.description import Joint, Robot
 from footfall.seams import unadapted
 from footfall.simulate.tick import RunState, SimulationModel
+from footfall.spatial.transform import Transform
 from footfall.trace.face import tree
 
 _FORMAT = 2
@@ -56,7 +63,7 @@ def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) ->
             f"{path} was written before the work of braking motors was counted, which its run could not tell afterwards"
         )
     leaves, rebuild = tree.flatten(like)
-    if str(identity) not in (_identity(model), _identity(model, older=True)):
+    if str(identity) not in _identities(model):
         raise InputError(f"{path} belongs to another simulation: {_difference(data, model, like)}")
     stored = []
     for k, leaf in enumerate(leaves):
@@ -89,6 +96,36 @@ def _difference(data: dict[str, ndarray], model: SimulationModel, like: RunState
             f" a {name} remembered other numbers, and such a run begins anew"
         )
     return "its robot, world, controller or step differ"
+
+
+def _identities(model: SimulationModel) -> Iterator[str]:
+    """Of today, and those under which older footfalls have written the same simulation."""
+    yield _identity(model)
+    yield _identity(model, older=True)
+    robot = _as_written(model.world.robot)
+    if robot is not None:
+        spheres = (*spheres_of(robot), *model.world.spheres[len(robot.feet) :])
+        before = replace(model, world=replaced(model.world, "spheres", spheres))
+        stands = robot.poses, with_stand(robot).poses  # as it was loaded, and as a simulation puts it on the ground
+        digests = (before.digest_in_files(older, poses) for older in (False, True) for poses in stands)
+        yield from (digest for digest in digests if digest is not None)
+
+
+class _AsWritten(Joint):
+    """A joint whose right angles are as good as the digits of its file."""
+
+    @property
+    def X_PJ(self) -> Transform:
+        return Transform(self.rotation, self.origin)
+
+
+def _as_written(robot: Robot) -> Robot | None:
+    """As it was before right angles were exact: last digits of its feet and its stand differ. None if none do."""
+    if all((joint.rotation == joint.X_PJ.R).all() for joint in robot.joints):
+        return None
+    joints = [_AsWritten(**{f.name: getattr(joint, f.name) for f in fields(joint)}) for joint in robot.joints]
+    poses = {name: pose for name, pose in robot.poses.items() if name != "stand"}
+    return with_stand(robot.replace(joints=joints, poses=poses))
 
 
 def _identity(model: SimulationModel, older: bool = False) -> str:

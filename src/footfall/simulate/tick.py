@@ -21,6 +21,7 @@ from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_rates
 from footfall.nests import Nest, Scalar
 from footfall.parameters import look_up, replaced
+from footfall.robot.model.description import Pose
 from footfall.simulate.integrators import as_taken, integrate_step
 from footfall.simulate.step import State
 from footfall.simulate.world import World
@@ -78,10 +79,12 @@ class SimulationModel:
         """With the robot's poses, which its own digest leaves out: controllers stand in them."""
         return self.digest_in_files()
 
-    def digest_in_files(self, older: bool = False) -> str | None:
-        """The same, or as files have it from before its latest fields were there."""
+    def digest_in_files(self, older: bool = False, poses: Mapping[str, Pose] | None = None) -> str | None:
+        """The same, or as files have it from before its latest fields were there; with other poses if given."""
         own = digest_of(self, older)
-        return None if own is None else digest_of((own, dict(self.world.robot.poses)), older)
+        return (
+            None if own is None else digest_of((own, dict(self.world.robot.poses if poses is None else poses)), older)
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from numpy import ndarray
 from footfall.spatial.vector import skew
 
 EULER_ORDERS = ("zyx", "xyz")
-_SNAP = 1e-14  # entries this close to -1, 0, 1 come from rounding in a file's angles
+_SNAP = 1e-14  # entries this close to -1, 0, 1 come from rounding
+_DIGITS = 1e-10  # what a right angle leaves of a zero if a file writes it with eleven digits: 1.57079632679
 
 
 def about_x(angle: float) -> Float[ndarray, "3 3"]:
@@ -84,6 +85,17 @@ def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
     return np.where(np.abs(R - whole) < _SNAP, whole, R)
 
 
+def right_angled(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
+    """R with the right angles in it made exact: zeros in place of what a file's digits have left of them.
+
+    Only if the rest is a rotation without them, to rounding: otherwise they are no right angles, and R stays.
+    """
+    if R.dtype == object:  # traced
+        return R
+    exact = np.where(np.abs(R) < _DIGITS, 0.0, R)
+    return exact if np.abs(exact @ exact.T - R @ R.T).max() < _SNAP else R
+
+
 def is_rotation(R: Float[ndarray, "3 3"], tolerance: float = 1e-8) -> bool:
     """Whether R is orthonormal and right-handed, within a tolerance."""
     return bool(np.abs(R.T @ R - np.eye(3)).max() < tolerance and np.linalg.det(R) > 0)
@@ -99,6 +111,7 @@ __all__ = [
     "euler_rates_to_world",
     "from_euler",
     "is_rotation",
+    "right_angled",
     "snapped",
     "to_euler",
 ]

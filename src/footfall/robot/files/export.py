@@ -83,7 +83,7 @@ def _rotor_inertia(joint: Joint) -> Inertia:
     """A rotor in the frame of the link that carries it."""
     rotor = joint.rotor
     assert rotor is not None
-    axis = joint.rotation @ joint.axis
+    axis = joint.X_PJ.R @ joint.axis
     along = np.outer(axis, axis)
     tensor = rotor.spin_inertia * along + rotor.transverse_inertia * (np.eye(3) - along)
     return Inertia.about_com(rotor.mass, rotor.position, tensor)
@@ -93,7 +93,7 @@ def _urdf_joint(root: ET.Element, robot: Robot, joint: Joint) -> None:
     element = ET.SubElement(root, "joint", name=joint.name, type=joint.kind)
     ET.SubElement(element, "parent", link=joint.parent)
     ET.SubElement(element, "child", link=joint.child)
-    ET.SubElement(element, "origin", xyz=_row(joint.origin), rpy=_row(roll_pitch_yaw(joint.rotation)))
+    ET.SubElement(element, "origin", xyz=_row(joint.origin), rpy=_row(roll_pitch_yaw(joint.X_PJ.R)))
     if joint.kind == "fixed":
         return
     ET.SubElement(element, "axis", xyz=_row(joint.axis))
@@ -256,8 +256,7 @@ class _MjcfBodies:
             ET.SubElement(element, "geom", type="box", pos=_row(link.com), size=_row(np.array(link.box) / 2), mass="0",
                           contype="0", conaffinity="0", group="2")  # fmt: skip
         for joint in self.fixed.get(name, ()):
-            X_LC = Transform(joint.rotation, joint.origin)
-            frame = ET.SubElement(element, "body", {"name": joint.child, **_pose(X_LC)})
+            frame = ET.SubElement(element, "body", {"name": joint.child, **_pose(joint.X_PJ)})
             self._links(frame, joint.child)
 
 

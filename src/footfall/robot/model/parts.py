@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.nests import Given
-from footfall.spatial.rotation import about_axis, is_rotation, snapped
+from footfall.spatial.rotation import about_axis, is_rotation, right_angled, snapped
 from footfall.spatial.transform import Transform
 
 JOINT_KINDS = ("revolute", "prismatic", "fixed")
@@ -196,6 +196,14 @@ class Joint:
              dry_friction=number(self.dry_friction, f"dry friction of {what}", 0),
              armature=number(self.armature, f"armature of {what}", 0, MOST_INERTIA),
              stiffness=number(self.stiffness, f"stiffness of {what}", 0))  # fmt: skip
+
+    @property
+    def X_PJ(self) -> Transform:
+        """The frame of the joint at zero in its parent's, right angles exact: what algorithms, referees and files take.
+
+        ``rotation`` keeps the digits that a model file gave it, by which recordings and checkpoints know the robot.
+        """
+        return Transform(right_angled(self.rotation), self.origin)
 
     def displacement(self, position: float) -> Transform:
         """Where the joint puts its child, from where it is at zero, at a numeric position [rad or m]."""

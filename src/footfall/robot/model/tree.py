@@ -111,7 +111,7 @@ class Tree:
             link = masses[link_name]
             welded[body].append(Inertia.about_com(link.mass, link.com, link.inertia).to_parent(X_BL))
             for joint in children.get(link_name, ()):
-                X_BJ = X_BL @ Transform(joint.rotation, joint.origin)
+                X_BJ = X_BL @ joint.X_PJ
                 if joint.kind == "fixed":
                     visit(joint.child, body, X_BJ)
                     continue
