@@ -19,7 +19,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from footfall.errors import FootfallError, InputError, MissingExtraError, ModelError, TraceError
-from footfall.nests import Named
 
 __version__ = "0.1.0"
 
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from footfall.contact.free_bodies import FreeBall, FreeBox
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.loading import load
+    from footfall.nests import Named
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot, Rotor
     from footfall.simulate.block import Block
@@ -89,7 +89,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Named:
+def __getattr__(name: str) -> "Named":
     if name in _MODULES:
         return import_module(f"footfall.{name}")
     if name in _NAMES:
