@@ -44,9 +44,7 @@ def command(
         float | None, typer.Option("--seconds", min=0.0, help="Stop after so many seconds of training.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed, machine and software give the same policy.")] = 0,
-    history: Annotated[
-        int | None, typer.Option("--history", help="How many observations the policy sees: 1, of rough_blind 3.")
-    ] = None,
+    history: Annotated[int | None, typer.Option("--history", help="Observations it sees: 1, rough_blind 3.")] = None,
     randomise: Annotated[
         list[str] | None,
         typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="What differs between robots: latency=0:2."),
