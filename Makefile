@@ -9,6 +9,10 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 # a hundred tests start an interpreter of their own, which reads bytecode in half the time that it takes to write it
 unexport PYTHONDONTWRITEBYTECODE
+# threads of linear algebra wait for one another in a busy loop: beside other work they take ten times the processor time
+OPENBLAS_NUM_THREADS ?= 1
+OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS OMP_NUM_THREADS
 
 .PHONY: demo test plain browser test-all fuzz lint docs dist clean
 
