@@ -90,7 +90,7 @@ def test_words_that_newcomers_try_first_are_answered_with_the_right_one():
         ff.Simulation(robot, command={0.0: ff.Command(forward=0.3)})
 
 
-def test_names_where_objects_are_wanted_are_answered_with_how_to_make_one(tmp_path):
+def test_names_where_objects_are_wanted_are_answered_with_how_to_make_one():
     robot = ff.load("xiling")
     with pytest.raises(ff.InputError, match=r"not the name 'mpc': ff\.control\.on_command"):
         ff.Simulation(robot, "mpc")
@@ -111,3 +111,12 @@ def test_suffixes_in_capitals_are_suffixes_and_tables_are_not_loaded(tmp_path):
     assert np.array_equal(ff.Recording.load(tmp_path / "A.MCAP").q, rec.q)
     with pytest.raises(ff.InputError, match=r"a table for other programs: recordings are loaded of \.mcap and \.nc"):
         ff.Recording.load(tmp_path / "A.CSV")
+
+
+def test_memory_that_changes_its_form_is_told_where_to_say_the_first():
+    @ff.controller(rate=500)
+    def counted(t, robot, sensed, command, memory):
+        return ff.JointCommand(kd=1.0), {"ticks": memory.get("ticks", 0.0) + 1.0}
+
+    with pytest.warns(UserWarning, match=r"give what it begins with, as in @ff\.controller\(rate=\.\.\., memory="):
+        ff.Simulation(ff.load("xiling"), counted).run(0.004)
