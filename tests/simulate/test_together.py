@@ -118,6 +118,19 @@ def test_durations_must_be_as_many(cheetah):
     assert run_together([], 1.0) == []
 
 
+def test_each_simulation_is_one_and_is_given_once(cheetah):
+    one = holding(cheetah)
+    with pytest.raises(InputError, match="given a simulation twice"):
+        run_together([one, holding(cheetah), one], 0.01)
+    assert one.time == 0.0
+    for wrong in (None, one, [one, "other"], [None]):
+        with pytest.raises(InputError, match="takes a list of simulations"):
+            run_together(wrong, 0.01)
+    for duration in ("0.1", None, b"1"):
+        with pytest.raises(InputError, match="takes a duration"):
+            run_together([one], duration)
+
+
 @pytest.mark.slow
 def test_walks_with_pushes_reflexes_and_gaits_give_the_bits_and_events_of_single_runs(cheetah):
     """Solvers of one lane turn longer than those of another: it must not show."""

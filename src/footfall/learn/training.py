@@ -110,7 +110,7 @@ class Training(ABC):
             words = json.loads(arrays.pop("words").tobytes())
             for key, value in self._identity().items():
                 if words[key] != value:
-                    raise InputError(f"the checkpoint {path} is of another training: {key} {words[key]}, not {value}")
+                    raise InputError(f"the checkpoint {path} is of another training: {_other(key, words[key], value)}")
             _check_numbers(arrays, own)
             curve = [{key: float(row[key]) for key in COLUMNS} for row in words["curve"]]
             seconds = _amount(words["seconds"])
@@ -124,6 +124,16 @@ class Training(ABC):
             raise InputError(f"{path} is not a checkpoint of a training: {error}") from None
         except SPOILED:
             raise InputError(f"{path} is not a checkpoint of a training") from None
+
+
+def _other(key: str, theirs: Any, ours: Any) -> str:
+    """What differs, in words."""
+    if key == "task":  # a digest, which says nothing to anybody
+        return "another task, or one with other numbers"
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        differs = next(name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name))
+        return f"{differs} {theirs.get(differs)}, not {ours.get(differs)}"
+    return f"{key} {theirs}, not {ours}"
 
 
 class CpuTraining(Training):

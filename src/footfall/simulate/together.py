@@ -12,12 +12,13 @@ A simulation that is like hardly any other, or cannot be compiled, runs by itsel
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from footfall.errors import InputError
+from footfall.nests import Given
 from footfall.recording.recording import Recording
 from footfall.simulate.alike import agrees, differing, skeleton, takes_numbers
 from footfall.simulate.engine import kept_free
@@ -32,7 +33,9 @@ _FEWEST = 3  # members of a batch: a vector of two takes longer than two runs on
 
 def run_together(simulations: Sequence[Simulation], duration: float | Sequence[float]) -> list[Recording]:
     """Run each for its duration [s], or all for one; the recordings in the order of the simulations."""
-    simulations = list(simulations)
+    simulations = _checked(simulations)
+    if not isinstance(duration, int | float | Sequence | np.ndarray) or isinstance(duration, str | bytes):
+        raise InputError(f"run_together takes a duration [s], or one for each simulation, got {duration!r}")
     durations = [duration] * len(simulations) if isinstance(duration, int | float) else list(duration)
     if len(durations) != len(simulations):
         raise InputError(f"{len(simulations)} simulations have {len(durations)} durations: give one, or one for each")
@@ -49,6 +52,16 @@ def run_together(simulations: Sequence[Simulation], duration: float | Sequence[f
         for k in [k for k, running in under_way.items() if running.ended]:
             found[k] = under_way.pop(k).finish()
     return [found[k] for k in range(len(simulations))]
+
+
+def _checked(simulations: Given) -> list[Simulation]:
+    """Simulations, each of them once: one that ran in two lanes would be in two states."""
+    found = list(simulations) if isinstance(simulations, Iterable) else [simulations]
+    if not isinstance(simulations, Iterable) or not all(isinstance(one, Simulation) for one in found):
+        raise InputError("run_together takes a list of simulations")
+    if len({id(one) for one in found}) < len(found):
+        raise InputError("run_together was given a simulation twice: make one for each run")
+    return found
 
 
 def _advance(runs: Sequence[Running]) -> None:
