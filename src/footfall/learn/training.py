@@ -126,7 +126,7 @@ class Training(ABC):
             raise InputError(f"{path} is not a checkpoint of a training") from None
 
 
-def _other(key: str, theirs: Any, ours: Any) -> str:
+def _other(key: str, theirs: Json, ours: Json) -> str:
     """What differs, in words."""
     if key == "task":  # a digest, which says nothing to anybody
         return "another task, or one with other numbers"
