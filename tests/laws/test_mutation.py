@@ -216,7 +216,6 @@ def found_by_verify(mutant: Mutant, wanted: set[str]) -> set[str] | None:
 ELSEWHERE: dict[tuple[str, str], str] = {
     ("spatial.quaternion", "from_zyx"): "simulate/test_block.py",
     ("kinematics.forward", "_check_quaternion"): "simulate/test_nothing_ignored.py",
-    ("dynamics.dense_factor", "dense_solution"): "simulate/test_linearize.py",
     ("dynamics.factor", "solution"): "simulate/test_linearize.py",  # the equation by which it is differentiated
     ("dynamics.factor", "branch_product"): "simulate/test_linearize.py",
     ("dynamics.reduced", "ModeCoordinates.dynamics"): "dynamics/test_reduced.py",

@@ -4,8 +4,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-
 
 def dense_factor(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
     """(L, d), L unit lower triangular; reads the lower triangle of a positive definite A. No pivoting."""
@@ -33,8 +31,3 @@ def dense_solve(L: Float[ndarray, "n n"], d: Float[ndarray, "n"], b: Float[ndarr
         for i in range(k + 1, n):
             x[k] = x[k] - L[i, k] * x[i]
     return np.stack(x) if x else np.zeros(0)
-
-
-def dense_solution(A: Float[ndarray, "n n"], b: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-    """x with A x = b; its derivative takes the same factors (``numeric.solution``)."""
-    return numeric.solution(dense_factor(A), dense_solve, b, lambda x: b - A @ x)

@@ -29,7 +29,6 @@ class Trace:
     outputs: list[Node]
     output_shapes: list[tuple[int, ...]]
     rebuild_output: Callable[[Sequence[Nest]], Nest]
-    output_truths: list[bool] = field(default_factory=list)  # which leaves are truth values, given as 0 and 1
     doubts: list[Node] = field(default_factory=list)  # numbers that are 1 where its derivatives are not to be trusted
     result: Nest = None  # the nest that the function returned, of symbols: for tree.describe
 
@@ -80,9 +79,8 @@ def trace(
         raise active.refusals[0]
     if graph.regions:
         Scopes(graph, outputs)  # refuses a value that was kept from inside a loop
-    truths = [is_truth(leaf) for leaf in leaves]
     return Trace(
-        graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild, truths, active.doubts or [], result
+        graph, input_shapes, argument_sizes, outputs, tree.shapes(leaves), rebuild, active.doubts or [], result
     )
 
 

@@ -194,16 +194,6 @@ def stands(rec: Recording, duration: float = DURATION) -> bool:
     return bool(np.abs(np.degrees(rec.trunk_euler()[:, 1:])).max() < 45.0)
 
 
-def bounce_frequency(rec: Recording, after: float = 1.0) -> float:
-    """Strongest frequency of the trunk's height [Hz]: twice a trot's stride frequency, since both diagonals bounce."""
-    part = rec.between(after, None)
-    z = part.trunk_position[:, 2] - part.trunk_position[:, 2].mean()
-    power = np.abs(np.fft.rfft(z * np.hanning(len(z)))) ** 2
-    frequency = np.fft.rfftfreq(len(z), part.duration / (len(part) - 1))
-    band = frequency > 0.8
-    return float(frequency[band][np.argmax(power[band])])
-
-
 def stances(rec: Recording, foot: int = 0, gap: float = 0.03) -> list[tuple[float, float]]:
     """When a foot stood: contacts closer than ``gap`` [s] count as one, shorter ones than that as none."""
     from footfall.analysis.plots import spans

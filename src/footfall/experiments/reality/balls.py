@@ -38,7 +38,6 @@ PRINTED = {  # bouncing, dt: [J²]
     "ODE": {0.01: 18808.0, 0.004: 2983.0, 0.001: 185.0, 0.0004: 29.63},
     "Bullet": {0.01: 7.41e6, 0.004: 1.20e6, 0.001: 75245.0, 0.0004: 12039.0},
 }
-PRINTED_ROLLING = {"RaiSim": 4.1e-7, "Bullet": 5.7e-9, "MuJoCo 1.5 (Newton, Euler)": 6.9e-3, "ODE": 3.1, "DART": 3.1}
 FORCE, FRICTION, MASS, SPEED = 150.0, 0.4, 10.0, 3.0  # [N], -, [kg], [m/s]
 AT = np.array([0.5, np.sqrt(0.75), 0.0])  # the way of the push
 LAWS: dict[str, ContactModel] = {

@@ -25,12 +25,11 @@ _SHOWN = 3  # tosses in the picture
 
 @dataclass(frozen=True)
 class Fitted:
-    """A law with its best values, its errors over the tosses that it was not fitted to, and what both cost."""
+    """A law with its best values, its errors over the tosses that it was not fitted to, and what these cost."""
 
     law: Law | Rival
     values: dict[str, float]
     errors: Errors  # of the tosses held out
-    fit_seconds: float
     run_seconds: float  # of all tosses in one batch, compiled
 
 
@@ -68,17 +67,15 @@ def study(quick: bool = False, progress: Progress | None = None) -> CubeStudy:
         pass
     train, found = tosses.of(fits), {}
     for law in laws:
-        began = time.perf_counter()
         values, _ = fit(
             law, train, generations=4 if quick else GENERATIONS, population=8 if quick else POPULATION,
             progress=progress,
         )  # fmt: skip
-        fitted = time.perf_counter()
         judge(law, tosses, values)  # compiles
         compiled = time.perf_counter()
         errors = judge(law, tosses, values)
         seconds = time.perf_counter() - compiled
-        found[law.key] = Fitted(law, values, errors.of(~fits), fitted - began, seconds)
+        found[law.key] = Fitted(law, values, errors.of(~fits), seconds)
     return CubeStudy(tosses, ~fits, found)
 
 

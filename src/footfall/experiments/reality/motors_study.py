@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass
 from importlib.resources import files
@@ -40,8 +39,6 @@ class MotorsStudy:
     after: Float[ndarray, "n nj"]
     theirs: Float[ndarray, "n nj"] | None  # MuJoCo's after its own identification
     their_before: float | None  # rms [rad]
-    their_seconds: float
-    our_seconds: float
 
     @property
     def their_after(self) -> float | None:
@@ -54,30 +51,26 @@ def study(quick: bool = False, progress: Progress | None = None) -> MotorsStudy:
         warnings.simplefilter("ignore")  # about meshes taken as spheres
         robot = load("go2")
     recorded = Encoders.read(str(files("footfall.experiments.reality") / "data" / "go2_joints.npz"))
-    began = time.perf_counter()
     method = "gradients" if quick else "both"
     report = identify_motors(robot, recorded, KP, KD, method=method, generations=GENERATIONS, progress=progress)
-    ours = time.perf_counter() - began
     encoders = recorded.of(report.orders[0].columns)
     hanging = Hanging(robot, encoders, KP, KD)
     middle = len(encoders.time) // 2
     first, rows = slice(0, middle), slice(middle, len(encoders.time))
     tables = np.stack([hanging.nominal, report.found[report.best].table])
     before, after = hanging.rollout(tables, rows)
-    theirs, seconds, their_before = None, 0.0, None
+    theirs, their_before = None, None
     try:
         plain = mujoco_angles(robot, encoders, KP, KD, hanging.nominal, rows)
         their_before = whole(rms(plain - encoders.measured[rows]))
         if not quick:
-            began = time.perf_counter()
             if progress is not None:
                 progress("MuJoCo's system identification", 0, 1)
             table = mujoco_motors(robot, encoders, KP, KD, first, TURNS)
-            seconds = time.perf_counter() - began
             theirs = mujoco_angles(robot, encoders, KP, KD, table, rows)
     except FootfallError:  # an extra that is not installed
         pass
-    return MotorsStudy(report, encoders, rows, before, after, theirs, their_before, seconds, ours)
+    return MotorsStudy(report, encoders, rows, before, after, theirs, their_before)
 
 
 def claims(found: MotorsStudy) -> list[Claim]:

@@ -20,7 +20,6 @@ MARGIN = 0.02  # [m]
 HOLD = 0.5  # [s]
 HURRY = 0.75  # of the gait's period while it lasts
 FURTHEST = 0.7  # of the hip's height, from under the hip
-CALM = 0.12  # [m/s]: below it a robot that stepped aside may stand
 
 
 def capture_point(
