@@ -85,3 +85,20 @@ def test_what_is_no_part_is_refused_in_a_sentence():
         ff.learn.WalkEnv(observations=lambda robot, sensed, command: {}["no"])
     with pytest.raises(ff.InputError, match="must be a Command, got float"):
         ff.learn.WalkEnv(command=lambda chance: 1.0)
+
+
+@pytest.mark.parametrize(
+    ("robot", "options", "words"),
+    [
+        (5, {}, "robot must be a name, a model file or a Robot, got int"),
+        ("xiling", {"rewards": quiet}, "rewards are functions by name, as .'calm': calm., got function"),
+        (
+            "xiling",
+            {"command": ff.Command(forward=0.3)},
+            "by name, .* or a function of three draws .* got Command",
+        ),
+    ],
+)
+def test_parts_of_another_kind_are_refused_in_a_sentence(robot, options, words):
+    with pytest.raises(ff.InputError, match=words):
+        ff.learn.WalkEnv(robot, **options)

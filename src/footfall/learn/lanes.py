@@ -56,6 +56,11 @@ class WalkLanes:
         self.task, self.robot, self.n = task, task.robot, n
         self.randomisation = task.randomisation(randomise)
         self.ranges = task.command_ranges
+        if not isinstance(command or {}, Mapping):
+            raise InputError(
+                "the command of an environment is ranges by name, as {'forward': (0.2, 0.6)}, or a function of three"
+                f" draws that returns a Command, got {type(command).__name__}"
+            )
         for key, value in (command or {}).items():
             if key not in COMMANDS:
                 raise unknown("command", key, COMMANDS)

@@ -52,6 +52,9 @@ class OwnTask(Task):
     def __post_init__(self) -> None:
         ground = named(self.ground) if isinstance(self.ground, str) else self.ground
         object.__setattr__(self, "ground", ground)
+        if not isinstance(self.rewards, Mapping):
+            found = type(self.rewards).__name__
+            raise InputError(f"rewards are functions by name, as {{'calm': calm}}, got {found}")
         for key in self.rewards:
             if key in self.inner.weights:
                 raise InputError(f"the task has a term '{key}' of its own: change its weight, or take another name")

@@ -42,6 +42,8 @@ RATE = 50
 def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Given]) -> WalkLanes:
     if int(n) != n or n < 1:
         raise InputError(f"a vector environment needs at least one robot, got num_envs = {n}")
+    if task is None and not isinstance(robot, str | Robot):
+        raise InputError(f"robot must be a name, a model file or a Robot, got {type(robot).__name__}")
     if task is None:
         task = WalkTask.of(load(robot) if isinstance(robot, str) else robot, weights=options.pop("weights", {}))
     elif options.pop("weights", None):

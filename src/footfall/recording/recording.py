@@ -11,6 +11,7 @@ import html
 import os
 import platform
 from collections.abc import Iterable, Mapping, MutableMapping
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -236,6 +237,9 @@ class Recording:
     # -- parts ---------------------------------------------------------------------------------------------------------
     def between(self, start: float | None = None, end: float | None = None) -> Recording:
         """The rows and events with start <= time <= end [s]; None leaves an end open."""
+        for time in (start, end):
+            if time is not None and not isinstance(time, Real):
+                raise InputError(f"a stretch of a recording is from a time to a time [s], got {time!r}")
         low = -np.inf if start is None else start
         high = np.inf if end is None else end
         rows = slice(*np.searchsorted(self.time, [low, np.nextafter(high, np.inf)]))
@@ -254,7 +258,7 @@ class Recording:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """The recording of an ``.mcap`` or ``.nc`` file; a broken one is refused, and told apart from a foreign one."""
-        suffix = Path(path).suffix.lower()
+        suffix = Path(path).suffix
         if suffix == ".nc":
             return cls.from_netcdf(path)
         if suffix in (".csv", ".parquet"):
@@ -276,7 +280,7 @@ class Recording:
         from footfall.recording.tables import save_as
 
         file = Path(path)
-        if file.suffix.lower() == ".mcap" or (os.path.exists(file) and not file.is_file()):  # a pipe has no suffix
+        if file.suffix == ".mcap" or (os.path.exists(file) and not file.is_file()):  # a pipe has no suffix
             recording_file.write(file, self.robot, self.columns, self.events, self.meta)
             return file
         return save_as(self, file)

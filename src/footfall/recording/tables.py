@@ -124,10 +124,10 @@ def to_parquet(rec: Recording, path: Path) -> Path:
 
 def save_as(rec: Recording, path: Path) -> Path:
     """Write the table that a suffix names; a suffix that names none is refused."""
-    if path.suffix.lower() not in TABLES:
+    if path.suffix not in TABLES:
         known = ", ".join([".mcap", *TABLES])
         raise InputError(f"the suffix of {path.name!r} names no format of a recording: choose from {known}")
-    return TABLES[path.suffix.lower()](rec, path)
+    return TABLES[path.suffix](rec, path)
 
 
 TABLES: dict[str, Callable[[Recording, Path], Path]] = {".csv": to_csv, ".parquet": to_parquet, ".nc": to_netcdf}
