@@ -146,6 +146,6 @@ def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, tim
 def _most(command: Command | Callable[[float], Command], times: Sequence[float]) -> Command:
     """The largest that is asked of each part, either way."""
     if isinstance(command, Command):
-        return command
+        return command_at(command, 0.0)
     asked = [command_at(command, t) for t in times]
     return Command(**{key: max((getattr(each, key) for each in asked), key=abs) for key in KEYS})
