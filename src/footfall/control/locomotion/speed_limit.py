@@ -1,9 +1,9 @@
 """How fast a command may ask a robot to walk: what its legs reach, how long a gait stands, how fast legs swing.
 
-Measured under ``whole_body``, 10 s on the plane from a stand. Trots hold 1.20 m/s on Mini Cheetah (1.26 falls), 2.0 on
-Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.09 on HyQ (2.17 falls), 0.70 on Solo 12 (0.74 falls: its
-file says 1000 N m, and a leg that is nearly straight throws it), 0.85 on DynaKat, 2.0 on ``spined``; a walk 0.5 on Mini
-Cheetah (0.66 falls), 0.3 on DynaKat (0.35 falls). The limits lie below what the weakest holds: strong ones do more.
+Measured under ``whole_body``, 8 s or more on the plane, told at once. Trots hold 1.20 m/s on Mini Cheetah (1.26 falls),
+2.0 on Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.05 on HyQ (2.17 falls), 0.70 on Solo 12 (0.74
+falls: its file says 1000 N m, and a leg that is nearly straight throws it), 0.85 on DynaKat, 2.0 on ``spined``; a walk
+0.5 on Mini Cheetah (0.6 falls), 0.3 on DynaKat (0.35 falls). The limits lie below these: strong robots do more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 UNKNOWN = 1.5  # [m/s] of legs whose reach nobody knows
-REACHED, MOST = 0.6, 0.75  # of what a leg reaches to either side of its hip, by a stance; by the short one of a gallop
+REACHED, MOST = 0.6, 0.75  # of what a leg reaches to either side of its hip, by a stance; by the short one of a bound or gallop
 UNMEASURED = 0.7  # of that where a file says no sensible torques: nothing holds back a leg that is nearly straight
 SENSIBLE = 20.0  # torque limits beyond this times the mass are none [N m/kg]
 PEAK = 1.875  # of a minimum-jerk swing's mean speed
@@ -62,7 +62,7 @@ class Legs:
         if self.step <= 0.0:
             return UNKNOWN + 0.0 * duty
         # the longer feet stand, the more the body sways and gains on them meanwhile
-        reached = np.clip(REACHED + 0.6 * (0.6 - duty), REACHED, MOST) * (1.0 if self.strong else UNMEASURED)
+        reached = np.clip(REACHED + 3.0 * (0.6 - duty), REACHED, MOST) * (1.0 if self.strong else UNMEASURED)
         stepping = 2.0 * reached * self.step / (duty * period)
         if math.isinf(self.swing):
             return stepping
