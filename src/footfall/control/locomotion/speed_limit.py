@@ -22,7 +22,7 @@ from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 
 UNKNOWN = 1.5  # [m/s] of legs whose reach nobody knows
-REACHED, MOST = 0.6, 0.75  # of what a leg reaches to either side of its hip, by a stance; by the short one of a bound or gallop
+REACHED, MOST = 0.6, 0.75  # of what a leg reaches to either side of its hip, by a stance; by short ones of gallops
 UNMEASURED = 0.7  # of that where a file says no sensible torques: nothing holds back a leg that is nearly straight
 SENSIBLE = 20.0  # torque limits beyond this times the mass are none [N m/kg]
 PEAK = 1.875  # of a minimum-jerk swing's mean speed
