@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from footfall.checks import checked_number
 from footfall.commands.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
 from footfall.commands.ending import RealtimeOption, until_told
 from footfall.commands.run_options import MotorsOption
@@ -50,6 +49,7 @@ def command(
     Programs for the robot talk to it as they are: rt/lowstate, rt/lowcmd, rt/sportmodestate, rt/wirelesscontroller, and
     the services sport and motion_switcher.
     """
+    from footfall.checks import checked_number
     from footfall.hardware.extras import need_dds
     from footfall.hardware.priority import raise_priority
 

@@ -132,7 +132,7 @@ def _other(key: str, theirs: Json, ours: Json) -> str:
         return "another task, or one with other numbers"
     if isinstance(theirs, dict) and isinstance(ours, dict):
         differs = next(name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name))
-        return f"{differs} {theirs.get(differs)}, not {ours.get(differs)}"
+        return f"{key} {differs} {theirs.get(differs)}, not {ours.get(differs)}"
     return f"{key} {theirs}, not {ours}"
 
 

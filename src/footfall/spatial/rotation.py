@@ -90,7 +90,7 @@ def right_angled(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
 
     Only if the rest is a rotation without them, to rounding: otherwise they are no right angles, and R stays.
     """
-    if R.dtype == object:  # traced
+    if type(R) is not ndarray or R.dtype == object:  # traced
         return R
     exact = np.where(np.abs(R) < _DIGITS, 0.0, R)
     return exact if np.abs(exact @ exact.T - R @ R.T).max() < _SNAP else R
