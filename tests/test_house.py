@@ -69,9 +69,10 @@ def test_any_has_a_name():
     assert {file: where for file, where in lines.items() if where} == {}
 
 
-def test_arrays_have_the_shapes_that_signatures_say():
+@pytest.mark.parametrize("robot", ["mini_cheetah", "xiling"])
+def test_arrays_have_the_shapes_that_signatures_say(robot):
     """Formalisms, contact laws, integrators and controllers by plain NumPy, with all shapes checked at every call."""
-    command = [sys.executable, str(Path(__file__).parent / "shape_checks.py"), "mini_cheetah", "xiling"]
+    command = [sys.executable, str(Path(__file__).parent / "shape_checks.py"), robot]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
 
